@@ -28,7 +28,7 @@ from tensorwright.pipeline import (
     opened,
     parse_target,
 )
-from tensorwright.records import RecordStore
+from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import Executable, seconds_in_turns
 from tensorwright.search import parse_space, search, setting_of
 from tensorwright.tuning.session import (
@@ -37,6 +37,7 @@ from tensorwright.tuning.session import (
     Search,
     TuneOptions,
     TuneResult,
+    compare_programs,
     make_network_inputs,
 )
 from tensorwright.tuning.space import SpaceKind
@@ -53,7 +54,7 @@ class Optimized:
     """What a joint search found.
 
     graph      what is compiled          rewritten   the search for it; None where it was on record
-    result     of the tuning
+    result     of the tuning; its network is what came in, as it is untuned, and what is compiled
     """
 
     executable: Executable
@@ -126,13 +127,17 @@ def search_jointly(
         on_interrupt()
     executable = finish(parts, target, threads, store)
     if graph is not source and not result.is_interrupted:
-        rival = finish(cut(source, target, threads), target, threads, store)
+        untouched = cut(source, target, threads)
+        rival = finish(untouched, target, threads, store)
         inputs = make_network_inputs(parts)
         times = seconds_in_turns((executable, rival), inputs, rounds=_TURNS, limit_s=_TURNS_S)
         assert times is not None, "nobody stops it"
         if times[0] > _NOISE * times[1]:
             keep_graph(store, source, target, threads, "")
             graph, executable = source, rival
+        untuned = finish(untouched, target, threads, MemoryStore())
+        whole = compare_programs(untouched, untuned, executable, _TURNS_S)
+        result = replace(result, networks=(whole,))
     return Optimized(executable, graph, rewritten, result)
 
 

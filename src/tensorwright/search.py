@@ -18,13 +18,7 @@ from tensorwright.pipeline import (
     opened,
     parse_target,
 )
-from tensorwright.records import (
-    NetworkChoice,
-    RecordStore,
-    detect_hardware,
-    load_last_choice,
-    save_choice,
-)
+from tensorwright.records import RecordStore, detect_hardware, load_last_choice, save_choice
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
@@ -33,6 +27,7 @@ from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.session import (
     Budget,
     Callback,
+    NetworkResult,
     Search,
     Setting,
     TuneOptions,
@@ -48,10 +43,11 @@ from tensorwright.tuning.space import SpaceKind
 
 DEFAULT_MINUTES = 10.0
 _PATIENCE = 20  # rounds without a gain, where no budget is given
-_NETWORK_SHARE = 0.12  # of the minutes at most, for the comparison inside the network
-_NETWORK_S = 3.0
+_NETWORK_SHARE = 0.14  # of the minutes at most, for the comparison inside the network
+_NETWORK_S = 4.0
 _NETWORK_PER_WORKLOAD_S = 0.4
 _LEAST_NETWORK_S = 12.0  # it may take so long, where no minutes are given
+_NOTHING_ELSE = "only untuned schedules were measured"
 _LEAST_SHARE = 0.02  # of the minutes, for that comparison, even if they are spent
 
 
@@ -148,21 +144,28 @@ def search_networks(
     """Measure schedules of every workload; what has been measured is in the store.
 
     At last the best of each are compared inside each of the networks, and the choices are kept
-    there too.  All of this is done within the minutes of the budget.
+    there too; what they are worth against the untuned schedules is measured in turns.  All of this
+    is done within the minutes of the budget.
     The other arguments are those of `search_tasks`.
     """
     seconds = _budget_of(how).seconds
     counts = [len(parts.workloads) for parts in networks]
     kept_s = 0.0 if seconds is None else _network_s(seconds, counts)
-    how = replace(how, options=replace(how.options, after_s=kept_s))
+    later = frozenset(workload.key for parts in networks for workload in parts.workloads)
+    how = replace(how, options=replace(how.options, after_s=kept_s, compared_later=later))
     result = search_tasks(tasks, setting, store, how, name=name, measuring=measuring)
-    if not result.is_interrupted and networks:
-        limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * len(networks))
-        if seconds is not None:
-            limit_s = min(max(seconds - result.elapsed_s, _LEAST_SHARE * seconds), 2 * kept_s)
-        for parts in networks:
-            choose_together(parts, setting, store, limit_s / len(networks))
-    return result
+    if not networks:
+        return result
+    if result.is_interrupted:
+        stopped = [NetworkResult(parts.graph.name, reason="interrupted") for parts in networks]
+        return result.with_networks(stopped)
+    limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * len(networks))
+    if seconds is not None:
+        limit_s = min(max(seconds - result.elapsed_s, _LEAST_SHARE * seconds), 2 * kept_s)
+    each_s = limit_s / len(networks)
+    return result.with_networks(
+        [choose_together(parts, setting, store, each_s) for parts in networks]
+    )
 
 
 def _network_s(seconds: float, workloads: Sequence[int]) -> float:
@@ -197,12 +200,11 @@ def search_tasks(
 
 def choose_together(
     parts: Partition, setting: Setting, store: RecordStore, limit_s: float
-) -> NetworkChoice | None:
+) -> NetworkResult:
     """Compare the best schedules of all workloads inside the network, and keep what is chosen.
 
     limit_s   about so long it may take
     The untuned schedules, and what was chosen before, stand until others are faster as a whole.
-    None where there is nothing to choose.
     """
     target, threads, hardware = setting.target, setting.threads, setting.hardware
     last = load_last_choice(store, parts, target, hardware, threads)
@@ -217,13 +219,14 @@ def choose_together(
         before = format_trace(last.get(key, default))
         chosen[key] = before if is_replayable(state_of(workload), before) else untuned[key]
     if all(len(traces) == 1 for traces in options.values()):
-        return None
+        return NetworkResult(parts.graph.name, reason=_NOTHING_ELSE)
     standing = (untuned,) if chosen == untuned else (chosen, untuned)
     with override(dump=""):  # these are candidates still
-        choice = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
-    if choice is not None:
-        save_choice(store, parts, target, hardware, threads, choice)
-    return choice
+        found = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
+    if found is None:
+        return NetworkResult(parts.graph.name, reason="stopped")
+    save_choice(store, parts, target, hardware, threads, found.choice)
+    return found.result
 
 
 def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:

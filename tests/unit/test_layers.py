@@ -22,14 +22,14 @@ PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
     "base machine_code processes expr ops graph rewriting schedule loop procedures codegen runtime "
-    "build records tuning zoo peers integrations profiling cli"
+    "build records machine tuning zoo peers integrations profiling cli"
 ).split()
 SURFACES = ("peers", "integrations", "profiling", "cli")
 ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
     "build": "backend kernel procedures assemble c_library",
-    "cli": "arguments bench pretrain rules",
+    "cli": "arguments bench doctor pretrain rules",
     "cli.bench": "machine same_run network_runs rewriting",
     "codegen": "analysis source llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
@@ -37,6 +37,7 @@ ROOMS = {
     "graph": "printing graph infer workload partition layout onnx_import onnx_export passes "
     "drawing",
     "graph.onnx_import": "call tensors converters com_microsoft importer",
+    "machine": "ceilings kept load state",
     "loop": "ir traversal passes lowering",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "registry catalogue",

@@ -7,7 +7,7 @@ Read `kernel.py` first (from a trace to object code), then `backend.py` (what a 
 from tensorwright.build.assemble import assemble, assemble_workload
 from tensorwright.build.backend import BACKENDS, LLVM, Backend, C, LoadedCode, backend_of
 from tensorwright.build.c_library import CLibrary, write_c_library
-from tensorwright.build.cached_build import build_cached, keep_kernel
+from tensorwright.build.cached_build import SOURCES, build_cached, keep_kernel
 from tensorwright.build.kernel import (
     BuildRequest,
     Kernel,
@@ -22,6 +22,7 @@ from tensorwright.build.step_names import StepName, StepNames, View, read_step_n
 __all__ = [
     "BACKENDS",
     "LLVM",
+    "SOURCES",
     "Backend",
     "BuildRequest",
     "C",

@@ -12,6 +12,7 @@ import click
 from tensorwright.base import OutputError
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference
+from tensorwright.cli.arguments.machine import LoadCallback, check_before_measuring
 from tensorwright.cli.arguments.options import (
     budget_options,
     constants_option,
@@ -28,11 +29,11 @@ from tensorwright.cli.arguments.programs import (
 )
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import INTERRUPTED, same_command
-from tensorwright.cli.summary import ending, print_untuned, print_workloads
+from tensorwright.cli.summary import ending, print_networks, print_untuned, print_workloads
 from tensorwright.joint_search import search_jointly
 from tensorwright.pipeline import compile_program, opened
 from tensorwright.records import default_path
-from tensorwright.runtime import Executable
+from tensorwright.runtime import Executable, usable_threads
 from tensorwright.search import search_tasks, setting_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.session import (
@@ -40,6 +41,7 @@ from tensorwright.tuning.session import (
     Search,
     TuneOptions,
     TuneResult,
+    check_runs_here,
     choose_callbacks,
 )
 from tensorwright.tuning.space import SpaceKind
@@ -84,10 +86,12 @@ def command(
     """
     check_output(output, program, is_executable=True)
     again = same_command()
+    check_runs_here(how.target)
+    check_before_measuring(how.target, usable_threads(how.threads))
     wanted = Search(
         Budget(minutes, trials),
         how.seed,
-        choose_callbacks(quiet),
+        (*choose_callbacks(quiet), LoadCallback()),
         TuneOptions(strategy=strategy),
         space=space,
     )
@@ -107,6 +111,7 @@ def command(
     _save(found.executable, output, program, how.records)
     if not quiet:
         print_workloads(result.tasks)
+    print_networks(result.networks)
     click.echo(f"{output}: {ending(result)}")
     if found.rewritten:
         click.echo(f"  rewritten: {found.rewritten}; --no-rewrite leaves them as they are")

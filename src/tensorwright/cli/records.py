@@ -22,11 +22,14 @@ from tensorwright.records import (
     Status,
     default_path,
     forget_workloads,
+    is_current,
     open_store,
+    record_tool,
 )
 from tensorwright.records.logs import LogFormat, format_of
 
 _MOST_KEPT = 1_000_000
+_OLDER = "*"
 
 _programs_option = click.option(
     "--of",
@@ -66,7 +69,8 @@ def read_date(ctx: click.Context, param: click.Parameter, text: str | None) -> s
 @_workload_option
 @records_option
 def list_(wanted: str | None, records: Path | None) -> None:
-    """One line for each workload and machine: how many records, how many failed, the best time.
+    """One line for each workload and machine: how many records, how many failed, the best time, and
+    the tensorwright that measured it: its version and a digest of its sources.
 
     Example: tensorwright records list
     """
@@ -80,16 +84,21 @@ def list_(wanted: str | None, records: Path | None) -> None:
             counts[_setting(record)] += 1
             failed[_setting(record)] += not record.status.is_timed
         cells = []
+        is_older = False
         for setting, count in counts.items():
             workload, target, hardware, threads = setting
             best = opened.best(workload=workload, target=target, hardware=hardware, threads=threads)
             best_ms = format_ms(best.median_s) if best is not None else "-"
+            made_by = _made_by(best)
+            is_older = is_older or made_by.endswith(_OLDER)
             name = _name(opened, workload)
-            cells.append(
-                (name, workload, hardware, str(threads), str(count), str(failed[setting]), best_ms)
-            )
-    columns = ("workload", "key", "hardware", "threads", "records", "failed", "best ms")
+            numbers = (str(threads), str(count), str(failed[setting]), best_ms)
+            cells.append((name, workload, hardware, *numbers, made_by))
+    columns = ("workload", "key", "hardware", "threads", "records", "failed", "best ms", "made by")
     print_table(columns, cells)
+    if is_older:
+        click.echo(f"{_OLDER} by other sources than these, {record_tool()}: a search tries them")
+        click.echo("  first and measures them anew")
     click.echo(f"{sum(counts.values())} records of {len(counts)} workloads in {_path(records)}")
 
 
@@ -286,6 +295,13 @@ def _open(records: Path | None) -> RecordStore:
             remedy="check the path",
         )
     return open_store(records, create=False)
+
+
+def _made_by(best: Record | None) -> str:
+    """The version and sources that measured a record, marked where those are not the present."""
+    if best is None:
+        return "-"
+    return best.tool_version if is_current(best) else f"{best.tool_version} {_OLDER}"
 
 
 def _setting(record: Record) -> Setting:

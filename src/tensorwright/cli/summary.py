@@ -1,4 +1,8 @@
-"""What a tuning session achieved, as a table."""
+"""What a tuning session achieved, as a table.
+
+Speed-ups are those of the last comparison, in which the untuned and the tuned took turns.  Where it
+did not take place the times are those on record, and no speed-up is claimed.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +12,50 @@ from collections.abc import Sequence
 import click
 
 from tensorwright.peers import print_table
-from tensorwright.tuning.session import StopReason, TaskResult, TuneResult
+from tensorwright.tuning.session import (
+    NetworkResult,
+    StopReason,
+    TaskResult,
+    TuneResult,
+)
 
-_COLUMNS = ("workload", "times", "trials", "default ms", "tuned ms", "speed-up")
+_COLUMNS = ("workload", "times", "trials", "untuned ms", "tuned ms", "speed-up")
+_NOT_COMPARED = "not compared"
+_FOUND_EARLIER, _TIMED_EARLIER, _DOUBTED = "*", "**", "~"
+_LONGEST_NAME = 28
 
 
 def print_workloads(results: Sequence[TaskResult]) -> None:
     """One line per workload, the one that takes most of the time first, and the sums."""
-    ordered = sorted(results, key=_share, reverse=True)
+    ordered = sorted(results, key=lambda each: each.task.weight * _times(each)[1], reverse=True)
     cells = [_line(result) for result in ordered]
-    timed = [each for each in results if math.isfinite(each.default_s + each.best_s)]
-    default_s = math.fsum(each.task.weight * each.default_s for each in timed) or math.nan
-    best_s = math.fsum(each.task.weight * each.best_s for each in timed) or math.nan
-    cells.append(
-        (
-            "all",
-            f"{sum(each.task.weight for each in results):g}",
-            str(sum(each.trials for each in results)),
-            format_ms(default_s),
-            format_ms(best_s),
-            _speed_up(default_s, best_s),
-        )
-    )
+    cells.append(_sum_line(results))
     print_table(_COLUMNS, cells)
+    marks = {_mark(result) for result in results}
+    if any(_speed_up(result).startswith(_DOUBTED) for result in results):
+        click.echo(f"{_DOUBTED} no more than the turns differ among themselves")
+    if _FOUND_EARLIER in marks:
+        click.echo(f"{_FOUND_EARLIER} an earlier run found this schedule; both times are of now")
+    if _TIMED_EARLIER in marks:
+        click.echo(f"{_TIMED_EARLIER} on record from an earlier run, at another moment")
+
+
+def print_networks(networks: Sequence[NetworkResult]) -> None:
+    """Each network as a whole, untuned and tuned, as they took turns at the end."""
+    for each in networks:
+        click.echo(f"{each.name}, the whole network: {_whole(each)}")
+
+
+def _whole(network: NetworkResult) -> str:
+    compared = network.whole
+    if compared is None:
+        return f"{_NOT_COMPARED}, {network.reason}"
+    if compared.is_same:
+        return f"{format_ms(compared.untuned_s)} ms untuned; nothing was faster in turns"
+    return (
+        f"{format_ms(compared.untuned_s)} ms untuned,\n  {format_ms(compared.tuned_s)} ms tuned, "
+        f"measured in turns: {compared}"
+    )
 
 
 def print_untuned(result: TuneResult) -> None:
@@ -56,21 +81,59 @@ def format_ms(time_s: float) -> str:
 
 
 def _line(result: TaskResult) -> tuple[str, ...]:
+    name = result.task.workload.name
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - 3]}..."
+    default_s, best_s = _times(result)
     return (
-        f"{result.task.workload.name} {result.task.workload.key[:6]}",
+        f"{name} {result.task.workload.key[:6]} {_mark(result)}".rstrip(),
         f"{result.task.weight:g}",
         str(result.trials),
-        format_ms(result.default_s),
-        format_ms(result.best_s),
-        _speed_up(result.default_s, result.best_s) if not result.error else "failed",
+        format_ms(default_s),
+        format_ms(best_s),
+        _speed_up(result),
     )
 
 
-def _speed_up(default_s: float, best_s: float) -> str:
-    known = math.isfinite(default_s + best_s) and best_s > 0
-    return f"{default_s / best_s:.2f}x" if known else "-"
+def _sum_line(results: Sequence[TaskResult]) -> tuple[str, ...]:
+    timed = [each for each in results if math.isfinite(sum(_times(each)))]
+    default_s, best_s = (
+        math.fsum(each.task.weight * _times(each)[place] for each in timed) or math.nan
+        for place in (0, 1)
+    )
+    is_compared = bool(timed) and all(each.compared is not None for each in timed)
+    return (
+        "all",
+        f"{sum(each.task.weight for each in results):g}",
+        str(sum(each.trials for each in results)),
+        format_ms(default_s),
+        format_ms(best_s),
+        f"{default_s / best_s:.2f}x" if is_compared else _NOT_COMPARED if timed else "-",
+    )
 
 
-def _share(result: TaskResult) -> float:
-    time_s = result.best_s if math.isfinite(result.best_s) else 0.0
-    return result.task.weight * time_s
+def _times(result: TaskResult) -> tuple[float, float]:
+    """Untuned and tuned: in the last comparison where there was one, else as on record."""
+    compared = result.compared
+    if compared is not None:
+        return compared.untuned_s, compared.tuned_s
+    return result.default_s, result.best_s
+
+
+def _speed_up(result: TaskResult) -> str:
+    if result.error:
+        return "failed"
+    if result.is_untuned:
+        return "untuned"
+    if result.compared is None:
+        return _NOT_COMPARED
+    if result.compared.is_same:
+        return "same"
+    doubt = "" if result.compared.is_sure else _DOUBTED
+    return f"{doubt}{result.compared.speed_up:.2f}x"
+
+
+def _mark(result: TaskResult) -> str:
+    if not result.is_from_earlier:
+        return ""
+    return _TIMED_EARLIER if result.compared is None else _FOUND_EARLIER

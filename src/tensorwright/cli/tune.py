@@ -12,13 +12,14 @@ from tensorwright.base import Target, UsageError, did_you_mean
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.learning import learning_options
+from tensorwright.cli.arguments.machine import LoadCallback, check_before_measuring
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import budget_options, refuse_given
 from tensorwright.cli.arguments.programs import prepare
 from tensorwright.cli.arguments.references import read_function, read_program
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import INTERRUPTED, same_command
-from tensorwright.cli.summary import ending, print_untuned, print_workloads
+from tensorwright.cli.summary import ending, print_networks, print_untuned, print_workloads
 from tensorwright.graph import Partition
 from tensorwright.pipeline import opened
 from tensorwright.records import default_path
@@ -31,6 +32,7 @@ from tensorwright.tuning.session import (
     Budget,
     Search,
     TuneOptions,
+    check_runs_here,
     choose_callbacks,
     make_space,
 )
@@ -117,7 +119,7 @@ def command(
     search = Search(
         Budget(minutes, trials),
         how.seed,
-        choose_callbacks(quiet),
+        (*choose_callbacks(quiet), LoadCallback()),
         TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
         objective=wanted,
         learning=learning,
@@ -128,11 +130,14 @@ def command(
         print_spaces(tasks, how.target, search.space)
     with opened(how.records, create=True) as store:
         setting = setting_of(how.target, how.threads)
+        check_runs_here(setting.target)
+        check_before_measuring(setting.target, setting.threads)
         result = search_networks(
             tasks, networks, setting, store, search, name=name, measuring=measuring
         )
     if not quiet:
         print_workloads(result.tasks)
+    print_networks(result.networks)
     click.echo(f"{ending(result)}; kept in {how.records or default_path()}")
     print_untuned(result)
     if result.is_interrupted:

@@ -4,22 +4,12 @@ from tensorwright.profiling.chrome_trace import chrome_trace
 from tensorwright.profiling.measure import Samples, make_profile, profile
 from tensorwright.profiling.report import Profile, StepKind, StepProfile
 from tensorwright.profiling.reuse import Operand, operands_of
-from tensorwright.profiling.roofline import (
-    Bottleneck,
-    Bounds,
-    Ceilings,
-    Level,
-    bottleneck_of,
-    bounds_of,
-    measure_ceilings,
-)
+from tensorwright.profiling.roofline import Bottleneck, Bounds, bottleneck_of, bounds_of
 from tensorwright.profiling.values import profile_values, step_values, summary_values
 
 __all__ = [
     "Bottleneck",
     "Bounds",
-    "Ceilings",
-    "Level",
     "Operand",
     "Profile",
     "Samples",
@@ -29,7 +19,6 @@ __all__ = [
     "bounds_of",
     "chrome_trace",
     "make_profile",
-    "measure_ceilings",
     "operands_of",
     "profile",
     "profile_values",

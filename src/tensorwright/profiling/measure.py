@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -15,13 +15,20 @@ import numpy as np
 from tensorwright.base import UsageError, knobs
 from tensorwright.build import StepNames, read_step_names
 from tensorwright.graph import Program
+from tensorwright.machine import (
+    Ceilings,
+    LoadWatch,
+    MachineState,
+    kept_ceilings,
+    measure_ceilings,
+    refine_ceilings,
+)
 from tensorwright.ops import Array
 from tensorwright.pipeline import Model, Records, Shapes, compile
 from tensorwright.processes import hold_turn
 from tensorwright.profiling.report import Profile, StepKind, StepProfile
 from tensorwright.profiling.reuse import Operand, moved_bytes_of, operands_of
-from tensorwright.profiling.roofline import Bottleneck, Bounds, Ceilings, bottleneck_of, bounds_of
-from tensorwright.profiling.roofline import measure_ceilings as measure_machine
+from tensorwright.profiling.roofline import Bottleneck, Bounds, bottleneck_of, bounds_of
 from tensorwright.runtime import (
     CallCosts,
     CopyStep,
@@ -34,11 +41,13 @@ from tensorwright.runtime import (
     measure_call_costs,
     random_array,
 )
+from tensorwright.schedule import SkipZeros, UseAlgorithm, parse_trace
 
 _BUDGET_S = 3.0
 _LEAST_RUNS = 10
 _MOST_RUNS = 2000
 _WARM_UP_RUNS = 3
+_MOST_TRIES = 3  # at the roofline, while a step is above it
 _STARTS_THREADS = b"GOMP_parallel"
 
 
@@ -60,7 +69,9 @@ def profile(
     inputs    arrays by name; random ones, drawn from `seed`, for those that are not given
     repeats   how many runs; as many as take 3 seconds where None
 
-    A run whose steps are timed and one that is timed as a whole take turns; times are medians.
+    A run whose steps are timed and one that is timed as a whole take turns; times are medians. The
+    roofline is measured afterwards, once more where a step is above it, and kept: what else runs
+    makes it too low, so the highest rates that were seen count.
     Raises:  UsageError for fewer than one repeat; InputError for inputs that do not fit; and as
              `compile` and `load`.
     """
@@ -74,13 +85,26 @@ def profile(
     executable = _executable(program, target, threads, records, input_shapes)
     arrays = _arrays(executable, inputs or {}, knobs.SEED.get() if seed is None else seed)
     with hold_turn():
+        watch = LoadWatch()
         samples = _measure(executable, arrays, repeats)
-        ceilings = measure_machine(executable.target, executable.threads)
-        alone = ceilings
-        if executable.threads > 1:
-            alone = measure_machine(executable.target, 1)
+        others = watch.load()
+        kept = kept_ceilings(executable.target, executable.threads)
         costs = measure_call_costs(executable.threads)
-    return make_profile(executable, samples, ceilings, alone, costs)
+        for _ in range(_MOST_TRIES):
+            now, ceilings, alone = _measure_machine(executable)
+            report = make_profile(executable, samples, ceilings, alone, costs)
+            if not report.above_roofline:
+                break
+    return replace(report, state=MachineState(others, now, kept))
+
+
+def _measure_machine(executable: Executable) -> tuple[Ceilings, Ceilings, Ceilings]:
+    """What the machine reaches just now; the best of that and what was kept; on one thread."""
+    target, threads = executable.target, executable.threads
+    now = measure_ceilings(target, threads)
+    best = refine_ceilings(target, now)
+    alone = refine_ceilings(target, measure_ceilings(target, 1)) if threads > 1 else best
+    return now, best, alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +128,7 @@ def make_profile(
     """
     plan = executable.plan
     names = read_step_names(executable.sources)
-    tuned = _tuned_workloads(executable.sources)
+    schedules = _schedules(executable.sources)
     network_s = median(samples.networks_s)
     rows: list[StepProfile] = []
     for number, (step, operands) in enumerate(zip(plan.steps, operands_of(plan), strict=True)):
@@ -127,7 +151,8 @@ def make_profile(
                 bytes_moved=moved_bytes_of(step),
                 bounds=bounds,
                 bottleneck=bottleneck,
-                is_tuned=tuned.get(workload),
+                is_tuned=schedules.get(workload, (None, ""))[0],
+                saves_by=schedules.get(workload, (None, ""))[1],
             )
         )
     return Profile(
@@ -247,7 +272,21 @@ def _names_of(names: StepNames, number: int) -> tuple[tuple[str, ...], str]:
     return names.steps[number].outputs, names.steps[number].workload
 
 
-def _tuned_workloads(sources: Mapping[str, str]) -> dict[str, bool]:
-    """Of each workload by its key, whether its schedule was measured."""
+def _schedules(sources: Mapping[str, str]) -> dict[str, tuple[bool | None, str]]:
+    """Of each workload by its key: whether its schedule was measured, and by what it takes fewer
+    operations than are counted.
+    """
     rows = json.loads(sources.get("schedules", "[]"))
-    return {row["key"]: row["tuned"] for row in rows}
+    return {row["key"]: (row["tuned"], _saves_by(row.get("trace", ""))) for row in rows}
+
+
+def _saves_by(trace: str) -> str:
+    """As `StepProfile.saves_by`; "" where this version cannot read the trace."""
+    try:
+        steps = parse_trace(trace)
+    except UsageError:
+        return ""
+    for step in steps:
+        if isinstance(step, UseAlgorithm) and step.algorithm.startswith("winograd"):
+            return "Winograd's algorithm"
+    return "skipping zeros" if any(isinstance(step, SkipZeros) for step in steps) else ""

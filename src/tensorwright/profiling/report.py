@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from tensorwright.build import View
-from tensorwright.profiling.roofline import Bottleneck, Bounds, Ceilings
+from tensorwright.machine import Ceilings, MachineState
+from tensorwright.profiling.roofline import Bottleneck, Bounds
 from tensorwright.runtime import CallCosts
+
+_SURELY_ABOVE = 1.15  # of the roofline: peak and bandwidths are measured, too
 
 
 class StepKind(Enum):
@@ -32,6 +35,8 @@ class StepProfile:
     bounds       what it needs at least on this machine
     is_tuned     whether its schedule was measured; None where that is not known, and for no kernel
     count        how many steps it stands for
+    saves_by     what lets it take fewer operations than flops counts, those of the sum: "Winograd's
+                 algorithm", "skipping zeros"; "" where nothing does
     """
 
     number: int
@@ -47,6 +52,15 @@ class StepProfile:
     bottleneck: Bottleneck
     is_tuned: bool | None = None
     count: int = 1
+    saves_by: str = ""
+
+    @property
+    def is_above_roofline(self) -> bool:
+        """Whether it is faster than the machine seems to allow, for which there is no reason but
+        that peak or bandwidths were measured too low, or that operands lay nearer.
+        """
+        is_counted = self.kind is not StepKind.HOST and not self.saves_by
+        return is_counted and self.roofline_share > _SURELY_ABOVE
 
     @property
     def flops_per_s(self) -> float:
@@ -74,7 +88,9 @@ class Profile:
                  medians of each: in every run some are slower than usual
     steps        in the order in which they run
     views        tensors that are no work
-    ceilings     of this machine     costs   of a clock, a call, and threads
+    ceilings     of this machine: what was kept and what was measured now, the higher of each
+    costs        of a clock, a call, and threads
+    state        of the machine meanwhile; None where nothing was measured
     """
 
     name: str
@@ -87,6 +103,12 @@ class Profile:
     views: tuple[View, ...]
     ceilings: Ceilings
     costs: CallCosts
+    state: MachineState | None = None
+
+    @property
+    def above_roofline(self) -> tuple[StepProfile, ...]:
+        """The steps that are faster than the machine seems to allow."""
+        return tuple(step for step in self.steps if step.is_above_roofline)
 
     @property
     def steps_s(self) -> float:
@@ -153,4 +175,5 @@ def _together(steps: Sequence[StepProfile]) -> StepProfile:
         bounds=sum((step.bounds for step in steps), Bounds()),
         bottleneck=slowest.bottleneck,
         count=sum(step.count for step in steps),
+        saves_by=slowest.saves_by,
     )

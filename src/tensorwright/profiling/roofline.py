@@ -4,7 +4,8 @@
                                nearest cache that still holds them)
     share of the roofline = least time / time
 
-The peak is that of f32 arithmetic with FMAs, the bandwidths those of reading.
+Peak and bandwidths are measured (`machine/ceilings.py`): what else runs then makes them too low,
+and shares too high.
 
 Source:   Williams et al., Roofline, CACM 52(4), 2009; caches beside memory as in Ilic et al.,
           Cache-aware roofline model, IEEE CAL 13(1), 2014.
@@ -16,14 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from tensorwright.base import Target, detect_target
+from tensorwright.machine import MEMORY, Ceilings
 from tensorwright.profiling.reuse import Operand
-from tensorwright.runtime import measure_bandwidth, measure_peak
 
-MEMORY = "memory"
-_PEAK_TRIES = 3
-_LEAST_BYTES = 1 << 26
-_MOST_BYTES = 1 << 28
 _EXPLAINED = 0.5
 
 
@@ -37,29 +33,6 @@ class Bottleneck(Enum):
     ONE_THREAD = "one thread"  # the others are idle
     HOST = "host operator"  # NumPy
     CODE = "code"  # none of these: latency, dear functions, threads out of balance, a bad schedule
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """A cache, or the memory behind all: what it holds for all threads, and how fast it is read."""
-
-    name: str
-    size_bytes: float
-    bytes_per_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ceilings:
-    """What so many threads reach together; `levels` from the nearest on, the memory last."""
-
-    threads: int
-    flops_per_s: float
-    levels: tuple[Level, ...]
-
-    def level_of(self, operand: Operand) -> Level:
-        """Where an operand lies when its step begins."""
-        fits = (each for each in self.levels if operand.distance_bytes <= each.size_bytes)
-        return next(fits, self.levels[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,27 +65,6 @@ class Bounds:
         )
 
 
-def measure_ceilings(target: Target, threads: int) -> Ceilings:
-    """Measure the ceilings of this machine for the code of a target; about half a second.
-
-    Raises:  MachineError if the machine cannot run it.
-    """
-    machine = detect_target()
-    caches = (
-        ("L2", machine.l2_bytes * min(threads, machine.cores)),
-        ("L3", machine.l3_bytes),
-    )
-    peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))
-    far_bytes = min(_MOST_BYTES, max(_LEAST_BYTES, 4 * machine.l3_bytes))
-    rate = measure_bandwidth(target, threads, far_bytes)
-    levels = [Level(MEMORY, float("inf"), rate)]
-    for name, size_bytes in reversed(caches):
-        if 0 < size_bytes < levels[0].size_bytes:
-            rate = max(rate, measure_bandwidth(target, threads, size_bytes // 2))
-            levels.insert(0, Level(name, float(size_bytes), rate))
-    return Ceilings(threads, peak, tuple(levels))
-
-
 def bounds_of(
     ceilings: Ceilings, flops: int, operands: Sequence[Operand], calls_s: float = 0.0
 ) -> Bounds:
@@ -122,7 +74,7 @@ def bounds_of(
     """
     memory_s = cache_s = 0.0
     for operand in operands:
-        level = ceilings.level_of(operand)
+        level = ceilings.level_at(operand.distance_bytes)
         if level.name == MEMORY:
             memory_s += operand.size_bytes / level.bytes_per_s
         else:

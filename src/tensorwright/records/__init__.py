@@ -29,6 +29,7 @@ from tensorwright.records.record import (
     from_line,
     is_current,
     now_utc,
+    record_tool,
     to_line,
     with_times,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "now_utc",
     "open_store",
     "rank",
+    "record_tool",
     "save_choice",
     "save_rewriting",
     "to_line",

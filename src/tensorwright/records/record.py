@@ -3,16 +3,18 @@
 A record is a fact: this trace, run for this workload on this hardware with so many threads, took
 these times or failed in this way. Two equal records are the same fact, so a store keeps one.
 
-    {"kind": "record", "schema": 1, "tool": "0.1.0", "workload": "9f3c...", "target": "x86-64-v4",
-     "hardware": "x86_64-2c-avx512-1a2b3c4d", "threads": 2, "trace": "split(i, 32) ...",
-     "decisions": {"t0": 32}, "times_s": [0.00121, 0.0012], "status": "ok", "error": "",
-     "seed": 0, "round": 3, "when": "2026-01-31T12:00:00.000000Z"}
+    {"kind": "record", "schema": 1, "tool": "0.1.0+5e6f7a8b9c0d", "workload": "9f3c...",
+     "target": "x86-64-v4", "hardware": "x86_64-2c-avx512-1a2b3c4d", "threads": 2,
+     "trace": "split(i, 32) ...", "decisions": {"t0": 32}, "times_s": [0.00121, 0.0012],
+     "status": "ok", "error": "", "seed": 0, "round": 3, "when": "2026-01-31T12:00:00.000000Z"}
 
-The trace is text and opaque here; nothing in this folder reads it.
+The trace is text and opaque here; nothing in this folder reads it. The tool is the version of the
+package and a digest of the sources that made and measured the program.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -24,7 +26,8 @@ from enum import StrEnum
 from importlib import metadata
 from typing import Any
 
-from tensorwright.base import RecordError
+from tensorwright.base import RecordError, source_digest
+from tensorwright.build import SOURCES
 
 SCHEMA = 1
 """Version of the record's form: in every line and in every database."""
@@ -41,6 +44,18 @@ def _read_version() -> str:
 
 TOOL_VERSION = _read_version()
 """The tensorwright that writes; "0+source" where the package runs from a source folder."""
+
+_MEASURED_BY = ("runtime", "tuning/measuring")
+_DIGITS = 12
+
+
+@functools.cache
+def record_tool() -> str:
+    """What makes records now, "0.1.0+5e6f7a8b9c0d": the version, and a digest of the sources that
+    turn a trace into a program and measure it.
+    """
+    digest = source_digest(*SOURCES, *_MEASURED_BY)[:_DIGITS]
+    return f"{TOOL_VERSION.partition('+')[0]}+{digest}"
 
 
 class Status(StrEnum):
@@ -78,6 +93,7 @@ class Record:
     times_s    seconds per call, one per repeat               status    how it ended
     error      text of the failure, "" for OK                 seed      of the search
     round      of the search, from 0                          when      UTC, as `now_utc` writes it
+    tool_version   what made and measured the program: `record_tool`, of now where ""
 
     Raises:  RecordError for a field that is out of range; `where` is "record of WORKLOAD".
     """
@@ -94,12 +110,14 @@ class Record:
     seed: int = 0
     round: int = 0
     when: str = ""
-    tool_version: str = TOOL_VERSION
+    tool_version: str = ""
     schema: int = SCHEMA
 
     def __post_init__(self) -> None:
         if not self.when:
             object.__setattr__(self, "when", now_utc())
+        if not self.tool_version:
+            object.__setattr__(self, "tool_version", record_tool())
         fault = _find_fault(self)
         if fault:
             raise record_error(f"record of {self.workload!r}", fault)
@@ -166,8 +184,9 @@ def build_record(fields: dict[str, Any]) -> Record:
         raise record_error("record", "times_s must be a list and decisions an object")
     if fields["status"] not in [status.value for status in Status]:
         raise record_error("record", f"unknown status {fields['status']!r}")
-    if fields["when"] == "":
-        raise record_error("record", "when is empty")
+    for name in ("when", "tool"):
+        if fields[name] == "":
+            raise record_error("record", f"{name} is empty")
     plain = {name: value for name, value in fields.items() if name not in ("kind", "tool")}
     plain |= {
         "times_s": tuple(float(t) if type(t) is int else t for t in times),
@@ -246,7 +265,8 @@ def parse_object(line: str, where: str) -> dict[str, object]:
 
 def with_times(record: Record, times_s: tuple[float, ...]) -> Record:
     """The same trace measured anew, now: what a re-ranking appends."""
-    return replace(record, times_s=times_s, status=Status.OK, error="", when=now_utc())
+    fresh = replace(record, times_s=times_s, status=Status.OK, error="", when=now_utc())
+    return replace(fresh, tool_version=record_tool())
 
 
 def record_error(where: str, reason: str, remedy: str = "") -> RecordError:
@@ -255,5 +275,5 @@ def record_error(where: str, reason: str, remedy: str = "") -> RecordError:
 
 
 def is_current(record: Record) -> bool:
-    """Whether this version measured it; the code that an older one made of a trace may differ."""
-    return record.tool_version == TOOL_VERSION
+    """Whether these very sources made it; the code that older ones made of a trace may differ."""
+    return record.tool_version == record_tool()

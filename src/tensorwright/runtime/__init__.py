@@ -57,7 +57,7 @@ from tensorwright.runtime.plan.teams import (
     estimate_seconds,
     without_teams,
 )
-from tensorwright.runtime.turns import seconds_in_turns, typical_seconds
+from tensorwright.runtime.turns import faster_half, seconds_in_turns, typical_seconds
 
 __all__ = [
     "ALIGNMENT",
@@ -98,6 +98,7 @@ __all__ = [
     "default_cache",
     "empty",
     "estimate_seconds",
+    "faster_half",
     "find_openmp",
     "is_executable",
     "is_kernel_ready",

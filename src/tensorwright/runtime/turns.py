@@ -42,5 +42,9 @@ def seconds_in_turns(
 
 def typical_seconds(times: Sequence[float]) -> float:
     """The median of the faster half: foreign load only ever adds time."""
-    ordered = sorted(times)
-    return statistics.median(ordered[: (len(ordered) + 1) // 2])
+    return statistics.median(faster_half(times))
+
+
+def faster_half(times: Sequence[float]) -> list[float]:
+    """The smaller half of some times, with the one in the middle."""
+    return sorted(times)[: (len(times) + 1) // 2]

@@ -14,18 +14,19 @@ from tests.unit.runtime.networks import CHAIN, COUNT, HOSTED, SIZE, executable
 
 import tensorwright
 from tensorwright.base import InputError, ModelError, UsageError
-from tensorwright.cli.profile import summary_lines
+from tensorwright.cli.profile import _cells, summary_lines
 from tensorwright.expr import compute, placeholder
 from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.machine import Ceilings, Level
 from tensorwright.profiling import (
     Bottleneck,
-    Ceilings,
-    Level,
+    Bounds,
     Profile,
     Samples,
     StepKind,
     chrome_trace,
     make_profile,
+    measure,
     profile_values,
 )
 from tensorwright.runtime import CallCosts, Executable
@@ -73,14 +74,83 @@ def test_the_sum_of_the_steps_and_what_is_left(report: Profile) -> None:
     )
 
 
-def test_steps_above_the_roofline_are_explained(report: Profile) -> None:
-    assert not any("above 100%" in line for line in summary_lines(report))
+def faster(report: Profile, times: float, **changes: object) -> Profile:
+    """The first step takes so many times less than the roofline allows."""
     first, *others = report.steps
-    least_s = first.bounds.roofline_s
-    assert least_s > 0
-    faster = replace(report, steps=(replace(first, time_s=least_s / 2), *others))
-    (line,) = (each for each in summary_lines(faster) if "above 100%" in each)
+    assert first.bounds.roofline_s > 0
+    time_s = first.bounds.roofline_s / times
+    return replace(report, steps=(replace(first, time_s=time_s, **changes), *others))  # type: ignore[arg-type]
+
+
+def test_only_what_winograd_computes_is_above_the_roofline_by_it(report: Profile) -> None:
+    assert not any("above" in line for line in summary_lines(report))
+    (line,) = (
+        each
+        for each in summary_lines(faster(report, 2.0, saves_by="Winograd's algorithm"))
+        if "above" in each
+    )
     assert "above 100%: 1 step; Winograd's algorithm" in line
+
+
+def test_another_step_above_the_roofline_says_that_the_roofline_is_too_low(
+    report: Profile,
+) -> None:
+    assert not faster(report, 1.1).above_roofline
+    above = faster(report, 8.0)
+    assert [step.number for step in above.above_roofline] == [0]
+    text = "\n".join(summary_lines(above))
+    assert "Winograd" not in text
+    assert "? above 115%: 1 step; peak and bandwidths were measured too low" in text
+    assert "  tensorwright doctor" in text.splitlines()
+    assert _cells(above.steps[0])[6] == "800%?"
+    assert not _cells(report.steps[0])[6].endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("trace", "expected"),
+    [
+        ("split(y, i, [8])", ""),
+        ("use_algorithm(y, winograd4)\nsplit(y, i, [8])", "Winograd's algorithm"),
+        ("use_algorithm(y, im2col)", ""),
+        ("skip_zeros(y, padded, p)", "skipping zeros"),
+        ("of another version(y)", ""),
+    ],
+)
+def test_which_schedules_take_fewer_operations(trace: str, expected: str) -> None:
+    row = {"key": "k", "tuned": True, "trace": trace}
+    assert measure._schedules({"schedules": json.dumps([row])}) == {"k": (True, expected)}
+
+
+def test_a_nearer_cache_is_a_reason_for_what_moves_data_only(report: Profile) -> None:
+    moving = faster(report, 2.0, bounds=Bounds(arithmetic_s=1e-7, cache_s=1e-6))
+    assert any("nearer cache" in line for line in summary_lines(moving))
+    computing = faster(report, 2.0, bounds=Bounds(arithmetic_s=1e-6, cache_s=1e-7))
+    assert not any("nearer cache" in line for line in summary_lines(computing))
+
+
+def test_the_roofline_is_measured_again_while_a_step_is_above_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_HOME", str(tmp_path))
+    found: list[float] = []
+
+    def measured(target: object, threads: int) -> Ceilings:
+        """Far too low, but for the third time."""
+        found.append(1e15 if len(found) == 2 else 1.0)
+        return Ceilings(threads, found[-1], (Level("memory", float("inf"), found[-1]),))
+
+    monkeypatch.setattr(measure, "measure_ceilings", measured)
+    report = tensorwright.profile(executable(CHAIN, threads=1), repeats=2)
+    assert found == [1.0, 1.0, 1e15]
+    assert not report.above_roofline
+    assert report.state is not None
+    assert report.state.kept is None
+    assert report.ceilings.flops_per_s == 1e15
+    again = tensorwright.profile(executable(CHAIN, threads=1), repeats=2)
+    assert len(found) == 4
+    assert again.ceilings.flops_per_s == 1e15
+    assert again.state is not None
+    assert "this machine reaches 0% of the" in again.state.warning
 
 
 def test_runs_in_which_some_step_is_always_slow() -> None:

@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tensorwright.base import MachineError, Target, detect_target
-from tensorwright.profiling import (
-    Bottleneck,
-    Bounds,
-    Ceilings,
-    Level,
-    Operand,
-    bottleneck_of,
-    bounds_of,
-    measure_ceilings,
-)
+from tensorwright.machine import Ceilings, Level, measure_ceilings
+from tensorwright.profiling import Bottleneck, Bounds, Operand, bottleneck_of, bounds_of
 
 MACHINE = Ceilings(
     2,
@@ -25,9 +17,9 @@ ONE = Ceilings(1, 50e9, MACHINE.levels)
 
 
 def test_operands_come_from_the_nearest_level_that_holds_them() -> None:
-    names = [MACHINE.level_of(Operand(100, distance)).name for distance in (100, 10**6, 10**7)]
+    names = [MACHINE.level_at(distance).name for distance in (100, 10**6, 10**7)]
     assert names == ["L2", "L2", "L3"]
-    assert MACHINE.level_of(Operand(100, 10**9)).name == "memory"
+    assert MACHINE.level_at(10**9).name == "memory"
 
 
 def test_the_least_time_is_that_of_arithmetic_or_of_all_operands() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorwright.base import RecordError
-from tensorwright.records import Record, Status, from_line, now_utc, to_line
+from tensorwright.records import (
+    Record,
+    Status,
+    from_line,
+    is_current,
+    now_utc,
+    record_tool,
+    to_line,
+    with_times,
+)
 
 GOOD = Record("w", "cpu", "box", 2, "split(i, 4)", (0.5, 0.25, 1.0), Status.OK)
 
@@ -110,3 +120,22 @@ def test_a_bad_line_is_refused_with_its_place(line: str, reason: str) -> None:
     assert caught.value.where == "file x.jsonl, line 7"
     assert caught.value.reason.startswith(reason)
     assert caught.value.remedy
+
+
+def test_a_record_knows_the_sources_that_made_it() -> None:
+    version, _, digest = record_tool().partition("+")
+    assert version
+    assert re.fullmatch(r"[0-9a-f]{12}", digest)
+    assert GOOD.tool_version == record_tool()
+    assert is_current(GOOD)
+    older = replace(GOOD, tool_version="0.1.0")
+    assert from_line(to_line(older), "here") == older
+    assert not is_current(older)
+    again = with_times(older, (0.5,))
+    assert is_current(again)
+
+
+def test_a_line_without_a_tool_is_refused() -> None:
+    line = to_line(GOOD).replace(record_tool(), "")
+    with pytest.raises(RecordError, match="tool is empty"):
+        from_line(line, "here")

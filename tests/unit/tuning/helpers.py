@@ -110,9 +110,15 @@ DOUBLE = """
 """
 
 
-def kernel_of(body: str = DOUBLE, count: int = SIZE, workspace_bytes: int = 0) -> Kernel:
-    """A kernel for `doubled`: the body is run for %i = 0..count-1."""
-    code = compile_module(HEAD + body + TAIL.replace("COUNT", str(count)), native_target())
+def kernel_of(
+    body: str = DOUBLE, count: int = SIZE, workspace_bytes: int = 0, beside: str = ""
+) -> Kernel:
+    """A kernel for `doubled`: the body is run for %i = 0..count-1.
+
+    beside   what stands in the module beside the function
+    """
+    text = HEAD + body + TAIL.replace("COUNT", str(count)) + beside
+    code = compile_module(text, native_target())
     parameters = (
         Parameter(Buffer("x", (SIZE,), DType.F32), Role.INPUT),
         Parameter(Buffer("y", (SIZE,), DType.F32), Role.OUTPUT),

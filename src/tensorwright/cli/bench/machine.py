@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from tensorwright.base import Target
+from tensorwright.cli.arguments.machine import warn_if_unfit
+from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings
 from tensorwright.records import detect_hardware, now_utc
 from tensorwright.runtime import measure_bandwidth, measure_peak
 
@@ -27,14 +29,19 @@ class Ceiling:
 
 
 def measure_ceiling(target: Target, threads: int, known: Ceiling | None = None) -> Ceiling:
-    """The best of a few measurements, and of what was known before.
+    """The best of a few measurements, and of what was known before or kept of this machine.
 
-    What others use of the machine meanwhile only ever takes away.
+    What others use of the machine meanwhile only ever takes away. A warning says, once, that the
+    machine is busy, or reaches less than was kept of it.
     """
     least = known or Ceiling(threads, 0.0, 0.0)
-    peaks = [measure_peak(target, threads) for _ in range(_PEAK_TRIES)]
+    kept = kept_ceilings(target, threads)
+    watch = LoadWatch()
+    peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))
     bandwidth = measure_bandwidth(target, threads)
-    return Ceiling(threads, max(*peaks, least.peak), max(bandwidth, least.bandwidth))
+    warn_if_unfit(MachineState(watch.load(), Ceilings(threads, peak, ()), kept))
+    known_peaks = (least.peak, kept.flops_per_s) if kept is not None else (least.peak,)
+    return Ceiling(threads, max(peak, *known_peaks), max(bandwidth, least.bandwidth))
 
 
 def describe_machine(target: Target, ceiling: Ceiling) -> dict[str, object]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import Target, knobs, override, source_digest, write_atomically
+from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.options import machine_options, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
@@ -103,6 +104,7 @@ def command(
     head = _head(plan)
     path = rows_path or _usual_path(head)
     rows = read_rows(path, head)
+    check_before_measuring(target, plan.threads)
     with override(dump=""):
         _compare(rows, path, plan)
     _show(rows[:count], head)

@@ -14,6 +14,7 @@ import click
 
 from tensorwright.base import MachineError, Target, TensorwrightError, UsageError, override
 from tensorwright.build import Kernel
+from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.models import check_model
 from tensorwright.cli.arguments.options import machine_options, threads_of
 from tensorwright.cli.arguments.output import check_writable
@@ -150,6 +151,7 @@ def command(
     head = _head(plan, target, groups)
     before = read_zero(json_path, head) if resume and json_path is not None else []
     rows = of_builds(before, same_build)
+    check_before_measuring(target, plan.threads)
     with override(dump=""):
         _measure_all(groups, plan, rows, head, json_path)
     show_rows(rows)

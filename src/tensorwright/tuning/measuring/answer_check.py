@@ -22,9 +22,13 @@ class Guarded:
         size = math.prod(shape) * dtype.size_bytes
         room = -(-size // 64) * 64 + 2 * _GUARD_BYTES
         self._memory = empty((room,), DType.U8)
-        self._memory[...] = _UNWRITTEN
+        self.clear()
         self._end = _GUARD_BYTES + size
         self.array: Array = np.ndarray(shape, dtype.numpy, self._memory.data, _GUARD_BYTES)
+
+    def clear(self) -> None:
+        """Make it what nobody has written."""
+        self._memory[...] = _UNWRITTEN
 
     def is_intact(self) -> bool:
         """Whether the zones are as they were."""

@@ -1,15 +1,17 @@
-"""What a candidate must compute: inputs that it is tried on, and the answer.
+"""What a candidate must compute: inputs that it is tried on, and the answers.
 
-Both sides make the inputs from a recipe, so that no weights travel; the expected answer, which
-NumPy works out once per workload, is passed as files.
+Both sides make the inputs from a recipe, so that no weights travel; the expected answers, which
+NumPy works out once per workload, are passed as files.  There are two turns of inputs, with the
+same constants: one for before a candidate is timed, one for after.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,12 +21,16 @@ from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.blas_threads import one_blas_thread
 from tensorwright.tuning.measuring.trial_inputs import Recipe, make_inputs, specs_of
 
+Answer: TypeAlias = tuple[Array, ...]
+
 _MOST_UNDEFINED = 0.01  # share of an output that may be NaN before other inputs are tried
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedResults:
     """A workload's trial: the recipe, and per output its name, type and file (.npy).
+
+    again   the files of the outputs for the recipe of the second turn, `recipe_again`
 
     bf16, which NumPy's files do not know, is kept as f32.
     """
@@ -33,6 +39,12 @@ class ExpectedResults:
     recipe: Recipe
     outputs: tuple[tuple[str, DType, str], ...]
     has_floats: bool
+    again: tuple[tuple[str, DType, str], ...]
+
+    @property
+    def recipe_again(self) -> Recipe:
+        """That of the second turn."""
+        return _next_turn(self.recipe)
 
 
 def make_expected_results(workload: Workload, folder: Path, seed: int = 0) -> ExpectedResults:
@@ -43,16 +55,16 @@ def make_expected_results(workload: Workload, folder: Path, seed: int = 0) -> Ex
     Raises:  InternalError where none fits.
     """
     tensors = topological_order(*workload.outputs)
-    fallback: tuple[Recipe, tuple[Array, ...]] | None = None
+    fallback: tuple[Recipe, list[Answer]] | None = None
     for most in (1 << 31, 8, 2, 1):
         specs = specs_of(tensors, most)
         for is_positive in (False, True):
-            recipe = Recipe(specs, seed, is_positive)
-            answer = _try_inputs(workload, tensors, recipe)
-            if answer is not None and _is_defined(answer):
-                return _save(workload.key, tensors, recipe, workload.outputs, answer, folder)
-            if answer is not None and fallback is None:
-                fallback = recipe, answer
+            recipe = Recipe(specs, seed, is_positive, constants=workload.constants)
+            answers = _try_turns(workload, tensors, recipe)
+            if answers and all(map(_is_defined, answers)):
+                return _save(workload, tensors, recipe, answers, folder)
+            if answers and fallback is None:
+                fallback = recipe, answers
         if not any(spec.high for spec in specs):
             break
     if fallback is None:
@@ -61,12 +73,25 @@ def make_expected_results(workload: Workload, folder: Path, seed: int = 0) -> Ex
             where=f"workload {workload.name}",
             reason="no inputs were found for which it reads inside of its tensors only",
         )
-    return _save(workload.key, tensors, fallback[0], workload.outputs, fallback[1], folder)
+    return _save(workload, tensors, *fallback, folder)
 
 
-def _try_inputs(
-    workload: Workload, tensors: Sequence[Tensor], recipe: Recipe
-) -> tuple[Array, ...] | None:
+def _next_turn(recipe: Recipe) -> Recipe:
+    return replace(recipe, turn=recipe.turn + 1)
+
+
+def _try_turns(workload: Workload, tensors: Sequence[Tensor], recipe: Recipe) -> list[Answer]:
+    """The answers of both turns; none where one of them reads outside of its tensors."""
+    answers: list[Answer] = []
+    for one in (recipe, _next_turn(recipe)):
+        answer = _try_inputs(workload, tensors, one)
+        if answer is None:
+            return []
+        answers.append(answer)
+    return answers
+
+
+def _try_inputs(workload: Workload, tensors: Sequence[Tensor], recipe: Recipe) -> Answer | None:
     arrays = make_inputs(recipe)
     given = {one: arrays[one.name] for one in tensors if isinstance(one, Placeholder)}
     try:
@@ -76,7 +101,7 @@ def _try_inputs(
         return None
 
 
-def _is_defined(answer: tuple[Array, ...]) -> bool:
+def _is_defined(answer: Answer) -> bool:
     for array in answer:
         if array.size and array.dtype.kind not in "iub":
             finite = np.isfinite(array.astype(np.float64, copy=False))
@@ -86,13 +111,20 @@ def _is_defined(answer: tuple[Array, ...]) -> bool:
 
 
 def _save(
-    key: str,
+    workload: Workload,
     tensors: Sequence[Tensor],
     recipe: Recipe,
-    outputs: tuple[Compute, ...],
-    answer: tuple[Array, ...],
+    answers: Sequence[Answer],
     folder: Path,
 ) -> ExpectedResults:
+    first, second = (_save_answer(workload.outputs, answer, folder) for answer in answers)
+    has_floats = any(tensor.dtype.is_float for tensor in tensors)
+    return ExpectedResults(workload.key, recipe, first, has_floats, second)
+
+
+def _save_answer(
+    outputs: tuple[Compute, ...], answer: Answer, folder: Path
+) -> tuple[tuple[str, DType, str], ...]:
     files = []
     kept = Path(tempfile.mkdtemp(prefix="answer-", dir=folder))
     for number, (tensor, array) in enumerate(zip(outputs, answer, strict=True)):
@@ -100,5 +132,4 @@ def _save(
         stored = array.astype(np.float32) if tensor.dtype is DType.BF16 else array
         np.save(path, stored)
         files.append((tensor.name, tensor.dtype, str(path)))
-    has_floats = any(tensor.dtype.is_float for tensor in tensors)
-    return ExpectedResults(key, recipe, tuple(files), has_floats)
+    return tuple(files)

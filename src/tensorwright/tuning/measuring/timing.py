@@ -2,7 +2,9 @@
 
 Whatever machine code may do to the process happens here and nowhere else. A kernel gets buffers
 with guard zones around its outputs; first it runs once and its answer is compared, then it is
-timed in native loops, so that Python's time between calls does not count.
+timed in native loops, so that Python's time between calls does not count.  At last it runs on other
+inputs, and that answer is compared, too: a kernel that leaves something behind, or is right by
+chance, or is spoilt while it is timed, has no times.
 
 In a network a kernel's constants are not in the caches: between two of its runs all other weights
 are read.  To time that, each call gets the next of many places of its constants in one large arena
@@ -17,18 +19,17 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensorwright.base import LINE_BYTES, DType, InternalError, physical_memory_bytes
+from tensorwright.base import DType, InternalError, physical_memory_bytes
 from tensorwright.build import Kernel
 from tensorwright.expr import Array
 from tensorwright.loop import Parameter, Role, pack
 from tensorwright.records import Status
 from tensorwright.runtime import call_loop, empty, load_object
 from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, find_difference
+from tensorwright.tuning.measuring.cold_constants import cold_table
 from tensorwright.tuning.measuring.expected_results import ExpectedResults
 from tensorwright.tuning.measuring.trial_inputs import make_inputs
 
@@ -83,14 +84,31 @@ class Measurement:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Inputs, what is expected of them, and how far an answer may be from that; all by name."""
+
+    inputs: dict[str, Array]
+    expected: dict[str, Array]
+    allowed: dict[str, Array]
+
+    def find_fault(self, outputs: Sequence[tuple[str, Guarded]]) -> str:
+        """What is wrong with what a kernel has written, "" for nothing."""
+        for name, output in outputs:
+            if not output.is_intact():
+                return f"it wrote outside of {name}"
+            difference = find_difference(output.array, self.expected[name], self.allowed[name])
+            if difference:
+                return f"{name}: {difference}"
+        return ""
+
+
 @dataclass(slots=True)
 class _Prepared:
-    """The workload that this process has inputs and expected results for."""
+    """The workload that this process has inputs and expected results for: two turns of them."""
 
     key: str = ""
-    inputs: dict[str, Array] | None = None
-    expected: dict[str, Array] | None = None
-    allowed: dict[str, Array] | None = None
+    turns: tuple[_Turn, ...] = ()
 
 
 _PREPARED = _Prepared()
@@ -108,15 +126,22 @@ def limit_process(memory_bytes: int) -> None:
 
 def prepare(expected: ExpectedResults) -> None:
     """Make the inputs of a workload and read its expected results; forgets the workload before."""
-    _PREPARED.key, _PREPARED.inputs, _PREPARED.expected, _PREPARED.allowed = "", None, None, None
-    answers = {name: np.load(path, allow_pickle=False) for name, _, path in expected.outputs}
-    _PREPARED.inputs = make_inputs(expected.recipe)
-    _PREPARED.allowed = {
-        name: allowed_error(answers[name], dtype, expected.has_floats)
-        for name, dtype, _ in expected.outputs
-    }
-    _PREPARED.expected = answers
+    _PREPARED.key, _PREPARED.turns = "", ()
+    inputs = make_inputs(expected.recipe)
+    again = make_inputs(expected.recipe_again, inputs)
+    _PREPARED.turns = (
+        _read_turn(inputs, expected.outputs, expected.has_floats),
+        _read_turn(again, expected.again, expected.has_floats),
+    )
     _PREPARED.key = expected.key
+
+
+def _read_turn(
+    inputs: dict[str, Array], outputs: Sequence[tuple[str, DType, str]], has_floats: bool
+) -> _Turn:
+    answers = {name: np.load(path, allow_pickle=False) for name, _, path in outputs}
+    allowed = {name: allowed_error(answers[name], dtype, has_floats) for name, dtype, _ in outputs}
+    return _Turn(inputs, answers, allowed)
 
 
 def try_kernels(
@@ -126,7 +151,7 @@ def try_kernels(
     best_s: float,
     options: MeasureOptions,
 ) -> tuple[Measurement, ...]:
-    """Check kernels of the prepared workload, then time those that are right.
+    """Check kernels of the prepared workload, time those that are right, and check them again.
 
     A single one races: it is dropped as soon as it is clearly slower than `best_s`. Several take
     turns, sample by sample, so that a slow moment of the machine hits them all alike.
@@ -136,15 +161,22 @@ def try_kernels(
     runs = [_Run(kernel, threads, options) for kernel in kernels]
     errors = [run.check() for run in runs]
     if len(runs) == 1 and not errors[0]:
-        return (_race(runs[0], best_s, options),)
+        return (_checked(runs[0], _race(runs[0], best_s, options)),)
     good = [run for run, error in zip(runs, errors, strict=True) if not error]
-    times = iter(_take_turns(good, options))
+    timed = [Measurement(Status.OK, times_s) for times_s in _take_turns(good, options)]
+    measured = iter([_checked(run, one) for run, one in zip(good, timed, strict=True)])
     return tuple(
-        Measurement(Status.WRONG_ANSWER, error=error)
-        if error
-        else Measurement(Status.OK, next(times))
+        Measurement(Status.WRONG_ANSWER, error=error) if error else next(measured)
         for error in errors
     )
+
+
+def _checked(run: _Run, measured: Measurement) -> Measurement:
+    """A measurement that stands only if the kernel is still right; one that was dropped as slow
+    will not be taken anyway.
+    """
+    error = run.check_again() if measured.status is Status.OK else ""
+    return Measurement(Status.WRONG_ANSWER, error=error) if error else measured
 
 
 def _race(run: _Run, best_s: float, options: MeasureOptions) -> Measurement:
@@ -206,30 +238,39 @@ class _Run:
         self._workspace = empty((max(64, kernel.spec.scratch_bytes(threads)),), DType.U8)
         self._outputs: list[tuple[str, Guarded]] = []
         self._kept: list[Array] = []
-        addresses = [self._argument(parameter) for parameter in kernel.parameters]
+        first, second = _PREPARED.turns
+        self._addresses = [self._argument(each, first) for each in kernel.parameters]
+        self._addresses_again = [
+            self._kept_address(second.inputs[each.name]) if each.role is Role.INPUT else address
+            for each, address in zip(kernel.parameters, self._addresses, strict=True)
+        ]
         self._constants = [
             (place, parameter.buffer.dtype, parameter.buffer.extents)
             for place, parameter in enumerate(kernel.parameters)
             if parameter.role is Role.CONSTANT
         ]
-        self._table = np.array([addresses], np.uint64)
+        self._table = np.array([self._addresses], np.uint64)
         self._row = 0
         self.cold_s = math.inf
 
     def check(self) -> str:
         """Run once; what is wrong with the answer, "" for nothing."""
         self.cold_s = self.sample(1)
-        answers, allowed = _PREPARED.expected, _PREPARED.allowed
-        assert answers is not None, "prepared"
-        assert allowed is not None, "prepared"
-        for name, output in self._outputs:
+        error = _PREPARED.turns[0].find_fault(self._outputs)
+        if not error:
+            self._table = cold_table(self._table[0], self._constants, self._cold_bytes)
+        return error
+
+    def check_again(self) -> str:
+        """As `check`, after the timing, on the inputs of the second turn; the outputs are anew."""
+        for _, output in self._outputs:
             if not output.is_intact():
-                return f"it wrote outside of {name}"
-            difference = find_difference(output.array, answers[name], allowed[name])
-            if difference:
-                return f"{name}: {difference}"
-        self._table = cold_table(self._table[0], self._constants, self._cold_bytes)
-        return ""
+                return "it wrote outside of its results while it was timed"
+            output.clear()
+        self._table, self._row = np.array([self._addresses_again], np.uint64), 0
+        self.sample(1)
+        error = _PREPARED.turns[1].find_fault(self._outputs)
+        return f"after it was timed, on other inputs, {error}" if error else ""
 
     def calls_for(self, min_sample_s: float) -> int:
         """How many calls make a sample; one where caches are flushed between calls."""
@@ -266,72 +307,18 @@ class _Run:
             if done >= count or elapsed_s > _LONGEST_SAMPLE_S:
                 return elapsed_s / done
 
-    def _argument(self, parameter: Parameter) -> int:
-        assert _PREPARED.inputs is not None, "prepared"
+    def _argument(self, parameter: Parameter, turn: _Turn) -> int:
         if parameter.role is Role.OUTPUT:
             output = Guarded(parameter.buffer.extents, parameter.buffer.dtype)
             self._outputs.append((parameter.name, output))
             return int(output.array.ctypes.data)
-        array = _PREPARED.inputs[parameter.name]
+        array = turn.inputs[parameter.name]
         if parameter.packing is not None:
             packed = pack(array, parameter.packing)
             array = empty(packed.shape, parameter.buffer.dtype)
             array[...] = packed
+        return self._kept_address(array)
+
+    def _kept_address(self, array: Array) -> int:
         self._kept.append(array)
         return int(array.ctypes.data)
-
-
-_LEAST_BYTES = 4096  # smaller constants stay where they are
-_MOST_BYTES = 256 << 20
-_MOST_PLACES = 4096
-_TILE = 1 << 18  # elements that are drawn; the arena repeats them
-
-
-def cold_table(
-    arguments: NDArray[np.uint64],
-    constants: Sequence[tuple[int, DType, tuple[int, ...]]],
-    cold_bytes: int,
-) -> NDArray[np.uint64]:
-    """The arguments of successive calls, one row each: (places, arguments).
-
-    arguments   addresses of the operands
-    constants   for each constant its place among them, its type and its shape
-    cold_bytes  how much memory the places take, at most; with room for less than two of them, or
-                without constants worth it, there is one row
-
-    Only floats move: whole numbers may be indices.
-    """
-    moving = [
-        (place, dtype, _room(dtype, shape))
-        for place, dtype, shape in constants
-        if dtype.is_float and _room(dtype, shape) >= _LEAST_BYTES
-    ]
-    stride = sum(room for _, _, room in moving)
-    span = min(cold_bytes, _MOST_BYTES)
-    count = min(_MOST_PLACES, span // stride) if stride else 0
-    if count < 2:
-        return arguments[np.newaxis].copy()
-    table = np.repeat(arguments[np.newaxis], count, axis=0)
-    offset = 0
-    steps = np.arange(count, dtype=np.uint64) * np.uint64(stride)
-    for place, dtype, room in moving:
-        start = _arena(dtype, span).ctypes.data + offset
-        table[:, place] = np.uint64(start) + steps
-        offset += room
-    return table
-
-
-def _room(dtype: DType, shape: tuple[int, ...]) -> int:
-    return -(-math.prod(shape) * dtype.size_bytes // LINE_BYTES) * LINE_BYTES
-
-
-@lru_cache(maxsize=2)
-def _arena(dtype: DType, size_bytes: int) -> Array:
-    """So much memory full of numbers in -1..1; kept, because filling it takes a while."""
-    count = size_bytes // dtype.size_bytes
-    arena = empty((count,), dtype)
-    source = np.random.Generator(np.random.SFC64(0))
-    tile = (source.random(min(_TILE, count), np.float32) * 2 - 1).astype(dtype.numpy)
-    for start in range(0, count, _TILE):
-        arena[start : start + _TILE] = tile[: count - start]
-    return arena

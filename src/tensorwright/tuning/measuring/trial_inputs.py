@@ -7,7 +7,7 @@ inputs, and functions that saturate after them show what was computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -54,18 +54,29 @@ class Recipe:
 
     is_positive: floats in 0.5..1 and not in -1..1, for functions that are undefined below zero;
                  both times the scale of the input.
+    turn:        which draw; inputs among `constants` are the same in all of them
     """
 
     inputs: tuple[InputSpec, ...]
     seed: int = 0
     is_positive: bool = False
+    turn: int = 0
+    constants: frozenset[str] = frozenset()
 
 
-def make_inputs(recipe: Recipe) -> dict[str, Array]:
-    """Fill the inputs; equal recipes give equal arrays, on the boundaries that kernels want."""
+def make_inputs(recipe: Recipe, made: Mapping[str, Array] | None = None) -> dict[str, Array]:
+    """Fill the inputs; equal recipes give equal arrays, on the boundaries that kernels want.
+
+    made   inputs of another turn, whose constants are taken
+    """
     arrays: dict[str, Array] = {}
     for place, spec in enumerate(recipe.inputs):
-        source = np.random.Generator(np.random.SFC64([recipe.seed, place]))
+        is_constant = spec.name in recipe.constants
+        if made is not None and is_constant:
+            arrays[spec.name] = made[spec.name]
+            continue
+        turn = [recipe.turn] if recipe.turn and not is_constant else []
+        source = np.random.Generator(np.random.SFC64([recipe.seed, place, *turn]))
         array = empty(spec.shape, spec.dtype)
         array[...] = _draw(spec, source, recipe.is_positive)
         arrays[spec.name] = array

@@ -2,14 +2,16 @@
 
 from tensorwright.tuning.session.arguments import Budget, Parts, Search, Setting, TuneOptions
 from tensorwright.tuning.session.in_network import (
+    Chosen,
     choose_in_network,
     is_replayable,
-    make_network_inputs,
     options_of,
 )
 from tensorwright.tuning.session.interrupt import Interrupt
+from tensorwright.tuning.session.last_comparison import compare_programs, make_network_inputs
 from tensorwright.tuning.session.progress import (
     Callback,
+    Drift,
     LiveTable,
     Phase,
     PlainLines,
@@ -17,14 +19,24 @@ from tensorwright.tuning.session.progress import (
     TaskRow,
     choose_callbacks,
 )
-from tensorwright.tuning.session.result import StopReason, TaskResult, TuneResult
+from tensorwright.tuning.session.result import (
+    Comparison,
+    NetworkResult,
+    StopReason,
+    TaskResult,
+    TuneResult,
+)
 from tensorwright.tuning.session.session import check_runs_here, make_space, tune
 
 __all__ = [
     "Budget",
     "Callback",
+    "Chosen",
+    "Comparison",
+    "Drift",
     "Interrupt",
     "LiveTable",
+    "NetworkResult",
     "Parts",
     "Phase",
     "PlainLines",
@@ -39,6 +51,7 @@ __all__ = [
     "check_runs_here",
     "choose_callbacks",
     "choose_in_network",
+    "compare_programs",
     "is_replayable",
     "make_network_inputs",
     "make_space",

@@ -84,6 +84,8 @@ class TuneOptions:
                     where 0
     seeds           most schedules from elsewhere that are tried for a workload before the search
     after_s         seconds of the minutes that are kept for what the caller does afterwards
+    compared_later  keys of workloads that the caller compares afterwards: without a trial they need
+                    not be measured again at the end
     strategy        who proposes: a name of `STRATEGIES`, or settings of one of them
     proposing       a model that says where populations and chains start
     """
@@ -96,6 +98,7 @@ class TuneOptions:
     recheck_rounds: int = 8
     seeds: int = 4
     after_s: float = 0.0
+    compared_later: frozenset[str] = frozenset()
     strategy: StrategyChoice = USUAL_STRATEGY
     proposing: ProposingModel | None = None
 

@@ -8,7 +8,8 @@ What stands (the untuned schedules, and what was chosen before) takes part as a 
 until another beats it here.
 
 Then the kernels run on all threads and on one in turn: which of them gain nothing from more than
-one is measured, and must win against the estimate.
+one is measured, and must win against the estimate.  At last what was chosen takes turns with the
+untuned program: that is what a search may say that it has gained.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-
-import numpy as np
+from dataclasses import dataclass
 
 from tensorwright.base import Target, TensorwrightError, physical_memory_bytes
 from tensorwright.build import Kernel, assemble, build_cached
-from tensorwright.graph import KernelCall, OpaqueCall, Partition
+from tensorwright.graph import Partition
 from tensorwright.ops import Array
 from tensorwright.processes import never
 from tensorwright.records import NetworkChoice, RecordStore
@@ -35,6 +35,12 @@ from tensorwright.schedule import (
     state_of,
 )
 from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.session.last_comparison import (
+    compare_with_untuned,
+    make_network_inputs,
+    workloads_of_steps,
+)
+from tensorwright.tuning.session.result import NetworkResult
 
 _TOP = 24
 _WORST = 1.3  # times as slow as the best, alone: such a one does not win among others either
@@ -47,7 +53,15 @@ _MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
 _LEAST_TURNS = 5  # of whole networks, though time is up: they decide
 _RUNS = 10  # of an executable at least, until it is known whether it is the best
 _COMPARED_SHARE = 0.5  # of the time at most, for these runs
-_BUILT, _TIMED, _CHOSEN = 0.4, 0.65, 0.85  # shares of the time, at which a stage ends
+_BUILT, _TIMED, _CHOSEN, _THREADS = 0.35, 0.55, 0.68, 0.8  # shares of the time: ends of stages
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What was chosen for a network, and what that is worth against the untuned schedules."""
+
+    choice: NetworkChoice
+    result: NetworkResult
 
 
 def choose_in_network(
@@ -58,7 +72,7 @@ def choose_in_network(
     limit_s: float = 40.0,
     should_stop: Callable[[], bool] = never,
     standing: Sequence[Mapping[str, str]] = (),
-) -> NetworkChoice | None:
+) -> Chosen | None:
     """Compare schedules of all workloads inside the network.
 
     options   workload key -> trace texts, the best alone first; at least one for each workload
@@ -66,7 +80,7 @@ def choose_in_network(
               fewer are compared, and the fewer turns they have; two at least are, and what stands
               as far as memory goes
     standing  workload key -> trace text, for every workload: one of these is chosen unless another
-              is clearly faster; the dearest to keep first
+              is clearly faster; the dearest to keep first, the untuned ones last
 
     None where `should_stop` turned true.  Raises: as building and running kernels.
     """
@@ -111,12 +125,37 @@ def choose_in_network(
     best = choose_whole(totals, [traces in standing for traces in mapped])
     winner = mapped[best]
     limits: tuple[tuple[str, int], ...] | None = ()
-    left_s = started + limit_s - time.monotonic()
+    left_s = started + _THREADS * limit_s - time.monotonic()
     if 2 * _RUNS * totals[best] < left_s:
         limits = choose_threads(parts, rivals[best], inputs, left_s, should_stop)
     if limits is None:
         return None
-    return NetworkChoice(tuple(sorted(winner.items())), totals[0], totals[best], limits)
+    choice = NetworkChoice(tuple(sorted(winner.items())), totals[0], totals[best], limits)
+    untuned, tuned = standing[-1] if standing else variants[0], rivals[best]
+    before = tuned if untuned == winner else make(untuned)
+    del rivals, executables
+    left_s = max((1 - _THREADS) * limit_s, started + limit_s - time.monotonic())
+    return _against_untuned(parts, choice, tuned, (untuned, before), left_s, should_stop)
+
+
+def _against_untuned(
+    parts: Partition,
+    choice: NetworkChoice,
+    tuned: Executable,
+    untuned: tuple[Mapping[str, str], Executable],
+    limit_s: float,
+    should_stop: Callable[[], bool],
+) -> Chosen:
+    """A choice and what it is worth; the untuned schedules where it turns out to be slower."""
+    traces, before = untuned
+    limits = dict(choice.thread_limits)
+    after = _limited(parts, tuned, limits) if limits else tuned
+    schedules = (traces, dict(choice.traces))
+    result = compare_with_untuned(parts, before, after, schedules, limit_s, should_stop)
+    if result.whole is None or not result.is_slower:
+        return Chosen(choice, result)
+    standing = NetworkChoice(tuple(sorted(traces.items())), choice.before_s, result.whole.untuned_s)
+    return Chosen(standing, result.as_untuned(traces))
 
 
 def variants_of(
@@ -171,8 +210,7 @@ def choose_threads(
         return None
     everyone, alone = times
     limits = {key: int(alone.get(key, 0.0) <= everyone.get(key, 0.0)) for key in keys}
-    numbered = {number: limits[key] for number, key in enumerate(keys)}
-    chosen = program.with_plan(choose_teams(program.plan, limits=numbered))
+    chosen = _limited(parts, program, limits)
     left_s = started + limit_s - time.monotonic()
     totals = seconds_in_turns(
         [program, chosen], inputs, rounds=_TURNS, limit_s=left_s, should_stop=should_stop
@@ -180,6 +218,12 @@ def choose_threads(
     if totals is None:
         return None
     return tuple(sorted(limits.items())) if totals[1] < (1 - _LEAST_GAIN) * totals[0] else ()
+
+
+def _limited(parts: Partition, program: Executable, limits: Mapping[str, int]) -> Executable:
+    """The program with a limit of threads for each workload, by key."""
+    numbered = {number: limits[workload.key] for number, workload in enumerate(parts.workloads)}
+    return program.with_plan(choose_teams(program.plan, limits=numbered))
 
 
 def options_of(
@@ -232,19 +276,6 @@ def _most_compared(program: Executable, inputs: Mapping[str, Array], limit_s: fl
     return max(2, int(_COMPARED_SHARE * limit_s / (_RUNS * run_s)))
 
 
-def make_network_inputs(parts: Partition) -> dict[str, Array]:
-    """Inputs of the network: normal random numbers, zeros for integers (they may be indices)."""
-    source = np.random.default_rng(0)
-    found: dict[str, Array] = {}
-    for name in parts.graph.inputs:
-        kind = parts.graph.types[name]
-        if kind.dtype.is_float:
-            found[name] = source.standard_normal(kind.shape).astype(kind.dtype.numpy)
-        else:
-            found[name] = np.zeros(kind.shape, kind.dtype.numpy)
-    return found
-
-
 def _step_times(
     parts: Partition,
     executables: Sequence[Executable],
@@ -253,11 +284,7 @@ def _step_times(
     should_stop: Callable[[], bool],
 ) -> list[dict[str, float]] | None:
     """For each executable, seconds in the kernels of each workload, in one run."""
-    keys = [
-        step.workload.key if isinstance(step, KernelCall) else ""
-        for step in parts.steps
-        if isinstance(step, KernelCall | OpaqueCall)
-    ]
+    keys = workloads_of_steps(parts)
     samples: list[list[list[float]]] = [[] for _ in executables]
     for number in range(_ROUNDS):
         for executable, taken in zip(executables, samples, strict=True):

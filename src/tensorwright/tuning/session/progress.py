@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import IO, Protocol
@@ -13,16 +14,41 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-_DRIFT = 0.1  # worth a word
+_DRIFT = 0.2  # worth a word
+_WIDTH = 80
+_LONGEST_NAME = 24
 
 
 class Phase(Enum):
     """What a session is doing."""
 
-    WARM_UP = "default schedules"
+    WARM_UP = "defaults"
     SEARCH = "search"
-    RANKING = "ranking the best again"
+    RANKING = "ranking"
     DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What a schedule of a workload took when it was measured, and again later; in seconds."""
+
+    name: str
+    key: str
+    before_s: float
+    now_s: float
+
+    @property
+    def is_unsteady(self) -> bool:
+        """Whether the times differ by more than measuring usually does."""
+        return abs(self.now_s / self.before_s - 1) > _DRIFT
+
+    def __str__(self) -> str:
+        before, now = format_time(self.before_s), format_time(self.now_s)
+        number, _, unit = now.partition(" ")
+        return (
+            f"machine unsteady: {_shortened(self.name)} {self.key[:6]} took {before}, "
+            f"now {number if before.endswith(f' {unit}') else now}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +73,6 @@ class TaskRow:
         """What it adds to the time of the whole; 0 where nothing was measured."""
         return self.weight * self.best_s if math.isfinite(self.best_s) else 0.0
 
-    @property
-    def speed_up(self) -> float:
-        """Default time over best time; NaN where one is missing."""
-        known = math.isfinite(self.default_s) and math.isfinite(self.best_s)
-        return self.default_s / self.best_s if known else math.nan
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -62,8 +82,7 @@ class Progress:
     trials_here, elapsed_here_s     of this run
     trials_budget, seconds_budget   None where there is no such limit
     search_s, build_s, measure_s    of this run
-    drift                           time of the schedule that was measured again last, in its
-                                    earlier times; 1 where there was none
+    drift                           of the schedule that was measured again last
     """
 
     phase: Phase
@@ -78,7 +97,7 @@ class Progress:
     search_s: float = 0.0
     build_s: float = 0.0
     measure_s: float = 0.0
-    drift: float = 1.0
+    drift: Drift | None = None
 
     @property
     def latencies_s(self) -> tuple[tuple[str, float], ...]:
@@ -122,14 +141,19 @@ class Callback(Protocol):
 
 
 class PlainLines:
-    """One line per round; for files and pipes."""
+    """A line per round, and one where the machine is seen to be unsteady; for files and pipes."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stderr
+        self._told: Drift | None = None
 
     def on_progress(self, progress: Progress) -> None:
         """As `Callback.on_progress`."""
         print(summary(progress), file=self._stream, flush=True)
+        if progress.drift is not self._told:
+            self._told = progress.drift
+            for line in unsteady_lines(progress):
+                print(line, file=self._stream, flush=True)
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -147,7 +171,8 @@ class LiveTable:
         if not self._is_started:
             self._live.start()
             self._is_started = True
-        self._live.update(Group(_table(progress), Text(summary(progress))), refresh=True)
+        lines = [summary(progress), *unsteady_lines(progress)]
+        self._live.update(Group(_table(progress), Text("\n".join(lines))), refresh=True)
         if progress.phase is Phase.DONE:
             self.close()
 
@@ -166,7 +191,10 @@ def choose_callbacks(is_quiet: bool = False) -> tuple[Callback, ...]:
 
 
 def summary(progress: Progress) -> str:
-    """The session in one line."""
+    """The session in a line; where that is too long for 80 columns, in several.
+
+    Of default and best only the times are told: they are of different moments.
+    """
     budget = f"/{progress.trials_budget}" if progress.trials_budget is not None else ""
     parts = [
         f"round {progress.round} ({progress.phase.value})",
@@ -176,31 +204,50 @@ def summary(progress: Progress) -> str:
     if math.isfinite(progress.eta_s) and progress.phase is not Phase.DONE:
         parts.append(f"{format_duration(progress.eta_s)} left")
     if progress.best_s:
-        times = f"{format_time(progress.default_s)} -> {format_time(progress.best_s)}"
-        parts.append(f"{times} ({progress.default_s / progress.best_s:.2f}x)")
+        parts.append(f"{format_time(progress.default_s)} -> {format_time(progress.best_s)}")
     if len(progress.latencies_s) > 1 and progress.best_s:
-        parts += [f"{name} {format_time(time_s)}" for name, time_s in progress.latencies_s]
+        parts += [f"{_shortened(name)} {format_time(time)}" for name, time in progress.latencies_s]
     busy_s = progress.search_s + progress.build_s + progress.measure_s
-    if progress.trials_here and busy_s:
+    if progress.phase is Phase.DONE and busy_s:
         shares = (
             f"{progress.search_s / busy_s:.0%} search",
             f"{progress.build_s / busy_s:.0%} build",
             f"{progress.measure_s / busy_s:.0%} measure",
         )
         parts.append(" ".join(shares))
-    if abs(progress.drift - 1) > _DRIFT:
-        parts.append(f"the last best now takes {progress.drift:.2f}x as long")
     failing = sum(bool(row.error) for row in progress.rows)
     if failing:
-        parts.append(f"{failing} workloads not measurable")
-    return ", ".join(parts)
+        parts.append(f"{failing} workload{'s' if failing > 1 else ''} not measurable")
+    return "\n".join(_filled(parts))
+
+
+def unsteady_lines(progress: Progress) -> list[str]:
+    """That the machine is unsteady, where it was seen to be."""
+    drift = progress.drift
+    return [str(drift)] if drift is not None and drift.is_unsteady else []
+
+
+def _filled(parts: Sequence[str]) -> list[str]:
+    """The parts with commas between them, in lines that no terminal wraps."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(lines[-1]) + len(part) + 3 <= _WIDTH:
+            lines[-1] += f", {part}"
+        else:
+            lines[-1] += ","
+            lines.append(f"  {part}")
+    return lines
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
 
 
 def _table(progress: Progress) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("workload")
-    for name in ("times", "trials", "default", "best", "speed-up", "share"):
-        table.add_column(name, justify="right")
+    table.add_column("workload", no_wrap=True)
+    for name in ("times", "trials", "default", "best", "share"):
+        table.add_column(name, justify="right", no_wrap=True)
     total_s = progress.best_s
     for row in sorted(progress.rows, key=lambda row: -row.cost_s):
         share = row.cost_s / total_s if total_s and not row.error else math.nan
@@ -210,7 +257,6 @@ def _table(progress: Progress) -> Table:
             str(row.trials),
             format_time(row.default_s),
             format_time(row.best_s) if not row.error else "failed",
-            f"{row.speed_up:.2f}x" if math.isfinite(row.speed_up) else "-",
             f"{share:.1%}" if math.isfinite(share) else "-",
         )
     return table

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tensorwright.base import Target
 from tensorwright.build import Kernel, build_request, keep_kernel
@@ -20,6 +21,7 @@ from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.measuring.timing import Measurement
 from tensorwright.tuning.selection import Predictor
 from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.session.result import Comparison
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.strategy import Candidate, StrategyFactory
@@ -29,6 +31,9 @@ from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 _RANKED = 4  # traces of a workload, besides the default
 _NEAR = 1.15  # times as slow as the best, for more than two: slower ones do not win
 _MOST_RANKINGS = 3
+
+_Turns: TypeAlias = dict[str, tuple[float, ...]]
+"""The times of traces that took turns; none of one whose answer was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +72,38 @@ class Ranking:
         self._tools = tools
         self._should_stop = should_stop
 
-    def rank(self, workload: Workload, default: str) -> None:
+    def rank(self, workload: Workload, default: str) -> Comparison | None:
         """Measure until the best on record is one of those that took turns.
 
         default   trace of the default schedule
+        Returns:  the default and the best in the turns that the best took last; None where one of
+                  them took none.
         """
-        ranked: set[str] = set()
+        ranked: dict[str, _Turns] = {}
         for _ in range(_MOST_RANKINGS):
             top = list(top_of(self._store, self._setting, workload.key, _RANKED))
             if not top or top[0].trace in ranked:
-                return
+                break
             near = [one for one in top[2:] if one.median_s <= _NEAR * top[0].median_s]
             top = [*top[:2], *near]
             known = records_of(self._store, self._setting, workload.key)
             untuned = standing(known, default)
             if untuned is not None and all(one.trace != default for one in top):
                 top.append(untuned)
-            if len(top) < 2 or not self._measure(workload, top):
-                return
-            ranked |= {one.trace for one in top}
+            turns = self._measure(workload, top) if len(top) > 1 else {}
+            if not turns:
+                break
+            ranked |= dict.fromkeys([one.trace for one in top], turns)
+        best = top_of(self._store, self._setting, workload.key, 1)
+        last = ranked.get(best[0].trace, {}) if best else {}
+        if not last.get(default) or not last.get(best[0].trace):
+            return None
+        if best[0].trace == default:
+            return Comparison.of_same(last[default])
+        return Comparison.of(last[default], last[best[0].trace])
 
-    def _measure(self, workload: Workload, records: Sequence[Record]) -> bool:
-        """Put the new times of some records into the store; whether that could be done.
+    def _measure(self, workload: Workload, records: Sequence[Record]) -> _Turns:
+        """Put the new times of some records into the store; seconds of those that have some.
 
         The kernels may be kept: a network will need one of them, and its comparisons others.
         """
@@ -101,7 +116,7 @@ class Ranking:
             keep_kernel(workload, parse_trace(record.trace), target, kernel)
         with hold_turn(self._should_stop) as is_held:
             if not is_held or not built:
-                return False
+                return {}
             measured = self._tools.runner.measure(
                 workload,
                 [result for _, result in built],
@@ -110,10 +125,10 @@ class Ranking:
                 self._should_stop,
             )
         if measured is None:
-            return False
+            return {}
         fresh = [renewed(record, one) for (record, _), one in zip(built, measured, strict=True)]
         self._store.append(record for record in fresh if record is not None)
-        return any(record is not None for record in fresh)
+        return {each.trace: each.times_s for each in fresh if each is not None}
 
 
 def renewed(record: Record, measured: Measurement) -> Record | None:

@@ -19,7 +19,7 @@ from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, Buil
 from tensorwright.tuning.session.arguments import Search, Setting
 from tensorwright.tuning.session.budget import Activity, Spending
 from tensorwright.tuning.session.interrupt import Interrupt
-from tensorwright.tuning.session.progress import Phase, Progress, TaskRow
+from tensorwright.tuning.session.progress import Drift, Phase, Progress, TaskRow
 from tensorwright.tuning.session.ranking import Ranking, Tools, renewed
 from tensorwright.tuning.session.result import StopReason, TuneResult
 from tensorwright.tuning.session.saved_state import (
@@ -36,6 +36,7 @@ from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
 _RESERVE_SHARE = 0.15  # of the minutes at most, kept for the ranking at the end
+_RESERVE_S = 1.6
 _RESERVE_PER_TASK_S = 0.4
 _SUSPICIOUS = 1.2  # times as long as before: something else may have run meanwhile
 _ASKED_AHEAD = 24  # the costliest workloads, whose races are chosen by what they promise
@@ -81,7 +82,7 @@ class Session:
         self.rounds = spent.rounds
         self.idle_rounds = spent.idle_rounds
         self.begun = spent.begun  # candidates of a round that was cut short
-        self.drift = 1.0
+        self.drift: Drift | None = None
         self._ahead: list[TaskSearch] = []
         with self.budget.counting(Activity.SEARCH):
             self.searches = [self._open(task, spent) for task in tasks]
@@ -281,7 +282,7 @@ class Session:
             return
         self.store.append([replace(fresh, round=self.rounds)])
         if fresh.status is Status.OK:
-            self.drift = search.drift = fresh.median_s / top[0].median_s
+            self.drift = Drift(workload.name, workload.key, top[0].median_s, fresh.median_s)
         search.read_times(self.store, self.setting)
 
     def _measured_again(self, workload: Workload, built: Kernel, record: Record) -> Record | None:
@@ -330,8 +331,10 @@ class Session:
         for search in sorted(self.searches, key=lambda each: -each.state.cost_s):
             if self._should_end():
                 return
-            if search.state.trials and search.default is not None:
-                ranking.rank(search.state.task.workload, search.default_trace)
+            is_due = search.state.trials or search.key not in self.options.compared_later
+            if is_due and search.default is not None:
+                workload = search.state.task.workload
+                search.compared = ranking.rank(workload, search.default_trace)
             search.read_times(self.store, self.setting)
 
     # Budget and state
@@ -361,7 +364,7 @@ class Session:
         seconds = self.search.budget.seconds
         if seconds is None or not self.options.should_rank:
             return 0.0
-        return min(_RESERVE_SHARE * seconds, _RESERVE_PER_TASK_S * tasks)
+        return min(_RESERVE_SHARE * seconds, _RESERVE_S + _RESERVE_PER_TASK_S * tasks)
 
     def _save(self, *, is_finished: bool) -> None:
         states = [search.state for search in self.searches]

@@ -17,7 +17,7 @@ from tensorwright.tuning.measuring.builder import Errand
 from tensorwright.tuning.selection import Favourite, Predictor, TopQuestion
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.ranking import Tools
-from tensorwright.tuning.session.result import TaskResult
+from tensorwright.tuning.session.result import Comparison, TaskResult
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space import Space
@@ -42,7 +42,9 @@ class TaskSearch:
     favourites         what it expects to be fast; None before it was asked
     seeds              schedules from elsewhere that wait to be measured
     is_default_known   whether the default schedule need not be measured any more
-    drift              time of the best when measured again, in its earlier times
+    is_default_measured   whether it was, in this run
+    earlier            traces that were on record before this run
+    compared           the default schedule and the best, in the turns of the last ranking
     """
 
     state: TaskState
@@ -55,7 +57,9 @@ class TaskSearch:
     seeds: tuple[Candidate, ...] = ()
     texts: list[WorkloadText] = field(default_factory=list)
     is_default_known: bool = False
-    drift: float = 1.0
+    earlier: frozenset[str] = frozenset()
+    compared: Comparison | None = None
+    is_default_measured: bool = False
 
     @property
     def key(self) -> str:
@@ -151,7 +155,7 @@ class TaskSearch:
         elif not math.isfinite(state.best_s) and record.error:
             state.error = failure_text(record)
         if candidate.trace == self.default_trace:
-            self.is_default_known = True
+            self.is_default_known = self.is_default_measured = True
             if record.status is Status.OK:
                 state.default_s = record.median_s
         if state.trials >= _MOST_FAILURES and not math.isfinite(state.best_s):
@@ -170,15 +174,19 @@ class TaskSearch:
         """What came of it."""
         top = top_of(store, setting, self.key, 1)
         others = {each.trace for each in records_of(store, setting, self.key)}
-        state = self.state
+        state, best = self.state, top[0].trace if top else ""
         return TaskResult(
             state.task,
             state.trials,
             state.default_s,
             state.best_s,
-            top[0].trace if top else "",
+            best,
             state.error,
             len(others - {self.default_trace}),
+            self.compared,
+            best,
+            self.earlier,
+            not self.is_default_measured and math.isfinite(state.default_s),
         )
 
 
@@ -214,6 +222,7 @@ def open_search(
     if search.predictor is not None and tools.make_default is not None:
         search.make_by_rule = partial(tools.make_default, task, setting.target)
     known = records_of(store, setting, key)
+    search.earlier = frozenset(one.trace for one in known)
     if known:
         search.open_strategy()
     search.is_default_known = any(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.tuning.helpers import doubled, workload_of
+from tests.unit.tuning.helpers import doubled, matmul, workload_of
 
 from tensorwright.base import DType, InternalError
 from tensorwright.expr import (
@@ -59,6 +59,19 @@ def test_the_answer_is_that_of_numpy(tmp_path: Path) -> None:
     assert (name, dtype) == ("y", DType.F32)
     np.testing.assert_array_equal(np.load(path), 2 * make_inputs(reference.recipe)["x"])
     assert reference.has_floats
+
+
+def test_the_second_turn_has_other_inputs_and_the_same_constants(tmp_path: Path) -> None:
+    workload = matmul()
+    reference = make_expected_results(workload, tmp_path)
+    one = make_inputs(reference.recipe)
+    other = make_inputs(reference.recipe_again)
+    assert not np.array_equal(one["a"], other["a"])
+    np.testing.assert_array_equal(one["b"], other["b"])
+    assert make_inputs(reference.recipe_again, one)["b"] is one["b"]
+    ((_, _, path),) = reference.again
+    expected = np.maximum(other["a"].astype(np.float64) @ other["b"], 0)
+    np.testing.assert_allclose(np.load(path), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_functions_undefined_below_zero_get_positive_inputs(tmp_path: Path) -> None:

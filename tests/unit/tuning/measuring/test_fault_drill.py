@@ -134,6 +134,66 @@ def test_writing_beside_the_answer(runner: ChildRunner, place: int) -> None:
     check_good(runner)
 
 
+COUNTED = """
+  %before = load i64, ptr @elements
+  %after = add i64 %before, 1
+  store i64 %after, ptr @elements
+"""
+LATER = COUNTED + f"  %is.later = icmp sge i64 %before, {SIZE}\n"
+ELEMENTS = "@elements = internal global i64 0\n"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_answer_that_is_right_once(runner: ChildRunner, count: int) -> None:
+    """All calls after the first give x in the place of 2 x."""
+    body = LATER + DOUBLE.replace(
+        "fadd float %value, %value",
+        "fadd float %value, %more.value\n",
+    ).replace("  %twice", "  %more.value = select i1 %is.later, float 0.0, float %value\n  %twice")
+    *_, one = measure(runner, *[kernel_of()] * (count - 1), kernel_of(body, beside=ELEMENTS))
+    assert one.status is Status.WRONG_ANSWER
+    assert one.times_s == ()
+    text = f"after it was timed, on other inputs, y: {SIZE} elements (100 %) are wrong"
+    assert one.error.startswith(text)
+    check_good(runner)
+
+
+def test_an_answer_that_is_kept_from_the_first_call(runner: ChildRunner) -> None:
+    """Later calls write nothing: fast, and right for as long as the inputs stay the same."""
+    body = (
+        LATER
+        + DOUBLE_TO
+        + (
+            "  %right = getelementptr float, ptr %y, i64 %i\n"
+            "  %nowhere = getelementptr float, ptr @unread, i64 %i\n"
+            "  %to = select i1 %is.later, ptr %nowhere, ptr %right\n"
+            "  store float %twice, ptr %to\n"
+        )
+    )
+    unread = f"@unread = internal global [{SIZE} x float] zeroinitializer\n"
+    (one,) = measure(runner, kernel_of(body, beside=ELEMENTS + unread))
+    assert one.status is Status.WRONG_ANSWER
+    assert "on other inputs" in one.error
+    check_good(runner)
+
+
+def test_guards_that_are_broken_while_it_is_timed(runner: ChildRunner) -> None:
+    body = (
+        LATER
+        + DOUBLE
+        + (
+            f"  %beyond = getelementptr float, ptr %y, i64 {SIZE}\n"
+            "  %aim = select i1 %is.later, ptr %beyond, ptr @elsewhere\n"
+            "  store float 1.0, ptr %aim\n"
+        )
+    )
+    elsewhere = "@elsewhere = internal global float 0.0\n"
+    (one,) = measure(runner, kernel_of(body, beside=ELEMENTS + elsewhere))
+    assert one.status is Status.WRONG_ANSWER
+    assert one.error == "it wrote outside of its results while it was timed"
+    check_good(runner)
+
+
 def test_code_that_is_none(runner: ChildRunner) -> None:
     broken = replace(kernel_of(), object_code=b"\x7fELF nonsense")
     (one,) = measure(runner, broken)

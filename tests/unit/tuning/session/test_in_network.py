@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from tests.targets import native_target
 
 from tensorwright.graph import GraphBuilder, Partition
@@ -29,14 +30,26 @@ from tensorwright.search import (
     setting_of,
     tasks_of,
 )
-from tensorwright.tuning.session import Budget, Search, Setting
+from tensorwright.tuning.session import (
+    Budget,
+    Comparison,
+    NetworkResult,
+    Search,
+    Setting,
+    compare_programs,
+    in_network,
+)
 from tensorwright.tuning.session.in_network import (
     choose_in_network,
     choose_threads,
     choose_whole,
-    make_network_inputs,
     options_of,
     variants_of,
+)
+from tensorwright.tuning.session.last_comparison import (
+    TOO_SHORT,
+    compare_with_untuned,
+    make_network_inputs,
 )
 from tensorwright.tuning.space import space_of
 
@@ -67,10 +80,16 @@ def slow_and_usual(parts: Partition) -> dict[str, tuple[str, ...]]:
 def test_the_faster_schedules_are_chosen() -> None:
     parts = network()
     options = slow_and_usual(parts)
-    choice = choose_in_network(parts, options, TARGET, 1)
-    assert choice is not None
+    found = choose_in_network(parts, options, TARGET, 1)
+    assert found is not None
+    choice, result = found.choice, found.result
     assert choice.now_s < choice.before_s
     assert dict(choice.traces) == {key: traces[1] for key, traces in options.items()}
+    assert result.whole is not None
+    assert result.whole.speed_up > 1
+    assert result.traces == choice.traces
+    assert [key for key, _ in result.workloads] == [each.key for each in parts.workloads]
+    assert all(not compared.is_same for _, compared in result.workloads)
 
 
 def test_stopping_gives_no_choice() -> None:
@@ -119,8 +138,7 @@ def test_an_output_that_is_copied_is_no_workload() -> None:
     (y,) = builder.apply("relu", (x,))
     (z,) = builder.apply("reshape", (y,), shape=(8, 64))
     parts = prepare(builder.finish((y, z)), TARGET)
-    choice = choose_in_network(parts, slow_and_usual(parts), TARGET, 2, 1.0)
-    assert choice is not None
+    assert choose_in_network(parts, slow_and_usual(parts), TARGET, 2, 1.0) is not None
 
 
 def record(key: str, trace: str, time_s: float, when: str = "") -> Record:
@@ -187,7 +205,11 @@ def test_untuned_schedules_stand_where_the_records_are_beaten_in_the_network() -
     )  # no such time: alone it was lucky
     taken = choose_all(parts, TARGET, 1, store)
     assert {each.source for each in taken} == {Source.RECORD}
-    assert choose_together(parts, setting, store, 2.0) is not None
+    result = choose_together(parts, setting, store, 2.0)
+    assert result.whole is not None
+    assert result.whole.is_same
+    assert result.whole.speed_up == 1
+    assert all(compared.is_same for _, compared in result.workloads)
     chosen = choose_all(parts, TARGET, 1, store)
     assert {each.workload.key: each.trace for each in chosen} == untuned
     assert {each.source for each in chosen} == {Source.NETWORK}
@@ -206,7 +228,7 @@ def test_what_was_chosen_before_takes_part_again() -> None:
     assert load_last_choice(store, parts, TARGET, setting.hardware, 1) == usual
     assert load_last_choice(store, parts, TARGET, setting.hardware, 2) == {}
     found = choose_together(parts, setting, store, 2.0)
-    assert found is not None
+    assert found.traces
     assert "" not in dict(found.traces).values()
 
 
@@ -218,4 +240,52 @@ def test_a_search_of_few_trials_ends_in_a_comparison_inside_each_network() -> No
         tasks_of(parts), (parts,), setting, store, how, measuring=as_in_network(parts)
     )
     assert result.trials == 4
+    (network_result,) = result.networks
+    assert network_result.name == "small"
+    assert network_result.whole is not None
+    assert all(task.compared is not None for task in result.tasks)
     assert len(load_choice(store, parts, TARGET, setting.hardware, 1)) == len(parts.workloads)
+
+
+def test_what_was_never_measured_is_not_compared() -> None:
+    parts = network()
+    result = choose_together(parts, setting_of(TARGET, 1), MemoryStore(), 2.0)
+    assert result.whole is None
+    assert result.reason == "only untuned schedules were measured"
+
+
+def test_a_tuned_network_that_turns_out_to_be_slower_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts = network()
+    options = slow_and_usual(parts)
+    untuned = {key: traces[0] for key, traces in options.items()}
+    slower = NetworkResult("small", Comparison(1.0, 2.0, 0.4, 0.6))
+    monkeypatch.setattr(in_network, "compare_with_untuned", lambda *_: slower)
+    found = choose_in_network(parts, options, TARGET, 1, 1.0, standing=(untuned,))
+    assert found is not None
+    assert dict(found.choice.traces) == untuned
+    assert found.choice.now_s == 1.0
+    assert found.choice.thread_limits == ()
+    assert found.result.whole == Comparison(1.0, 1.0, 1.0, 1.0, is_same=True)
+
+
+def test_too_little_time_claims_nothing() -> None:
+    parts = network()
+    program = finish(parts, TARGET, 1, MemoryStore())
+    traces = {workload.key: "" for workload in parts.workloads}
+    result = compare_with_untuned(parts, program, program, (traces, traces), 0.0)
+    assert result == NetworkResult("small", reason=TOO_SHORT)
+    stopped = compare_with_untuned(
+        parts, program, program, (traces, traces), 1.0, should_stop=lambda: True
+    )
+    assert stopped == NetworkResult("small", reason="stopped")
+
+
+def test_a_network_and_itself_are_as_fast_as_each_other() -> None:
+    parts = network()
+    program = finish(parts, TARGET, 1, MemoryStore())
+    whole = compare_programs(parts, program, program, 1.0).whole
+    assert whole is not None
+    assert whole.least <= whole.speed_up <= whole.most
+    assert 0.2 < whole.speed_up < 5

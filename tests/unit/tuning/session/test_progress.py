@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from tensorwright.tuning.session import (
+    Drift,
     LiveTable,
     Phase,
     PlainLines,
@@ -40,8 +41,8 @@ def test_one_plain_line_per_round() -> None:
     stream = io.StringIO()
     PlainLines(stream).on_progress(PROGRESS)
     assert stream.getvalue() == (
-        "round 3 (search), 40/100 trials, 1:05 passed, 0:30 left, 8 ms -> 2 ms (4.00x), "
-        "1 workloads not measurable\n"
+        "round 3 (search), 40/100 trials, 1:05 passed, 0:30 left, 8 ms -> 2 ms,\n"
+        "  1 workload not measurable\n"
     )
 
 
@@ -58,7 +59,7 @@ def test_the_table_names_every_workload() -> None:
     table.on_progress(PROGRESS)
     table.on_progress(replace(PROGRESS, phase=Phase.DONE))
     text = stream.getvalue()
-    for word in ("conv2d_add_relu", "4.00x", "100.0%", "softmax", "failed", "40/100 trials"):
+    for word in ("conv2d_add_relu", "1 ms", "100.0%", "softmax", "failed", "40/100 trials"):
         assert word in text
 
 
@@ -92,11 +93,46 @@ def test_the_line_says_where_the_time_goes_and_what_networks_take() -> None:
         TaskRow("a", 3.0, 30, 0.004, 0.001, "", (("net", 2.0), ("other", 1.0))),
         TaskRow("b", 1.0, 10, 0.004, 0.002, "", (("other", 1.0),)),
     )
-    full = replace(PROGRESS, rows=rows, search_s=1.0, build_s=2.0, measure_s=5.0, drift=1.25)
+    full = replace(PROGRESS, rows=rows, search_s=1.0, build_s=2.0, measure_s=5.0)
     assert dict(full.latencies_s) == pytest.approx({"net": 0.002, "other": 0.003})
     PlainLines(stream).on_progress(full)
+    PlainLines(stream).on_progress(replace(full, phase=Phase.DONE))
     assert stream.getvalue() == (
-        "round 3 (search), 40/100 trials, 1:05 passed, 0:30 left, 16 ms -> 5 ms (3.20x), "
-        "net 2 ms, other 3 ms, 12% search 25% build 62% measure, "
-        "the last best now takes 1.25x as long\n"
+        "round 3 (search), 40/100 trials, 1:05 passed, 0:30 left, 16 ms -> 5 ms,\n"
+        "  net 2 ms, other 3 ms\n"
+        "round 3 (done), 40/100 trials, 1:05 passed, 16 ms -> 5 ms, net 2 ms, other 3 ms,\n"
+        "  12% search 25% build 62% measure\n"
     )
+
+
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("name", ["net", "a_network_of_a_very_long_name" * 4])
+def test_no_line_is_wrapped_in_80_columns(phase: Phase, name: str) -> None:
+    uses = ((name, 1.0), ("other", 1.0))
+    rows = (TaskRow(name, 2.0, 12345, 0.4567, 0.1234, "it fell", uses),)
+    drift = Drift(name, "c86cd0aabbccdd", 15.1e-6, 75.2e-6)
+    counts = {"round": 1234, "trials": 54321, "trials_budget": 100000, "elapsed_s": 36123.0}
+    full = replace(PROGRESS, phase=phase, rows=rows, drift=drift, measure_s=1.0, **counts)
+    stream = io.StringIO()
+    PlainLines(stream).on_progress(full)
+    LiveTable(Console(file=stream, width=80, force_terminal=False)).on_progress(full)
+    assert max(map(len, stream.getvalue().splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("before_s", "now_s", "text"),
+    [
+        (15e-6, 75e-6, "machine unsteady: conv2d c86cd0 took 15 us, now 75"),
+        (75e-6, 15e-6, "machine unsteady: conv2d c86cd0 took 75 us, now 15"),
+        (9e-4, 1.2e-3, "machine unsteady: conv2d c86cd0 took 900 us, now 1.2 ms"),
+        (15e-6, 16e-6, ""),
+    ],
+)
+def test_an_unsteady_machine_is_told_once(before_s: float, now_s: float, text: str) -> None:
+    stream = io.StringIO()
+    lines = PlainLines(stream)
+    seen = replace(PROGRESS, drift=Drift("conv2d", "c86cd0aabbcc", before_s, now_s))
+    for _ in range(3):
+        lines.on_progress(seen)
+    told = [line for line in stream.getvalue().splitlines() if "unsteady" in line]
+    assert told == ([text] if text else [])

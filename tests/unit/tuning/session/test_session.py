@@ -30,7 +30,9 @@ from tensorwright.records import MemoryStore, Record, SavedSession, Status
 from tensorwright.tuning.measuring import Measurement
 from tensorwright.tuning.session import (
     Budget,
+    Comparison,
     Interrupt,
+    NetworkResult,
     Parts,
     Progress,
     Search,
@@ -301,6 +303,75 @@ def test_a_lucky_first_measurement_does_not_win() -> None:
         assert task.default_s > 0.001
         assert task.best_s < task.default_s
         assert number_of(task.trace) != 8
+
+
+class Drifting(FakeRunner):
+    """The machine is three times as fast once programs take turns."""
+
+    def _one(self, workload, trace):  # type: ignore[no-untyped-def]
+        found = super()._one(workload, trace)
+        factor = 1 / 3 if self.turns else 1.0
+        return replace(found, times_s=tuple(factor * one for one in found.times_s))
+
+
+def test_speed_ups_are_those_of_the_turns_at_the_end() -> None:
+    result = run(MemoryStore(), runner=Drifting(), options=TuneOptions(), trials=60)
+    for task in result.tasks:
+        key = task.task.workload.key
+        assert task.compared is not None
+        default_s, best_s = time_of(key, "split(y, i, [8])"), time_of(key, task.trace)
+        assert task.compared.untuned_s == pytest.approx(default_s / 3)
+        assert task.compared.tuned_s == pytest.approx(best_s / 3)
+        assert task.speed_up == pytest.approx(default_s / best_s)
+        assert task.taken == task.trace
+        assert not task.is_from_earlier
+
+
+def test_without_turns_no_speed_up_is_claimed() -> None:
+    unranked = run(MemoryStore())
+    interrupt, runner = interrupt_after(11)
+    stopped = run(MemoryStore(), runner=runner, interrupt=interrupt, options=TuneOptions())
+    for task in (*unranked.tasks, *stopped.tasks):
+        assert task.compared is None
+        assert math.isnan(task.speed_up)
+
+
+def test_what_an_earlier_run_has_found_is_known() -> None:
+    store = MemoryStore()
+    first = run(store, trials=1000)
+    assert not any(task.is_from_earlier for task in first.tasks)
+    again = run(store, trials=1000)
+    assert all(task.is_default_earlier and task.is_from_earlier for task in again.tasks)
+    assert all(task.compared is None for task in again.tasks)
+    ranked = run(store, trials=1000, options=TuneOptions())
+    for task in ranked.tasks:
+        assert task.compared is not None
+        assert task.is_from_earlier == (not task.compared.is_same)
+        assert replace(task, earlier=frozenset()).is_from_earlier is False
+
+
+def test_workloads_have_the_times_that_they_take_in_networks() -> None:
+    result = run(MemoryStore(), options=TuneOptions())
+    one, two = Comparison(1.0, 0.5, 1.8, 2.2), Comparison(2.0, 1.5, 1.3, 1.4)
+    networks = (
+        NetworkResult("a", one, (("one", one),), (("one", "split(y, i, [2])"),)),
+        NetworkResult("b", two, (("one", two),)),
+        NetworkResult("c", reason="stopped"),
+    )
+    first, second = result.with_networks(networks).tasks
+    assert first.compared == Comparison(1.5, 1.0, 1.3, 2.2)
+    assert first.speed_up == 1.5
+    assert first.taken == "split(y, i, [2])"
+    assert second == result.tasks[1]
+
+
+def test_a_comparison_holds_its_speed_up() -> None:
+    compared = Comparison.of((3.0, 2.0, 4.0), (1.0, 2.0))
+    assert (compared.untuned_s, compared.tuned_s) == (3.0, 1.5)
+    assert compared.speed_up == 2.0
+    assert (compared.least, compared.most) == (1.0, 4.0)
+    assert str(compared) == "2.00x (1.00 to 4.00)"
+    assert compared.as_untuned == Comparison(3.0, 3.0, 1.0, 1.0, is_same=True)
 
 
 def test_a_wrong_answer_in_the_ranking_takes_the_record_away() -> None:
@@ -624,7 +695,9 @@ def test_the_best_is_measured_again_after_some_rounds() -> None:
     store, listener = MemoryStore(), Listener()
     options = TuneOptions(should_rank=False, round_size=4, recheck_rounds=3)
     result = run(store, options=options, runner=Slowing(), callbacks=(listener,), trials=60)
-    assert any(each.drift == pytest.approx(2.0) for each in listener.seen)
+    drifts = [each.drift for each in listener.seen if each.drift is not None]
+    assert any(one.now_s / one.before_s == pytest.approx(2.0) for one in drifts)
+    assert {one.key for one in drifts} <= {"one", "two"}
     assert result.trials == 60
     assert store.count() > 60
     again = [trace for trace, count in Counter(traces(store)).items() if count > 1]
@@ -645,7 +718,9 @@ def test_a_disturbed_measurement_of_the_best_is_repeated() -> None:
     options = TuneOptions(should_rank=False, round_size=4, recheck_rounds=3)
     run(store, options=options, runner=Disturbed(), callbacks=(listener,), trials=60)
     assert any(count > 1 for count in Counter(traces(store)).values())
-    assert all(each.drift == pytest.approx(1.0) for each in listener.seen)
+    drifts = [each.drift for each in listener.seen if each.drift is not None]
+    assert drifts
+    assert all(one.now_s == pytest.approx(one.before_s) for one in drifts)
 
 
 def test_a_search_that_fails_costs_its_workload_only() -> None:

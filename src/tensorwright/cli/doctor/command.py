@@ -2,55 +2,45 @@
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib import metadata
 
 import click
 
 from tensorwright.base import MachineError, TensorwrightError, detect_target, knobs
-from tensorwright.records import default_path, detect_hardware, open_store
-from tensorwright.runtime import (
-    default_cache,
-    find_openmp,
-    measure_bandwidth,
-    measure_peak,
-    openmp_runtime,
+from tensorwright.cli.doctor.finding import Finding
+from tensorwright.cli.doctor.tools import packages, portable_opencl, programs, version_of
+from tensorwright.machine import (
+    LoadWatch,
+    keep_ceilings,
+    kept_ceilings,
+    measure_ceilings,
+    refine_ceilings,
 )
+from tensorwright.processes import hold_turn
+from tensorwright.records import default_path, detect_hardware, open_store
+from tensorwright.runtime import default_cache, find_openmp, openmp_runtime
 from tensorwright.version import __version__
 
 _NEEDED = ("llvmlite", "numpy", "onnx", "ml_dtypes", "click", "rich")
-_EXTRAS = (
-    ("onnxruntime", "bench", "comparisons"),
-    ("torch", "torch", "models of PyTorch"),
-    ("z3", "prove", "proofs"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line. `remedy` says what to do where something is missing, "" where all is well."""
-
-    name: str
-    text: str
-    remedy: str = ""
-    is_needed: bool = False
 
 
 @click.command()
-@click.option("--measure/--no-measure", default=True, help="Measure the machine's peak.")
+@click.option(
+    "--measure/--no-measure", default=True, help="Measure peak and bandwidths, and keep them."
+)
 def command(measure: bool) -> None:
     """Say what this machine offers, and what is missing; exit with 9 if that is needed.
+
+    Its peak and bandwidths are measured and kept with their date: `profile`, `bench`, `tune` and
+    `optimize` compare with them, and say where the machine is busy.
 
     Example: tensorwright doctor
     """
     checks: list[Callable[[], list[Finding]]] = [_python, _target, _libgomp]
-    if measure:
-        checks.append(_peak)
-    checks += [_cache, _store, _extras]
+    checks += [_measured if measure else _kept, _cache, _store]
+    checks += [packages, programs, portable_opencl]
     is_lacking = False
     for check in checks:
         try:
@@ -59,27 +49,17 @@ def command(measure: bool) -> None:
             findings = [Finding(error.where, error.reason, error.remedy or "-", is_needed=True)]
         for finding in findings:
             is_lacking = is_lacking or (finding.is_needed and bool(finding.remedy))
-            _print(finding)
+            finding.print()
     if is_lacking:
         sys.exit(MachineError.exit_code)
     click.echo("all that is needed is here")
-
-
-def _print(finding: Finding) -> None:
-    lines = finding.text.splitlines() or [""]
-    click.echo(f"{finding.name:14} {lines[0]}")
-    for line in lines[1:]:
-        click.echo(f"{'':14} {line}")
-    if finding.remedy:
-        word = "missing" if finding.is_needed else "optional"
-        click.echo(f"{'':14} {word}; try: {finding.remedy}")
 
 
 def _python() -> list[Finding]:
     system = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
     found = [Finding("tensorwright", __version__), Finding("python", system)]
     for package in _NEEDED:
-        version = _version(package)
+        version = version_of(package)
         if version:
             found.append(Finding(package, version))
         else:
@@ -111,17 +91,42 @@ def _libgomp() -> list[Finding]:
     return [Finding("libgomp", "\n".join((text, *(f"also loaded: {p}" for p in found.duplicates))))]
 
 
-def _peak() -> list[Finding]:
+def _measured() -> list[Finding]:
+    """Measure and keep; on a busy machine what was higher before stays."""
     target = detect_target()
-    counts = (1, knobs.THREADS.get()) if openmp_runtime() is not None else (1,)
+    findings = []
+    with hold_turn():
+        watch = LoadWatch()
+        measured = [measure_ceilings(target, count) for count in _thread_counts()]
+        load = watch.load()
+    for now in measured:
+        before = kept_ceilings(target, now.threads)
+        best = refine_ceilings(target, now) if load.is_busy else now
+        keep_ceilings(target, best)
+        told = f"\nkept: {before}, of {before.day}" if before is not None else ""
+        stays = "; the higher of each rate is kept" if load.is_busy and before else ""
+        findings.append(Finding(_peak_name(now.threads), f"{now}{told}{stays}"))
+    advice = "\nthe rates are too low: once it is idle, measure again" if load.is_busy else ""
+    return [*findings, Finding("load", f"{load}{advice}")]
+
+
+def _kept() -> list[Finding]:
+    """What was kept, without measuring."""
+    kept = [kept_ceilings(detect_target(), count) for count in _thread_counts()]
     return [
-        Finding(
-            f"peak, {count} thread{'s' if count > 1 else ''}",
-            f"{measure_peak(target, count) / 1e9:.0f} GFLOP/s, "
-            f"{measure_bandwidth(target, count) / 1e9:.1f} GB/s",
-        )
-        for count in dict.fromkeys(counts)
+        Finding(_peak_name(each.threads), f"{each}, of {each.day}")
+        for each in kept
+        if each is not None
     ]
+
+
+def _thread_counts() -> tuple[int, ...]:
+    counts = (1, knobs.THREADS.get()) if openmp_runtime() is not None else (1,)
+    return tuple(dict.fromkeys(counts))
+
+
+def _peak_name(threads: int) -> str:
+    return f"peak, {threads} thread{'s' if threads > 1 else ''}"
 
 
 def _cache() -> list[Finding]:
@@ -134,22 +139,3 @@ def _cache() -> list[Finding]:
 def _store() -> list[Finding]:
     with open_store(create=False) as store:
         return [Finding("record store", f"{default_path()}, {store.count()} records")]
-
-
-def _extras() -> list[Finding]:
-    found = []
-    for package, extra, purpose in _EXTRAS:
-        if importlib.util.find_spec(package) is None:
-            remedy = f"pip install 'tensorwright[{extra}]'"
-            found.append(Finding(package, f"not installed (for {purpose})", remedy))
-        else:
-            found.append(Finding(package, _version(package) or "installed"))
-    return found
-
-
-def _version(package: str) -> str:
-    names = {"z3": "z3-solver"}
-    try:
-        return metadata.version(names.get(package, package))
-    except metadata.PackageNotFoundError:
-        return ""

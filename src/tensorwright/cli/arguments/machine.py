@@ -1,0 +1,43 @@
+"""Say once that the machine is not fit to be measured on, and go on."""
+
+from __future__ import annotations
+
+import click
+
+from tensorwright.base import Target
+from tensorwright.machine import LoadWatch, MachineState, check_machine
+from tensorwright.tuning.session import Progress
+
+_TOLD = "tensorwright.machine_told"
+_WATCHED_S = 5.0
+
+
+def warn_if_unfit(state: MachineState | None) -> None:
+    """Tell what was seen and what to do, once in a run of the command line."""
+    text = "" if state is None else state.warning
+    context = click.get_current_context(silent=True)
+    told = {} if context is None else context.find_root().meta
+    if text and not told.get(_TOLD):
+        told[_TOLD] = True
+        click.echo(f"warning: {text}", err=True)
+
+
+def check_before_measuring(target: Target, threads: int) -> None:
+    """Compare what the machine reaches now with what was kept, and look at the load."""
+    warn_if_unfit(check_machine(target, threads))
+
+
+class LoadCallback:
+    """Watches what others use while a session runs; a callback of it."""
+
+    def __init__(self) -> None:
+        self._watch = LoadWatch()
+
+    def on_progress(self, progress: Progress) -> None:
+        """As `Callback.on_progress`: look again, after some seconds."""
+        if self._watch.seconds >= _WATCHED_S:
+            warn_if_unfit(MachineState(self._watch.load()))
+            self._watch = LoadWatch()
+
+    def close(self) -> None:
+        """Nothing is kept open."""

@@ -1,0 +1,95 @@
+"""What this machine reaches at most: arithmetic, and reading from each cache and from the memory.
+
+The peak is that of f32 arithmetic with FMAs, the bandwidths those of reading.  They are measured;
+what else runs meanwhile makes them smaller, never larger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.base import Target, detect_target
+from tensorwright.records import now_utc
+from tensorwright.runtime import measure_bandwidth, measure_peak
+
+MEMORY = "memory"
+_PEAK_TRIES = 3
+_LEAST_BYTES = 1 << 26
+_MOST_BYTES = 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A cache, or the memory behind all: what it holds for all threads, and how fast it is read."""
+
+    name: str
+    size_bytes: float
+    bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """What so many threads reach together; `levels` from the nearest on, the memory last.
+
+    when   they were measured, UTC; "" where that is not known
+    """
+
+    threads: int
+    flops_per_s: float
+    levels: tuple[Level, ...]
+    when: str = ""
+
+    def level_at(self, distance_bytes: float) -> Level:
+        """The nearest level that holds what was touched so many bytes ago."""
+        fits = (each for each in self.levels if distance_bytes <= each.size_bytes)
+        return next(fits, self.levels[-1])
+
+    @property
+    def day(self) -> str:
+        """Of the measurement, "2026-01-31"."""
+        return self.when[:10]
+
+    def __str__(self) -> str:
+        rates = ", ".join(f"{each.name} {each.bytes_per_s / 1e9:.0f}" for each in self.levels)
+        return f"{self.flops_per_s / 1e9:.0f} GFLOP/s" + (f"; {rates} GB/s" if rates else "")
+
+
+def measure_ceilings(target: Target, threads: int) -> Ceilings:
+    """Measure the ceilings of this machine for the code of a target; about half a second.
+
+    Raises:  MachineError if the machine cannot run it.
+    """
+    machine = detect_target()
+    caches = (
+        ("L2", machine.l2_bytes * min(threads, machine.cores)),
+        ("L3", machine.l3_bytes),
+    )
+    far_bytes = min(_MOST_BYTES, max(_LEAST_BYTES, 4 * machine.l3_bytes))
+    peak = measure_peak_alone(target, threads)
+    rate = measure_bandwidth(target, threads, far_bytes)
+    levels = [Level(MEMORY, float("inf"), rate)]
+    for name, size_bytes in reversed(caches):
+        if 0 < size_bytes < levels[0].size_bytes:
+            rate = max(rate, measure_bandwidth(target, threads, size_bytes // 2))
+            levels.insert(0, Level(name, float(size_bytes), rate))
+    return replace(peak, levels=tuple(levels))
+
+
+def measure_peak_alone(target: Target, threads: int) -> Ceilings:
+    """As `measure_ceilings`, without levels: a few tenths of a second."""
+    peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))
+    return Ceilings(threads, peak, (), now_utc())
+
+
+def better_of(one: Ceilings, other: Ceilings) -> Ceilings:
+    """The higher of each rate: what else ran has made the other one smaller.
+
+    The moment is that of `other` where it has raised any.
+    """
+    rates = {level.name: level for level in other.levels}
+    levels = tuple(
+        max(level, rates.get(level.name, level), key=lambda each: each.bytes_per_s)
+        for level in one.levels or other.levels
+    )
+    best = Ceilings(one.threads, max(one.flops_per_s, other.flops_per_s), levels, one.when)
+    return best if best == one else replace(best, when=other.when)

@@ -1,0 +1,133 @@
+"""What others use of this machine while something is measured on it.
+
+Linux counts, in hundredths of a second, what all cores did, what each process used, and what a
+hypervisor gave to other machines.  Of the time in which cores were busy, what is not of this
+process and those that it has started was used by others.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensorwright.base import read_text
+
+PROC = Path("/proc")
+_BUSY_CORES = 0.2
+_STOLEN = 0.05
+_NAME = 15
+_BUSY = (0, 1, 2, 5, 6)  # user, nice, system, interrupts; of a line of /proc/stat
+_STEAL = 7
+_PARENT, _USER, _LAST = 1, 11, 15  # of what follows the name in /proc/N/stat
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What others used, on average over a while.
+
+    cores     so many of `of_cores` were busy with other processes
+    stolen    share of the time that the hypervisor gave to other machines
+    busiest   the process that used most of that, "python 812"; "" where there is none
+    """
+
+    cores: float = 0.0
+    stolen: float = 0.0
+    of_cores: int = 1
+    busiest: str = ""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether times that were measured meanwhile are to be doubted."""
+        return self.cores > _BUSY_CORES or self.stolen > _STOLEN
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is used by others, and by whom."""
+        found = []
+        if self.cores > _BUSY_CORES or not self.is_busy:
+            most = f" (most: {self.busiest})" if self.busiest and self.is_busy else ""
+            found.append(f"others use {self.cores:.1f} of {self.of_cores} cores{most}")
+        if self.stolen > _STOLEN:
+            found.append(f"the hypervisor takes {self.stolen:.0%} of the time")
+        return tuple(found)
+
+    def __str__(self) -> str:
+        return ", ".join(self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """Ticks since the start of the machine: busy, stolen and all; and of each process."""
+
+    at_s: float
+    busy: int
+    stolen: int
+    own: int
+    others: Mapping[int, int]
+    names: Mapping[int, str]
+
+
+class LoadWatch:
+    """Watches from its making on; mutable."""
+
+    def __init__(self, proc: Path = PROC) -> None:
+        self._proc = proc
+        self._start = _moment(proc)
+
+    @property
+    def seconds(self) -> float:
+        """Since when it watches."""
+        return time.monotonic() - self._start.at_s
+
+    def load(self) -> Load:
+        """What others used from its making until now; nothing where the system does not tell."""
+        start, now = self._start, _moment(self._proc)
+        ticks = max(1.0, (now.at_s - start.at_s) * os.sysconf("SC_CLK_TCK"))
+        count = os.cpu_count() or 1
+        cores = max(0, now.busy - start.busy - (now.own - start.own)) / ticks
+        stolen = (now.stolen - start.stolen) / (ticks * count)
+        used = {pid: n - start.others.get(pid, 0) for pid, n in now.others.items()}
+        busiest = max(used, key=lambda pid: used[pid], default=0)
+        name = f"{now.names[busiest][:_NAME]} {busiest}" if used.get(busiest) else ""
+        return Load(cores, max(0.0, stolen), count, name)
+
+
+def _moment(proc: Path) -> _Moment:
+    at_s = time.monotonic()
+    first = (read_text(proc / "stat").splitlines() or [""])[0].split()[1:]
+    numbers = [int(word) for word in first] if len(first) > _STEAL else [0] * (_STEAL + 1)
+    processes = _processes(proc)
+    own = _family(processes, os.getpid())
+    return _Moment(
+        at_s,
+        sum(numbers[place] for place in _BUSY),
+        numbers[_STEAL],
+        sum(sum(processes[pid][2]) for pid in own),
+        {pid: each[2][0] + each[2][1] for pid, each in processes.items() if pid not in own},
+        {pid: each[0] for pid, each in processes.items()},
+    )
+
+
+def _processes(proc: Path) -> dict[int, tuple[str, int, tuple[int, ...]]]:
+    """Name, parent and ticks of each process: its own, and those of children that have ended."""
+    found: dict[int, tuple[str, int, tuple[int, ...]]] = {}
+    for folder in proc.glob("[0-9]*"):
+        head, _, rest = read_text(folder / "stat").rpartition(")")
+        words = rest.split()
+        if len(words) >= _LAST:
+            ticks = tuple(int(word) for word in words[_USER:_LAST])
+            found[int(folder.name)] = head.partition("(")[2], int(words[_PARENT]), ticks
+    return found
+
+
+def _family(processes: Mapping[int, tuple[str, int, tuple[int, ...]]], pid: int) -> set[int]:
+    """A process and those that it has started, and they in turn."""
+    family = {pid} & processes.keys()
+    while True:
+        more = {each for each, (_, parent, _) in processes.items() if parent in family} - family
+        if not more:
+            return family
+        family |= more

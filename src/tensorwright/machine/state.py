@@ -1,0 +1,63 @@
+"""Whether the machine is fit to be measured on: what others use, and what it reaches now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.base import Target
+from tensorwright.machine.ceilings import Ceilings, measure_peak_alone
+from tensorwright.machine.kept import kept_ceilings
+from tensorwright.machine.load import Load, LoadWatch
+from tensorwright.processes import hold_turn
+
+_SLOWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """How the machine was while something was measured.
+
+    load    of other processes        now    what it reaches, None where that was not measured
+    kept    what was kept before: by `tensorwright doctor`, or by an earlier profile
+    """
+
+    load: Load
+    now: Ceilings | None = None
+    kept: Ceilings | None = None
+
+    @property
+    def peak_share(self) -> float:
+        """What it reaches of the peak that was kept; 1 where nothing is known."""
+        if self.now is None or self.kept is None:
+            return 1.0
+        return self.now.flops_per_s / self.kept.flops_per_s
+
+    @property
+    def warning(self) -> str:
+        """What was seen and what to do, in lines of 80 columns; "" where all is well."""
+        is_slower = self.peak_share < _SLOWER
+        lines = []
+        if self.load.is_busy:
+            lines += [f"machine busy: {text}" for text in self.load.texts]
+        if is_slower and self.kept is not None:
+            peak = f"{self.kept.flops_per_s / 1e9:.0f} GFLOP/s of {self.kept.day}"
+            lines.append(f"this machine reaches {self.peak_share:.0%} of the {peak}")
+        if self.load.is_busy:
+            lines.append("times are too long, ratios wrong: end what else runs, or measure later")
+        elif is_slower:
+            lines.append("its host is busy, or its clock lower; if it stays: tensorwright doctor")
+        return "\n  ".join(lines)
+
+
+def check_machine(target: Target, threads: int) -> MachineState:
+    """How the machine is now, some tenths of a second: its peak, where one was kept, and the load.
+
+    Raises:  MachineError for a target that it cannot run.
+    """
+    kept = kept_ceilings(target, threads)
+    if kept is None:
+        return MachineState(Load())
+    with hold_turn():
+        watch = LoadWatch()
+        now = measure_peak_alone(target, threads)
+        return MachineState(watch.load(), now, kept)

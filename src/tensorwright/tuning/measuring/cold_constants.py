@@ -1,0 +1,69 @@
+"""Constants that lie elsewhere in each call, as if other constants were read between two calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import LINE_BYTES, DType
+from tensorwright.expr import Array
+from tensorwright.runtime import empty
+
+_LEAST_BYTES = 4096  # smaller constants stay where they are
+_MOST_BYTES = 256 << 20
+_MOST_PLACES = 4096
+_TILE = 1 << 18  # elements that are drawn; the arena repeats them
+
+
+def cold_table(
+    arguments: NDArray[np.uint64],
+    constants: Sequence[tuple[int, DType, tuple[int, ...]]],
+    cold_bytes: int,
+) -> NDArray[np.uint64]:
+    """The arguments of successive calls, one row each: (places, arguments).
+
+    arguments   addresses of the operands
+    constants   for each constant its place among them, its type and its shape
+    cold_bytes  how much memory the places take, at most; with room for less than two of them, or
+                without constants worth it, there is one row
+
+    Only floats move: whole numbers may be indices.
+    """
+    moving = [
+        (place, dtype, _room(dtype, shape))
+        for place, dtype, shape in constants
+        if dtype.is_float and _room(dtype, shape) >= _LEAST_BYTES
+    ]
+    stride = sum(room for _, _, room in moving)
+    span = min(cold_bytes, _MOST_BYTES)
+    count = min(_MOST_PLACES, span // stride) if stride else 0
+    if count < 2:
+        return arguments[np.newaxis].copy()
+    table = np.repeat(arguments[np.newaxis], count, axis=0)
+    offset = 0
+    steps = np.arange(count, dtype=np.uint64) * np.uint64(stride)
+    for place, dtype, room in moving:
+        start = _arena(dtype, span).ctypes.data + offset
+        table[:, place] = np.uint64(start) + steps
+        offset += room
+    return table
+
+
+def _room(dtype: DType, shape: tuple[int, ...]) -> int:
+    return -(-math.prod(shape) * dtype.size_bytes // LINE_BYTES) * LINE_BYTES
+
+
+@lru_cache(maxsize=2)
+def _arena(dtype: DType, size_bytes: int) -> Array:
+    """So much memory full of numbers in -1..1; kept, because filling it takes a while."""
+    count = size_bytes // dtype.size_bytes
+    arena = empty((count,), dtype)
+    source = np.random.Generator(np.random.SFC64(0))
+    tile = (source.random(min(_TILE, count), np.float32) * 2 - 1).astype(dtype.numpy)
+    for start in range(0, count, _TILE):
+        arena[start : start + _TILE] = tile[: count - start]
+    return arena

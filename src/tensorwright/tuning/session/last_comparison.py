@@ -1,0 +1,153 @@
+"""The last comparison of a search: a network untuned and as it was tuned, in turns.
+
+Whatever was chosen was chosen because it looked fast, so the times by which it was chosen are too
+good; and times on record are of other moments.  Here the two take turns anew, as a whole and step
+by step, and speed-ups are claimed from these times alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tensorwright.graph import KernelCall, OpaqueCall, Partition
+from tensorwright.ops import Array
+from tensorwright.processes import never
+from tensorwright.runtime import Bound, Executable, faster_half
+from tensorwright.tuning.session.result import Comparison, NetworkResult
+
+_TURNS = 40
+_LEAST_TURNS = 5
+_RUNS_PER_TURN = 3  # one to warm up, one as a whole, one step by step
+TOO_SHORT = "the time was too short"
+
+
+@dataclass(slots=True)
+class _Samples:
+    """Seconds of a program, a number for each of its turns; mutable.
+
+    workloads   key -> of all its calls together
+    """
+
+    whole: list[float] = field(default_factory=list)
+    workloads: dict[str, list[float]] = field(default_factory=dict)
+
+
+def compare_with_untuned(
+    parts: Partition,
+    untuned: Executable,
+    tuned: Executable,
+    schedules: tuple[Mapping[str, str], Mapping[str, str]],
+    limit_s: float,
+    should_stop: Callable[[], bool] = never,
+) -> NetworkResult:
+    """Both programs of a network in turns, as a whole and workload by workload.
+
+    tuned     is the untuned program itself where nothing was faster
+    schedules   of both, by workload key: what is the same in both was left as it is
+    limit_s   about so long it may take; where not even a few turns end in twice that time, there is
+              nothing to say
+    """
+    name = parts.graph.name
+    samples = _take_turns(parts, (untuned, tuned), limit_s, should_stop)
+    if samples is None:
+        return NetworkResult(name, reason="stopped" if should_stop() else TOO_SHORT)
+    before, after = samples
+    of_whole = _same if tuned is untuned else _different
+    counts = {workload.key: parts.count(workload) for workload in parts.workloads}
+    workloads = []
+    for key, times in before.workloads.items():
+        of_one = _same if schedules[0][key] == schedules[1][key] else _different
+        compared = of_one(times, after.workloads[key])
+        workloads.append((key, _per_call(compared, counts[key])))
+    taken = tuple(sorted(schedules[1].items()))
+    return NetworkResult(name, of_whole(before.whole, after.whole), tuple(workloads), taken)
+
+
+def compare_programs(
+    parts: Partition, untuned: Executable, tuned: Executable, limit_s: float
+) -> NetworkResult:
+    """As `compare_with_untuned`, as a whole only: the steps of the two may differ."""
+    samples = _take_turns(parts, (untuned, tuned), limit_s, never)
+    if samples is None:
+        return NetworkResult(parts.graph.name, reason=TOO_SHORT)
+    before, after = samples
+    return NetworkResult(parts.graph.name, _different(before.whole, after.whole))
+
+
+def make_network_inputs(parts: Partition) -> dict[str, Array]:
+    """Inputs of the network: normal random numbers, zeros for integers (they may be indices)."""
+    source = np.random.default_rng(0)
+    found: dict[str, Array] = {}
+    for name in parts.graph.inputs:
+        kind = parts.graph.types[name]
+        if kind.dtype.is_float:
+            found[name] = source.standard_normal(kind.shape).astype(kind.dtype.numpy)
+        else:
+            found[name] = np.zeros(kind.shape, kind.dtype.numpy)
+    return found
+
+
+def workloads_of_steps(parts: Partition) -> list[str]:
+    """The key of the workload of each step of a plan, "" for the host; copies come after them."""
+    return [
+        step.workload.key if isinstance(step, KernelCall) else ""
+        for step in parts.steps
+        if isinstance(step, KernelCall | OpaqueCall)
+    ]
+
+
+def _take_turns(
+    parts: Partition,
+    programs: Sequence[Executable],
+    limit_s: float,
+    should_stop: Callable[[], bool],
+) -> list[_Samples] | None:
+    """The samples of each; None where the first turn says that a few take too long."""
+    inputs = make_network_inputs(parts)
+    keys = workloads_of_steps(parts)
+    runs = [program.bind(dict(inputs)) for program in programs]
+    samples = [_Samples() for _ in programs]
+    started = time.monotonic()
+    for number in range(_TURNS):
+        pairs = list(zip(runs, samples, strict=True))
+        for run, taken in pairs if number % 2 == 0 else reversed(pairs):
+            if should_stop():
+                return None
+            _take_turn(run, keys, taken)
+        passed_s = time.monotonic() - started
+        if number == 0 and _LEAST_TURNS * passed_s > 2 * limit_s:
+            return None
+        if number + 1 >= _LEAST_TURNS and passed_s > limit_s:
+            break
+    return samples
+
+
+def _take_turn(run: Bound, keys: Sequence[str], taken: _Samples) -> None:
+    run.run()
+    start = time.perf_counter()
+    run.run()
+    taken.whole.append(time.perf_counter() - start)
+    totals: dict[str, list[float]] = {}
+    for key, time_s in zip(keys, run.run_timed(), strict=False):
+        totals.setdefault(key, []).append(time_s)
+    for key in filter(None, totals):
+        taken.workloads.setdefault(key, []).append(math.fsum(totals[key]))
+
+
+def _different(before: Sequence[float], after: Sequence[float]) -> Comparison:
+    return Comparison.of(faster_half(before), faster_half(after))
+
+
+def _same(before: Sequence[float], after: Sequence[float]) -> Comparison:
+    return Comparison.of_same(faster_half([*before, *after]))
+
+
+def _per_call(compared: Comparison, count: int) -> Comparison:
+    """One call, from the times of all calls together."""
+    untuned_s, tuned_s = compared.untuned_s / count, compared.tuned_s / count
+    return replace(compared, untuned_s=untuned_s, tuned_s=tuned_s)

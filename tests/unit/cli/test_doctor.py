@@ -1,0 +1,111 @@
+"""`tensorwright doctor`: what is here, what is missing and what it is for, and what is kept."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tensorwright.base import detect_target
+from tensorwright.cli.doctor import tools
+from tensorwright.machine import Ceilings, Level, Load, keep_ceilings, kept_ceilings
+
+Invoke = Callable[..., Result]
+doctor = importlib.import_module("tensorwright.cli.doctor.command")
+
+LISTED = (
+    *("llvmlite", "target", "caches", "fingerprint", "libgomp", "record store"),
+    *("LightGBM", "ONNX Runtime", "OpenVINO", "PyTorch", "Z3"),
+    *("C compiler", "gcc", "clang", "Graphviz", "PoCL"),
+)
+
+
+def test_this_machine_is_found_in_order(invoke: Invoke) -> None:
+    result = invoke("doctor", "--no-measure")
+    assert result.exit_code == 0, result.output
+    for text in LISTED:
+        assert f"\n{text}" in result.stdout
+    assert result.stdout.endswith("all that is needed is here\n")
+
+
+def ceilings(threads: int, rate: float, when: str) -> Ceilings:
+    return Ceilings(threads, rate, (Level("memory", math.inf, rate / 10),), when)
+
+
+def test_what_it_measures_is_kept_with_its_date(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_THREADS", "1")
+    measured = [ceilings(1, 2e11, "2026-01-31T"), ceilings(1, 1e11, "2026-02-01T")]
+    loads = iter([Load(), Load(), Load(0.9, 0.0, 2, "python 812")])
+    monkeypatch.setattr(doctor, "measure_ceilings", lambda *_: measured[0])
+    monkeypatch.setattr(doctor.LoadWatch, "load", lambda _: next(loads))
+    assert "200 GFLOP/s; memory 20 GB/s\n" in invoke("doctor").stdout
+    assert kept_ceilings(detect_target(), 1) == measured[0]
+    monkeypatch.setattr(doctor, "measure_ceilings", lambda *_: measured[1])
+    told = invoke("doctor").stdout  # the machine is idle, and slower now
+    assert "kept: 200 GFLOP/s; memory 20 GB/s, of 2026-01-31" in told
+    assert kept_ceilings(detect_target(), 1) == measured[1]
+    keep_ceilings(detect_target(), measured[0])
+    told = invoke("doctor").stdout  # it is busy: what was higher stays
+    assert "others use 0.9 of 2 cores (most: python 812)" in told
+    assert "the rates are too low: once it is idle, measure again" in told
+    assert kept_ceilings(detect_target(), 1) == measured[0]
+    assert "200 GFLOP/s; memory 20 GB/s, of 2026-01-31" in invoke("doctor", "--no-measure").stdout
+
+
+def test_what_is_missing_is_optional_and_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    found = [*tools.packages(), *tools.programs(), *tools.portable_opencl()]
+    assert {each.name for each in found} == set(LISTED[6:])
+    for each in found:
+        assert "for " in each.text
+        assert each.remedy
+        assert not each.is_needed
+
+
+def test_a_program_tells_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("gcc", "clang", "dot", "cc"):
+        path = tmp_path / name
+        stream = ">&2" if name == "dot" else ""
+        path.write_text(f'#!/bin/sh\necho "{name} version 12.2"{stream}\necho more\n')
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = {each.name: each for each in tools.programs()}
+    assert found["clang"].text.splitlines()[0] == "clang version 12.2"
+    assert found["C compiler"].text.startswith("cc version 12.2\n")
+    assert all(not each.remedy for each in found.values())
+    (tmp_path / "clang").write_text("#!/bin/sh\nexit 3\n")
+    broken = {each.name: each for each in tools.programs()}["clang"]
+    assert broken.text.splitlines()[0] == str(tmp_path / "clang")
+
+
+@pytest.mark.parametrize(
+    ("printed", "text", "is_here"),
+    [
+        ("Portable Computing Language\tOpenCL 3.0 PoCL 6.0\n", "OpenCL 3.0 PoCL 6.0", True),
+        ("Another Platform\tOpenCL 2.0\n", "no platform of this name, but Another", False),
+        ("", "no platform of this name (for", False),
+    ],
+)
+def test_pocl_is_a_platform_of_opencl(
+    monkeypatch: pytest.MonkeyPatch, printed: str, text: str, is_here: bool
+) -> None:
+    def run(command: object, **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess([], 0, printed, "")
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(subprocess, "run", run)
+    (found,) = tools.portable_opencl()
+    assert text in found.text
+    assert bool(found.remedy) != is_here

@@ -1,0 +1,87 @@
+"""The table at the end of `tune` and `optimize`: speed-ups of one moment, or none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.tuning.helpers import doubled
+
+from tensorwright.cli.summary import print_networks, print_workloads
+from tensorwright.tuning.session import Comparison, NetworkResult, TaskResult
+from tensorwright.tuning.task import Task
+
+RECORDED = TaskResult(
+    Task(doubled("one"), 2.0), 5, 0.004, 0.001, "best", "", 4, taken="best"
+)  # 4.00x, by times of different moments
+COMPARED = replace(RECORDED, compared=Comparison(0.003, 0.002, 1.4, 1.6))
+
+
+def rows(capsys: pytest.CaptureFixture[str], *results: TaskResult) -> dict[str, list[str]]:
+    """The words of each line by its first one."""
+    print_workloads(results)
+    return {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines()}
+
+
+def test_times_and_speed_up_are_those_of_the_comparison(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table = rows(capsys, COMPARED)
+    assert table["one"][2:] == ["2", "5", "3", "2", "1.50x"]
+    assert table["all"][1:] == ["2", "5", "6", "4", "1.50x"]
+    assert set(table) == {"workload", "one", "all"}
+
+
+def test_nothing_is_claimed_of_times_on_record(capsys: pytest.CaptureFixture[str]) -> None:
+    table = rows(capsys, RECORDED, replace(COMPARED, task=Task(doubled("two"))))
+    assert table["one"][2:] == ["2", "5", "4", "1", "not", "compared"]
+    assert table["two"][-1] == "1.50x"
+    assert table["all"][-2:] == ["not", "compared"]
+
+
+def test_what_earlier_runs_found_is_marked_and_explained(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    earlier = frozenset({"best"})
+    table = rows(capsys, replace(RECORDED, earlier=earlier))
+    assert table["one"][2] == "**"
+    assert "on record from an earlier run, at another moment" in " ".join(table["**"])
+    table = rows(capsys, replace(COMPARED, earlier=earlier))
+    assert table["one"][2] == "*"
+    assert "an earlier run found this schedule" in " ".join(table["*"])
+    assert "**" not in table
+
+
+def test_what_stayed_and_what_was_never_searched_have_no_speed_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    same = replace(RECORDED, compared=Comparison.of_same((0.002, 0.003)))
+    assert rows(capsys, same)["one"][-1] == "same"
+    assert rows(capsys, replace(same, tried=0))["one"][-1] == "untuned"
+    assert rows(capsys, replace(RECORDED, error="it fell"))["one"][-1] == "failed"
+
+
+def test_a_speed_up_within_what_turns_differ_by_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    unsure = replace(RECORDED, compared=Comparison(0.003, 0.0029, 0.9, 1.2))
+    table = rows(capsys, unsure, COMPARED)
+    assert table["one"][-1] in ("~1.03x", "1.50x")
+    assert " ".join(table["~"]) == "~ no more than the turns differ among themselves"
+    assert "~" not in rows(capsys, COMPARED)
+
+
+def test_networks_are_named_with_their_spread(capsys: pytest.CaptureFixture[str]) -> None:
+    print_networks(
+        [
+            NetworkResult("a", Comparison(0.0041, 0.00405, 0.98, 1.04)),
+            NetworkResult("b", Comparison.of_same((0.002,))),
+            NetworkResult("c", reason="interrupted"),
+        ]
+    )
+    assert capsys.readouterr().out.splitlines() == [
+        "a, the whole network: 4.1 ms untuned,",
+        "  4.05 ms tuned, measured in turns: 1.01x (0.98 to 1.04)",
+        "b, the whole network: 2 ms untuned; nothing was faster in turns",
+        "c, the whole network: not compared, interrupted",
+    ]
