@@ -138,8 +138,8 @@ def command(
             if json_path is not None:
                 write_rows(json_path, rows, {**head, "peak_gflops": plan.peak / 1e9})
     print_rows(rows, target=target.name)
-    is_over = all(row.failure for row in rows) or any(row.is_wrong for row in rows)
-    if is_over or (check and not all(passes(row) for row in rows)):
+    has_failed = all(row.failure for row in rows) or any(row.is_wrong for row in rows)
+    if has_failed or (check and not all(passes(row) for row in rows)):
         sys.exit(1)
 
 

@@ -2,7 +2,7 @@
 
 All are built, then race against the fastest before them, the chosen one first.  It and the fastest
 few take turns, which says what the best random one is; in a last race that one, the chosen one and
-the one by rule take turns again, as often for all.  What is reported are the times of the last race
+the heuristic one take turns again, as often for all.  What is reported are the times of the last race
 alone: nothing was chosen by them, and whoever looks bad is measured no oftener than the others.  A
 random schedule that is dropped early is one that was measured: how much slower it is than the best
 does not matter.
@@ -39,7 +39,7 @@ class RandomComparison:
 
     chosen_s   seconds of the chosen schedule; None where it did not run, or answered wrongly, and
                `failure` says why
-    rule_s     of the schedule by rule; None where that did not run
+    rule_s     of the heuristic schedule; None where that did not run
     best_s     of the fastest random one; None where none ran
     best       its trace
     measured   how many random ones ran     tried   how many were drawn

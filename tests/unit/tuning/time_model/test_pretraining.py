@@ -57,9 +57,12 @@ def _workload(seed: int, programs: int = 12, family: str = "made up") -> Measure
     features[:, LANES] = np.repeat(lanes, counts)
     times_s = 1e-5 * (1 + seed % 3) * 2.0 ** -lanes.astype(float)
     assert len(first) == programs
-    return MeasuredWorkload(
-        f"key {seed}", "name", family, features, counts, times_s, np.zeros(programs, np.bool_), 0
-    )
+    is_censored = np.zeros(programs, np.bool_)
+    return MeasuredWorkload(_key(seed), "name", family, features, counts, times_s, is_censored, 0)
+
+
+def _key(seed: int) -> str:
+    return f"{seed:08x}{0:08x}"
 
 
 def _programs(count: int = 6) -> Programs:
@@ -80,7 +83,7 @@ def test_feature_files_come_back_and_are_refused_when_damaged(tmp_path: Path) ->
     written = [_workload(1), _workload(2, 3)]
     write_features(path, written)
     read = read_features(path)
-    assert [each.key for each in read] == ["key 1", "key 2"]
+    assert [each.key for each in read] == [_key(1), _key(2)]
     for one, other in zip(written, read, strict=True):
         assert np.array_equal(one.features, other.features)
         assert np.array_equal(one.times_s, other.times_s)
@@ -192,6 +195,10 @@ def test_a_family_and_a_target_can_be_left_out() -> None:
     assert set(statistics["conditions"]) == {"x86-64-avx2-2t-cold"}
     found = dict(trained.accuracies)
     assert found["without family 1, native"].workloads == 26
+    kept = [seed for seed in range(40) if seed % 3 != 1 and seed % 2 == 0]
+    keys = trained.model.trained
+    assert keys is not None
+    assert [seed for seed in range(40) if _key(seed) in keys] == kept
     assert found["without family 1, native"].mean < found["roofline"].mean
 
 

@@ -108,9 +108,9 @@ def _row(name: str, model: str, plan: Plan, folder: Path) -> RewriteRow:
     models = [folder / f"{each}.onnx" for each in words]
     runs = {peer: _compare(peer, models, inputs, plan) for peer in plan.peers}
     runs[OURS] = _compare(OURS, [folder / f"{each}.tw" for each in words], inputs, plan)
-    measured, error = judge(runs)
+    measured, largest = judge(runs)
     ours = measured.pop(OURS)
-    return RewriteRow(name, found, ours, measured, trials, error)
+    return RewriteRow(name, found, ours, measured, trials, largest)
 
 
 def judge(
