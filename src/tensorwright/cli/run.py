@@ -24,7 +24,7 @@ from tensorwright.cli.arguments.options import constants_option, refuse_given
 from tensorwright.cli.arguments.output import check_output
 from tensorwright.runtime import Executable
 
-_CHECKING = "tensorwright.cli.arguments.peers"  # by name: few runs are compared
+_CHECKING = "tensorwright.cli.arguments.check_model"  # by name: few runs are compared
 _MODELS = "tensorwright.cli.arguments.models"
 _LEAST_FOR_TENTHS = 10
 _PEERS = ("onnxruntime", "openvino", "pytorch")

@@ -21,9 +21,7 @@ Invoke = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
-def home(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of each test's own: no record of another one.
 
     Networks are cut by rule: how many workloads the tiny ones have is no matter of a model.

@@ -1,11 +1,19 @@
-"""Models made ready for a check: the tensor before the last softmax, steps of quantised outputs."""
+"""Checks of answers: models made ready, steps of quantised outputs, another runtime's answers."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+import click
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helper
+
+from tensorwright.base import Array
+from tensorwright.cli.arguments.compilation import Compilation
+from tensorwright.cli.arguments.models import read_proto, save_proto
+from tensorwright.peers import PeerProcess, describe_error, max_rel_error, max_steps
 
 TOLERANCE = 1e-4
 """Of the largest number of an output: what sums in another order may differ by."""
@@ -73,3 +81,34 @@ def _moved_from(name: str, makers: Mapping[str, NodeProto]) -> NodeProto | None:
     while node is not None and node.op_type in _MOVING:
         node = makers.get(node.input[0])
     return node
+
+
+def agrees(
+    peer: str,
+    model: str,
+    how: Compilation,
+    threads: int,
+    inputs: Mapping[str, Array],
+    outputs: Mapping[str, Array],
+) -> bool:
+    """Run a MODEL in another runtime on the same inputs; print the largest error, and whether it
+    passes.
+
+    Raises:  PeerFailed if the other runtime refuses, crashes or hangs.
+    """
+    proto = read_proto(model, how.shapes, how.seed)
+    steps = quantised_steps(proto)
+    with tempfile.TemporaryDirectory(prefix="tensorwright-check-") as folder:
+        path = Path(folder) / "model.onnx"
+        save_proto(proto, path)
+        with PeerProcess(peer, peer) as process:
+            info = process.load(str(path), threads)
+            theirs = process.check(inputs)
+    error, apart = max_rel_error(outputs, theirs, steps), max_steps(outputs, theirs, steps)
+    is_near = error <= TOLERANCE and (apart or 0.0) <= TOLERANCE_STEPS
+    limit = f"{TOLERANCE:g} of the largest number" if apart is None else "1 step"
+    click.echo(
+        f"{peer} {info.version}: largest error {describe_error(error, apart)}, "
+        f"{'passes' if is_near else 'FAILS'} (at most {limit})"
+    )
+    return is_near
