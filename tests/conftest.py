@@ -45,6 +45,8 @@ def _own_home(
         patch.setenv("TENSORWRIGHT_HOME", str(home))
         for name in ("DUMP", "DUMP_DIR", "LOG", "SEED", "VERIFY"):
             patch.delenv(f"TENSORWRIGHT_{name}", raising=False)
+        # No test asks who wins the last comparison of a search, which has 12 seconds otherwise.
+        patch.setattr("tensorwright.search._LEAST_NETWORK_S", 1.0)
         yield
 
 
