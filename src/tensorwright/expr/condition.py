@@ -9,9 +9,22 @@ condition that holds always is True itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from tensorwright.expr.index import And, Compare, Condition, Index, Not, Or, Relation, compare
+from tensorwright.expr.index import (
+    And,
+    Compare,
+    Condition,
+    Index,
+    IndexExpr,
+    Logic,
+    Not,
+    Or,
+    Relation,
+    compare,
+    terms_of,
+)
+from tensorwright.expr.symbolic import noun_of, refused
 
 
 def all_of(*parts: Condition) -> Condition:
@@ -22,7 +35,7 @@ def all_of(*parts: Condition) -> Condition:
             return False
         for leaf in part.parts if isinstance(part, And) else (part,):
             if leaf is not True:
-                kept[leaf] = None
+                kept[_checked(leaf)] = None
     if len(kept) <= 1:
         return next(iter(kept), True)
     return And(tuple(kept))
@@ -36,7 +49,7 @@ def any_of(*parts: Condition) -> Condition:
             return True
         for leaf in part.parts if isinstance(part, Or) else (part,):
             if leaf is not False:
-                kept[leaf] = None
+                kept[_checked(leaf)] = None
     if len(kept) <= 1:
         return next(iter(kept), False)
     return Or(tuple(kept))
@@ -61,6 +74,44 @@ def negate(condition: Condition) -> Condition:
             return any_of(*(negate(part) for part in parts))
         case Or(parts):
             return all_of(*(negate(part) for part in parts))
+    return _checked(condition)
+
+
+def _checked(condition: Condition) -> Condition:
+    """A condition on indices that is not decided.
+
+    Raises: ExpressionError for anything else.
+    """
+    if isinstance(condition, Logic):
+        return condition
+    raise refused(
+        noun_of(condition),
+        "all_of, any_of and negate join conditions on indices",
+        "&, | and ~ join conditions on values; a select on an index holds one on a value inside",
+    )
+
+
+def gap_of(guard: Compare) -> Index | None:
+    """What is >= 0 exactly where an inequality holds; None for (in)equations."""
+    match guard.relation:
+        case Relation.LT:
+            return guard.right - guard.left - 1
+        case Relation.LE:
+            return guard.right - guard.left
+        case _:
+            return None
+
+
+def limits_of(holding: Iterable[Condition]) -> Iterator[tuple[IndexExpr, int, int]]:
+    """(a, s, r) for each inequality s*a + r >= 0 of one atom."""
+    for part in holding:
+        gap = gap_of(part) if isinstance(part, Compare) else None
+        terms = dict(terms_of(gap)) if gap is not None else {}
+        rest = terms.pop((), 0)
+        if len(terms) == 1:
+            ((monomial, scale),) = terms.items()
+            if len(monomial) == 1:
+                yield monomial[0], scale, rest
 
 
 def conjuncts(condition: Condition) -> tuple[Condition, ...]:
