@@ -4,8 +4,8 @@ Python and NumPy ask such an object what it cannot answer: whether it is true (`
 0 < i < 5), which number it is (`math.exp`, a list read at an index), what an array of it would be
 (`np.maximum`).  Each of these is refused with what to write instead.
 
-Inside the body of a `compute`, and only there, `==` and `!=` make conditions as `<` does.  Everywhere
-else they say whether two expressions are the same, which is what dictionaries ask.
+Inside the body of a `compute`, and only there, `==` and `!=` make conditions as `<` does.
+Everywhere else they say whether two expressions are the same, which is what dictionaries ask.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Symbolic:
             self,
             f"{self.noun} is no number before the program runs, as range and the places of lists "
             "and arrays need",
-            "declare a placeholder for what is read; give its numbers when it runs, or as a constant",
+            "declare a placeholder for what is read; its numbers are given when it runs",
         )
 
     def __eq__(self, other: object) -> Any:

@@ -12,6 +12,7 @@ give the smallest index among equals.  An empty box gives the identity.  Tensors
 identity: a `Compute` is a node of a graph (a DAG), not a value.
 
 Example
+    >>> from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
     >>> a, b = placeholder("a", (4, 8)), placeholder("b", (8, 5))
     >>> k = reduce_axis("k", 8)
     >>> c = compute("c", (4, 5), lambda i, j: sum_over(a[i, k] * b[k, j], k))

@@ -41,20 +41,23 @@ def atoms_of(expression: Index) -> tuple[IndexExpr, ...]:
 
 
 def _collected(expression: IndexExpr) -> tuple[IndexExpr, ...]:
-    parts: tuple[Index, ...]
-    own: tuple[IndexExpr, ...] = ()
+    is_atom = isinstance(expression, (Var, Decision, Element))
+    parts = (atom for part in parts_of(expression) for atom in atoms_of(part))
+    return tuple(dict.fromkeys((*((expression,) if is_atom else ()), *parts)))
+
+
+def parts_of(expression: Index) -> tuple[Index, ...]:
+    """The operands of an index expression; none of a number or a variable."""
     match expression:
-        case Var() | Decision():
-            return (expression,)
+        case int() | Var() | Decision():
+            return ()
         case Poly(terms):
-            parts = tuple(atom for monomial, _ in terms for atom in monomial)
+            return tuple(atom for monomial, _ in terms for atom in monomial)
         case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
-            parts = (a, b)
+            return (a, b)
         case Element(_, indices):
-            own, parts = (expression,), indices
-        case _:
-            raise TypeError(f"not an index expression: {expression!r}")
-    return tuple(dict.fromkeys((*own, *(atom for part in parts for atom in atoms_of(part)))))
+            return indices
+    raise TypeError(f"not an index expression: {expression!r}")
 
 
 def free_vars(*expressions: Index) -> frozenset[Var]:

@@ -7,10 +7,10 @@ Grammar
 Semantics.  A value has a dtype; `Apply` takes arguments of one dtype (comparisons and logic give
 bool).  Integers wrap; integer DIV truncates towards zero and MOD follows it in sign for ints and
 floats alike (C's fmod); FLOORMOD has the sign of the divisor.  Floats are IEEE; no reassociation
-happens except where a schedule asks for it.  As operators, `//` rounds down and `%` has the sign of
-the divisor as in NumPy, `/` is of floats only, and `&`, `|`, `^`, `~` are logic for bools and of bits
-for ints.  `Select` with an index condition never reads the
-branch that is not taken; MIN and MAX propagate NaN.  `source` is a tensor in a tensor expression
+happens except where a schedule asks for it.  As operators, `//` rounds down and `%` has the sign
+of the divisor as in NumPy, `/` is of floats only, and `&`, `|`, `^`, `~` are logic for bools and of
+bits for ints.  `Select` with an index condition never reads the branch that is not taken, one with
+a value condition reads both; MIN and MAX propagate NaN.  `source` is a tensor in a tensor expression
 and a buffer in the loop-nest IR; every index must lie inside its shape wherever the load is
 executed.
 """
@@ -66,8 +66,8 @@ class ValueExpr(Symbolic):
     noun = "a value"
     as_value = "read it as an index from a tensor of integers: x[t[i]]"
     instead_of_truth = (
-        "select(v > 0, then, otherwise) for if; &, |, ~ for and, or, not; max_of and min_of for max "
-        "and min; x[i] instead of a comparison in an index"
+        "select(v > 0, then, otherwise) for if; &, |, ~ for and, or, not; max_of and min_of for "
+        "max and min"
     )
 
     _loads: tuple[Load, ...]

@@ -1,4 +1,4 @@
-"""Which axes a body uses: each is one of the tensor's own, or folded, and none is folded for nothing."""
+"""Which axes a body uses: its tensor's own, and those that are folded."""
 
 from __future__ import annotations
 
@@ -20,21 +20,16 @@ def check_axes(tensor: Compute) -> None:
     for name in names:
         if names.count(name) > 1:
             reason = f"two of its axes are called {name}, and equal names are one variable"
-            raise refused(
-                f"axis {name}", reason, "give each axis a name of its own, and fold it once"
-            )
+            raise refused(f"axis {name}", reason, "give each a name of its own, and fold it once")
     used: set[Var] = set().union(*map(free_vars, set(_indices(tensor.body))))
     for name in sorted({var.name for var in used} - set(names)):
         reason = "the body uses this axis, which is neither folded nor an axis of the result"
-        raise refused(
-            f"axis {name}", reason, f"sum_over(value, ..., {name}), or another fold of it"
-        )
+        raise refused(f"axis {name}", reason, f"sum_over(value, {name}), or another fold")
     for axis in tensor.reduce_axes:
         if axis.var not in used:
             reason = "it is folded, and nothing in the body moves along it"
-            raise refused(
-                f"axis {axis.name}", reason, f"use {axis.name} in an index, or leave it out"
-            )
+            remedy = f"use {axis.name} in an index, or do not fold it"
+            raise refused(f"axis {axis.name}", reason, remedy)
 
 
 def _indices(value: Value) -> Iterator[Index]:

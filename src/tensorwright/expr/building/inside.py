@@ -1,9 +1,10 @@
 """Refuse expressions that read outside a tensor.
 
-Every index is held against the extent that it reads, where the conditions of the selects around it
-hold: by proofs from the ranges of the axes and from what the conditions say (`bounds.py`), else at all
-points, where they are few enough.  An element of a tensor that is used as an index may be any number
-of its type.  Where a size is open (a decision), only what is wrong without any condition is refused.
+Every index is held against the extent that it reads, where the conditions of the selects around
+it hold: by proofs from the ranges of the axes and from what the conditions say (`bounds.py`), else
+at all points, where they are few enough.  An element of a tensor that is used as an index may be any
+number of its type.  Where a size is open (a decision), only what is wrong without any condition is
+refused.
 """
 
 from __future__ import annotations
@@ -36,11 +37,8 @@ from tensorwright.expr.index import (
     ExactDiv,
     FloorDiv,
     Index,
-    Max,
-    Min,
     Mod,
     Or,
-    Poly,
     Relation,
     Var,
     compare,
@@ -48,7 +46,14 @@ from tensorwright.expr.index import (
 from tensorwright.expr.ranges import Bounds, Range, narrowed
 from tensorwright.expr.symbolic import refused
 from tensorwright.expr.tensor import Compute
-from tensorwright.expr.traversal import atoms_of, decisions_of, free_vars, has_element, map_elements
+from tensorwright.expr.traversal import (
+    atoms_of,
+    decisions_of,
+    free_vars,
+    has_element,
+    parts_of,
+    replace_parts,
+)
 from tensorwright.expr.value import Load, Select, Value, ValueExpr, children, indices_of
 
 _MOST_POINTS = 1 << 20  # that are looked at one by one
@@ -115,19 +120,10 @@ class _Checker:
 
 def _divisors(index: Index) -> Iterator[Index]:
     """What something is divided by in an index, but for plain numbers."""
-    match index:
-        case Poly(terms):
-            for monomial, _ in terms:
-                for atom in monomial:
-                    yield from _divisors(atom)
-        case FloorDiv(a, b) | Mod(a, b) | ExactDiv(a, b):
-            if not isinstance(b, int):
-                yield b
-            yield from _divisors(a)
-            yield from _divisors(b)
-        case Min(a, b) | Max(a, b):
-            yield from _divisors(a)
-            yield from _divisors(b)
+    if isinstance(index, (FloorDiv, Mod, ExactDiv)) and not isinstance(index.divisor, int):
+        yield index.divisor
+    for part in parts_of(index):
+        yield from _divisors(part)
 
 
 def _is_never_negative(gap: Index, bounds: Bounds, holding: Holding) -> bool:
@@ -148,19 +144,32 @@ def _is_never_negative(gap: Index, bounds: Bounds, holding: Holding) -> bool:
 def _without_elements(
     index: Index, holding: Holding, bounds: Bounds
 ) -> tuple[Index, Holding, Bounds]:
-    """Elements of tensors as variables that range over their types."""
+    """What elements of tensors decide, as variables: the elements, and remainders of them."""
     sides = [side for condition in holding for side in condition_sides(condition)]
-    elements = [e for side in (index, *sides) for e in atoms_of(side) if isinstance(e, Element)]
-    if not elements:
+    reaches: dict[Index, Range] = {}
+    for side in (index, *sides):
+        reaches |= dict(_data_in(side))
+    if not reaches:
         return index, holding, bounds
-    named = {element: Var(f"{element}#{n}") for n, element in enumerate(dict.fromkeys(elements))}
-    types = {named[element]: element.source.dtype for element in named}
-    wide = {**bounds, **{v: Range(int(t.lowest), int(t.highest)) for v, t in types.items()}}
+    named: dict[Index, Index] = {part: Var(f"{part}#{n}") for n, part in enumerate(reaches)}
+    wide = {**bounds, **{Var(str(named[part])): reach for part, reach in reaches.items()}}
 
     def on_index(side: Index) -> Index:
-        return map_elements(side, lambda element: named.get(element, element))
+        return replace_parts(side, named)
 
     return on_index(index), tuple(map_condition(c, on_index) for c in holding), wide
+
+
+def _data_in(index: Index) -> Iterator[tuple[Index, Range]]:
+    """The outermost parts of an index that data decide, and their ranges."""
+    match index:
+        case Element(source, _):
+            yield index, Range(int(source.dtype.lowest), int(source.dtype.highest))
+        case Mod(dividend, int() as divisor) if has_element(dividend):
+            yield index, Range(0, divisor - 1)
+        case _:
+            for part in parts_of(index):
+                yield from _data_in(part)
 
 
 def _is_proved(gap: Index, bounds: Bounds, holding: Holding) -> bool:
@@ -187,7 +196,8 @@ def _is_proved_where(gap: Index, bounds: Bounds, condition: Condition) -> bool:
     if condition is False or any(is_nonnegative(r.low - r.high - 1) for r in narrow.values()):
         return True
     gaps = [gap_of(part) for part in parts if isinstance(part, Compare)]
-    return any(is_nonnegative(gap - (each or 0), narrow) for each in (0, *gaps))
+    given = (0, *(each for each in gaps if each is not None))
+    return any(is_nonnegative(gap - each, narrow) for each in given)
 
 
 def _values(index: Index, bounds: Bounds, holding: Holding) -> Array | None:
@@ -210,8 +220,9 @@ def _variables(condition: Condition) -> frozenset[Var]:
 
 def _extent(reach: Range) -> int:
     """How many numbers a range of numbers has."""
-    assert isinstance(reach.low, int) and isinstance(reach.high, int), "decisions were asked before"
-    return reach.high - reach.low + 1
+    count = reach.high - reach.low + 1
+    assert isinstance(count, int), "decisions were asked before"
+    return count
 
 
 def _at_points(
