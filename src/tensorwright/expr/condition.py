@@ -57,9 +57,9 @@ def any_of(*parts: Condition) -> Condition:
 
 def negate(condition: Condition) -> Condition:
     """Negation, pushed into comparisons."""
-    match condition:
-        case bool():
-            return not condition
+    match condition if isinstance(condition, bool) else _checked(condition):
+        case bool() as holds:
+            return not holds
         case Compare(Relation.LT, left, right):
             return compare(Relation.LE, right, left)
         case Compare(Relation.LE, left, right):
@@ -74,7 +74,6 @@ def negate(condition: Condition) -> Condition:
             return any_of(*(negate(part) for part in parts))
         case Or(parts):
             return all_of(*(negate(part) for part in parts))
-    return _checked(condition)
 
 
 def _checked(condition: Condition) -> Condition:

@@ -14,7 +14,7 @@ import operator
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
@@ -145,15 +145,18 @@ class Symbolic:
         """What == or != makes of two operands in a body."""
         raise refused(f"{self} {sign} {other}", f"{self.noun} has no {sign}", self.as_value)
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refusing("arithmetic")
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _refusing("division")
-    __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __matmul__ = __rmatmul__ = _refusing("division")
-    __pow__ = __rpow__ = _refusing("power")
-    __neg__ = __pos__ = __abs__ = __round__ = _refusing("arithmetic")
-    __lt__ = __le__ = __gt__ = __ge__ = _refusing("order")
-    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refusing("&, | and ^")
-    __invert__ = _refusing("~")
-    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refusing("shift")
+    if not TYPE_CHECKING:  # a type checker shall see the operators that there are
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refusing("arithmetic")
+        __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _refusing("division")
+        __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __matmul__ = __rmatmul__ = _refusing(
+            "division"
+        )
+        __pow__ = __rpow__ = _refusing("power")
+        __neg__ = __pos__ = __abs__ = __round__ = _refusing("arithmetic")
+        __lt__ = __le__ = __gt__ = __ge__ = _refusing("order")
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refusing("&, | and ^")
+        __invert__ = _refusing("~")
+        __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refusing("shift")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's numbers as operands work as Python's do; its functions are refused."""

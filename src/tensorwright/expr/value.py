@@ -10,9 +10,9 @@ floats alike (C's fmod); FLOORMOD has the sign of the divisor.  Floats are IEEE;
 happens except where a schedule asks for it.  As operators, `//` rounds down and `%` has the sign
 of the divisor as in NumPy, `/` is of floats only, and `&`, `|`, `^`, `~` are logic for bools and of
 bits for ints.  `Select` with an index condition never reads the branch that is not taken, one with
-a value condition reads both; MIN and MAX propagate NaN.  `source` is a tensor in a tensor expression
-and a buffer in the loop-nest IR; every index must lie inside its shape wherever the load is
-executed.
+a value condition reads both; MIN and MAX propagate NaN.  `source` is a tensor in a tensor
+expression and a buffer in the loop-nest IR; every index must lie inside its shape wherever the load
+is executed.
 """
 
 from __future__ import annotations
@@ -284,16 +284,16 @@ def require_dtype(dtype: object) -> None:
         raise refused(f"dtype {dtype!r}", "it is no DType of tensorwright.base", known)
 
 
-def cast(operand: Value | Index | Condition, dtype: DType) -> Value:
+def cast(operand: Value | Index | Condition | float, dtype: DType) -> Value:
     """Convert to `dtype`; nothing happens where it already is.
 
     An index becomes a number, a condition on indices 1 or 0; float to int truncates towards zero.
     """
     if isinstance(operand, ValueExpr):
         if operand.dtype is dtype:
-            return operand  # type: ignore[return-value]  # ValueExpr's subclasses are exactly Value
+            return operand
         require_dtype(dtype)
-        return Cast(operand, dtype)  # type: ignore[arg-type]  # as above
+        return Cast(operand, dtype)
     if isinstance(operand, Logic):
         return select(operand, constant(1, dtype), constant(0, dtype))
     index = getattr(operand, "var", operand)

@@ -2,9 +2,9 @@
 
 Every index is held against the extent that it reads, where the conditions of the selects around
 it hold: by proofs from the ranges of the axes and from what the conditions say (`bounds.py`), else
-at all points, where they are few enough.  An element of a tensor that is used as an index may be any
-number of its type.  Where a size is open (a decision), only what is wrong without any condition is
-refused.
+at all points, where they are few enough.  An element of a tensor that is used as an index may be
+any number of its type.  Where a size is open (a decision), only what is wrong without any condition
+is refused.
 """
 
 from __future__ import annotations
