@@ -296,11 +296,11 @@ def cast(operand: Value | Index | Condition | float, dtype: DType) -> Value:
         return Cast(operand, dtype)
     if isinstance(operand, Logic):
         return select(operand, constant(1, dtype), constant(0, dtype))
-    index = getattr(operand, "var", operand)
+    index: Any = getattr(operand, "var", operand)  # an axis stands for its variable
     if isinstance(index, IndexExpr):
         require_dtype(dtype)
         return FromIndex(index, dtype)
-    return constant(operand, dtype)
+    return constant(index, dtype)
 
 
 def select(condition: Condition | Value, then: Operand, otherwise: Operand) -> Value:
