@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
+
 from tensorwright.expr.index import (
     And,
     Compare,
@@ -30,12 +32,12 @@ from tensorwright.expr.symbolic import noun_of, refused
 def all_of(*parts: Condition) -> Condition:
     """Conjunction, flattened, without duplicates; empty is true."""
     kept: dict[Condition, None] = {}
-    for part in parts:
+    for part in map(_plain, parts):
         if part is False:
             return False
         for leaf in part.parts if isinstance(part, And) else (part,):
             if leaf is not True:
-                kept[_checked(leaf)] = None
+                kept[leaf] = None
     if len(kept) <= 1:
         return next(iter(kept), True)
     return And(tuple(kept))
@@ -44,12 +46,12 @@ def all_of(*parts: Condition) -> Condition:
 def any_of(*parts: Condition) -> Condition:
     """Disjunction, flattened, without duplicates; empty is false."""
     kept: dict[Condition, None] = {}
-    for part in parts:
+    for part in map(_plain, parts):
         if part is True:
             return True
         for leaf in part.parts if isinstance(part, Or) else (part,):
             if leaf is not False:
-                kept[_checked(leaf)] = None
+                kept[leaf] = None
     if len(kept) <= 1:
         return next(iter(kept), False)
     return Or(tuple(kept))
@@ -57,7 +59,7 @@ def any_of(*parts: Condition) -> Condition:
 
 def negate(condition: Condition) -> Condition:
     """Negation, pushed into comparisons."""
-    match condition if isinstance(condition, bool) else _checked(condition):
+    match _plain(condition):
         case bool() as holds:
             return not holds
         case Compare(Relation.LT, left, right):
@@ -76,13 +78,15 @@ def negate(condition: Condition) -> Condition:
             return all_of(*(negate(part) for part in parts))
 
 
-def _checked(condition: Condition) -> Condition:
-    """A condition on indices that is not decided.
+def _plain(condition: Condition) -> Condition:
+    """A condition, for which a bool of NumPy may stand.
 
     Raises: ExpressionError for anything else.
     """
-    if isinstance(condition, Logic):
+    if isinstance(condition, (bool, Logic)):
         return condition
+    if isinstance(condition, np.bool_):
+        return bool(condition)
     raise refused(
         noun_of(condition),
         "all_of, any_of and negate join conditions on indices",

@@ -32,7 +32,7 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 
 from tensorwright.expr.interned import Interned
-from tensorwright.expr.symbolic import Symbolic, noun_of, refused
+from tensorwright.expr.symbolic import Symbolic, as_number, noun_of, refused
 
 _REMEMBERED = 1 << 15  # results of each operation
 _MOST_FACTORS = 8
@@ -124,7 +124,10 @@ class IndexExpr(Interned, Symbolic):
 
     def compares(self, sign: str, other: object) -> Any:
         """A condition; of an index and what is none, the other operand decides."""
-        if _is_index(other):
+        number = as_number(other)
+        if isinstance(number, int):
+            return compare(Relation(sign), self, number)
+        if isinstance(other, IndexExpr):
             return compare(Relation(sign), self, other)
         if isinstance(other, Symbolic):
             return NotImplemented
@@ -375,6 +378,8 @@ def floor_div(dividend: Index, divisor: Index) -> Index:
         _require_positive(f"({dividend}) // {divisor}", divisor)
         if isinstance(dividend, int):
             return dividend // divisor
+    elif _varies(divisor):  # i // i is 1, but for i = 0
+        return FloorDiv(dividend, divisor)
     if is_same(divisor, 1):
         return dividend
     quotient, remainder = divide_terms(dividend, divisor)
@@ -415,6 +420,8 @@ def mod(dividend: Index, divisor: Index) -> Index:
         _require_positive(f"({dividend}) % {divisor}", divisor)
         if isinstance(dividend, int):
             return dividend % divisor
+    elif _varies(divisor):
+        return Mod(dividend, divisor)
     if is_same(divisor, 1):
         return 0
     _, remainder = divide_terms(dividend, divisor)
@@ -427,6 +434,25 @@ def mod(dividend: Index, divisor: Index) -> Index:
     if isinstance(remainder, Mod) and is_same(remainder.divisor, divisor):
         return remainder
     return Mod(remainder, divisor)
+
+
+def parts_of(expression: Index) -> tuple[Index, ...]:
+    """The operands of an index expression; none of a number or a variable."""
+    match expression:
+        case int() | Var() | Decision():
+            return ()
+        case Poly(terms):
+            return tuple(atom for monomial, _ in terms for atom in monomial)
+        case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
+            return (a, b)
+        case Element(_, indices):
+            return indices
+    raise TypeError(f"not an index expression: {expression!r}")
+
+
+def _varies(expression: Index) -> bool:
+    """Whether variables or elements are in an expression, so that it may be 0."""
+    return isinstance(expression, (Var, Element)) or any(map(_varies, parts_of(expression)))
 
 
 def _require_positive(where: str, divisor: int) -> None:

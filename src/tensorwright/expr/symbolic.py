@@ -72,12 +72,9 @@ def remedy_of(operand: object) -> str:
 
 def as_number(operand: object) -> bool | int | float | None:
     """A number of Python or NumPy as one of Python; None for anything else."""
-    if isinstance(operand, (bool, int, float)):
-        return operand
     if isinstance(operand, np.generic) or (isinstance(operand, np.ndarray) and not operand.ndim):
-        number = operand.item()
-        return number if isinstance(number, (bool, int, float)) else None
-    return None
+        operand = operand.item()  # np.float64 is a float, too, but with operators of its own
+    return operand if isinstance(operand, (bool, int, float)) else None
 
 
 def _refusing(sign: str) -> Callable[[Any, object], NoReturn]:

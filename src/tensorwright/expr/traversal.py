@@ -25,6 +25,7 @@ from tensorwright.expr.index import (
     maximum,
     minimum,
     mod,
+    parts_of,
     sum_of,
 )
 
@@ -44,20 +45,6 @@ def _collected(expression: IndexExpr) -> tuple[IndexExpr, ...]:
     is_atom = isinstance(expression, (Var, Decision, Element))
     parts = (atom for part in parts_of(expression) for atom in atoms_of(part))
     return tuple(dict.fromkeys((*((expression,) if is_atom else ()), *parts)))
-
-
-def parts_of(expression: Index) -> tuple[Index, ...]:
-    """The operands of an index expression; none of a number or a variable."""
-    match expression:
-        case int() | Var() | Decision():
-            return ()
-        case Poly(terms):
-            return tuple(atom for monomial, _ in terms for atom in monomial)
-        case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
-            return (a, b)
-        case Element(_, indices):
-            return indices
-    raise TypeError(f"not an index expression: {expression!r}")
 
 
 def free_vars(*expressions: Index) -> frozenset[Var]:

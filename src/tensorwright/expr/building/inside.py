@@ -42,6 +42,7 @@ from tensorwright.expr.index import (
     Relation,
     Var,
     compare,
+    parts_of,
 )
 from tensorwright.expr.ranges import Bounds, Range, narrowed
 from tensorwright.expr.symbolic import refused
@@ -51,7 +52,6 @@ from tensorwright.expr.traversal import (
     decisions_of,
     free_vars,
     has_element,
-    parts_of,
     replace_parts,
 )
 from tensorwright.expr.value import Load, Select, Value, ValueExpr, children, indices_of
@@ -102,6 +102,9 @@ class _Checker:
             return
         for atom in atoms_of(index):
             if isinstance(atom, Element):
+                if not atom.source.dtype.is_int:
+                    reason = f"an element of {atom.source.dtype} is no index"
+                    raise refused(f"index {atom}", reason, "read a tensor of integers")
                 self._read(atom.source, atom.indices, holding)
         for divisor in _divisors(index):
             if not _is_never_negative(divisor - 1, self._bounds, holding):
