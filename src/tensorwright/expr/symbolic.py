@@ -166,7 +166,11 @@ class Symbolic:
         raise _no_numpy(self, function.__name__)
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise refused(self, f"{self.noun} is no array before the program runs", _NUMPY_REMEDY)
+        raise refused(
+            self,
+            f"{self.noun} is no array before the program runs, nor a place in one",
+            f"declare a placeholder for what is read; {_NUMPY_REMEDY}",
+        )
 
 
 _Class = TypeVar("_Class", bound=type[Symbolic])
@@ -248,9 +252,7 @@ SAME_AS_NUMPY = frozenset(
 )
 """Functions that have NumPy's names here."""
 
-_NUMPY_REMEDY = (
-    "the operators, and the functions of tensorwright.expr: exp, max_of, select, sum_over"
-)
+_NUMPY_REMEDY = "operators, and functions of tensorwright.expr: exp, max_of, select, sum_over, ..."
 
 
 def _no_numpy(operand: Symbolic, name: str) -> ExpressionError:
