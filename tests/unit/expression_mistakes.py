@@ -63,45 +63,41 @@ minimum({x}, {i}) ;; mod({x}, 2) ;; all_of({x} > 0) ;; negate({x} > 0) ;; clip({
 """)
 
 # {axes} the parameters of the body {body} for the extents {shape}
-STATEMENTS = (
-    'y = compute("y", {shape}, lambda: {body})',
-    'y = compute("y", {shape}, lambda {axes}, more: {body})',
-    'y = compute("y", (*{shape}, 2), lambda {axes}: {body})',
-    'y = compute("y", {shape}[0], lambda {axes}: {body})',
-    'y = compute("y", (2.0, *{shape}[1:]), lambda {axes}: {body})',
-    'y = compute("", {shape}, lambda {axes}: {body})',
-    'y = compute("y", (True, *{shape}[1:]), lambda {axes}: {body})',
-    "y = compute(7, {shape}, lambda {axes}: {body})",
-    'y = compute("y", (-1, *{shape}[1:]), lambda {axes}: {body})',
-    'y = compute("y", "ab", lambda {axes}: {body})',
-    'y = compute("y", None, lambda {axes}: {body})',
-    'y = compute("y", {shape}, 0.0)',
-    'y = compute("y", {shape}, max)',
-    'y = compute("y", {shape}, lambda {axes}: {body}, ("same",) * 5)',
-    'y = compute({shape}, "y", lambda {axes}: {body})',
-    'z = placeholder("z", (-1, 3))\ny = compute("y", (3,), lambda a: z[0, a])',
-    'z = placeholder("z", (2.5, 3))\ny = compute("y", (3,), lambda a: z[0, a])',
-    'z = placeholder("z", (True, 3))\ny = compute("y", (3,), lambda a: z[0, a])',
-    'z = placeholder("z", 3)\ny = compute("y", (3,), lambda a: z[a])',
-    'z = placeholder("", (3,))\ny = compute("y", (3,), lambda a: z[a])',
-    'z = placeholder("z", (0,))\ny = compute("y", (3,), lambda a: z[a])',
-    'z = placeholder("z", (3,), "f32")\ny = compute("y", (3,), lambda a: z[a])',
-    'z = placeholder("z", (3,), np.float32)\ny = compute("y", (3,), lambda a: z[a])',
-    'z, w = placeholder("z", (3,)), placeholder("z", (3,))\n'
-    'y = compute("y", (3,), lambda a: z[a] + w[a])',
-    'z = placeholder("y", (3,))\ny = compute("y", (3,), lambda a: z[a])',
-    'z = placeholder("z", (3,))\ny = compute("y", (3,), lambda a, b=z: b)',
-    'z = placeholder("z", (3, 3))\n'
-    'a = reduce_axis("a", 3)\n'
-    'y = compute("y", (3,), lambda a: sum_over(z[a, a], reduce_axis("a", 3)))',
-    'z = placeholder("z", (3, 3))\n'
-    'k, m = reduce_axis("k", 3), reduce_axis("k", 2)\n'
-    'y = compute("y", (3,), lambda a: sum_over(z[k, m], k, m))',
-    'k = reduce_axis("k", 1.5)\ny = compute("y", (3,), lambda a: sum_over(cast(k, DType.F32), k))',
-    'k = reduce_axis("k", -1)\ny = compute("y", (3,), lambda a: sum_over(cast(k, DType.F32), k))',
-    'k = reduce_axis("", 3)\ny = compute("y", (3,), lambda a: sum_over(cast(k, DType.F32), k))',
-    'y = compute("y", (3,), lambda a: sum_over(cast(a, DType.F32), reduce_axis("k", a + 1)))',
-    "keep = []\n"
-    'compute("w", (9,), lambda b: keep.append(b) or cast(b, DType.F32))\n'
-    'y = compute("y", (3,), lambda a: cast(keep[0], DType.F32))',
-)
+STATEMENTS = """
+y = compute("y", {shape}, lambda: {body})
+y = compute("y", {shape}, lambda {axes}, more: {body})
+y = compute("y", (*{shape}, 2), lambda {axes}: {body})
+y = compute("y", {shape}[0], lambda {axes}: {body})
+y = compute("y", (2.0, *{shape}[1:]), lambda {axes}: {body})
+y = compute("", {shape}, lambda {axes}: {body})
+y = compute("y", (True, *{shape}[1:]), lambda {axes}: {body})
+y = compute(7, {shape}, lambda {axes}: {body})
+y = compute("y", (-1, *{shape}[1:]), lambda {axes}: {body})
+y = compute("y", "ab", lambda {axes}: {body})
+y = compute("y", None, lambda {axes}: {body})
+y = compute("y", {shape}, 0.0)
+y = compute("y", {shape}, max)
+y = compute("y", {shape}, lambda {axes}: {body}, ("same",) * 5)
+y = compute({shape}, "y", lambda {axes}: {body})
+z = placeholder("z", (-1, 3)); y = compute("y", (3,), lambda a: z[0, a])
+z = placeholder("z", (2.5, 3)); y = compute("y", (3,), lambda a: z[0, a])
+z = placeholder("z", (True, 3)); y = compute("y", (3,), lambda a: z[0, a])
+z = placeholder("z", 3); y = compute("y", (3,), lambda a: z[a])
+z = placeholder("", (3,)); y = compute("y", (3,), lambda a: z[a])
+z = placeholder("z", (0,)); y = compute("y", (3,), lambda a: z[a])
+z = placeholder("z", (3,), "f32"); y = compute("y", (3,), lambda a: z[a])
+z = placeholder("z", (3,), np.float32); y = compute("y", (3,), lambda a: z[a])
+z, w = placeholder("z", (3,)), placeholder("z", (3,)); y = compute("y", (3,), lambda a: z[a] + w[a])
+z = placeholder("y", (3,)); y = compute("y", (3,), lambda a: z[a])
+z = placeholder("z", (3,)); y = compute("y", (3,), lambda a, b=z: b)
+z = placeholder("z", (3, 3)); \
+y = compute("y", (3,), lambda a: sum_over(z[a, a], reduce_axis("a", 3)))
+z = placeholder("z", (3, 3)); k, m = reduce_axis("k", 3), reduce_axis("k", 2); \
+y = compute("y", (3,), lambda a: sum_over(z[k, m], k, m))
+k = reduce_axis("k", 1.5); y = compute("y", (3,), lambda a: sum_over(cast(k, DType.F32), k))
+k = reduce_axis("k", -1); y = compute("y", (3,), lambda a: sum_over(cast(k, DType.F32), k))
+k = reduce_axis("", 3); y = compute("y", (3,), lambda a: sum_over(cast(k, DType.F32), k))
+y = compute("y", (3,), lambda a: sum_over(cast(a, DType.F32), reduce_axis("k", a + 1)))
+keep = []; compute("w", (9,), lambda b: keep.append(b) or cast(b, DType.F32)); \
+y = compute("y", (3,), lambda a: cast(keep[0], DType.F32))
+""".strip().splitlines()

@@ -1,4 +1,4 @@
-"""The text of a tensor expression, executed by NumPy: arrays for indices, its functions for ours."""
+"""The text of a tensor expression, executed by NumPy, with arrays for the indices."""
 
 from __future__ import annotations
 

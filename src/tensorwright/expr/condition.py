@@ -19,7 +19,6 @@ from tensorwright.expr.index import (
     Condition,
     Index,
     IndexExpr,
-    Logic,
     Not,
     Or,
     Relation,
@@ -78,12 +77,12 @@ def negate(condition: Condition) -> Condition:
             return all_of(*(negate(part) for part in parts))
 
 
-def _plain(condition: Condition) -> Condition:
+def _plain(condition: object) -> Condition:
     """A condition, for which a bool of NumPy may stand.
 
     Raises: ExpressionError for anything else.
     """
-    if isinstance(condition, (bool, Logic)):
+    if isinstance(condition, (bool, Compare, And, Or, Not)):
         return condition
     if isinstance(condition, np.bool_):
         return bool(condition)

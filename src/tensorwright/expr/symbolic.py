@@ -173,6 +173,19 @@ class Symbolic:
         )
 
 
+def _no_method(name: str) -> property:
+    def refuse(self: Symbolic) -> NoReturn:
+        ours = "cast" if name == "astype" else INSTEAD_OF_NUMPY.get(name, name)
+        reason = f"{self.noun} is no array, and has no method {name}"
+        raise refused(self, reason, f"{ours} of tensorwright.expr")
+
+    return property(refuse)
+
+
+for _method in "sum prod max min any all argmax argmin mean dot round clip astype".split():
+    setattr(Symbolic, _method, _no_method(_method))
+
+
 _Class = TypeVar("_Class", bound=type[Symbolic])
 
 
