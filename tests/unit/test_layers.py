@@ -33,7 +33,8 @@ ROOMS = {
     "cli.bench": "machine same_run network_runs rewriting",
     "codegen": "analysis source llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
-    "expr": "index condition traversal bounds value tensor simplify evaluation intrinsics",
+    "expr": "symbolic index condition traversal bounds value tensor simplify evaluation building",
+    "expr.building": "arguments axes inside compute intrinsics",
     "graph": "printing graph infer workload partition layout onnx_import onnx_export passes "
     "drawing",
     "graph.onnx_import": "call tensors converters com_microsoft importer",

@@ -7,6 +7,7 @@ from tensorwright.base import knobs
 from tensorwright.base.dtypes import DType
 from tensorwright.base.dumps import Dump, collect_dumps, dump, dump_subject, is_dumped
 from tensorwright.base.errors import (
+    ExpressionError,
     InputError,
     InternalError,
     MachineError,
@@ -83,6 +84,7 @@ __all__ = [
     "CpuTarget",
     "DType",
     "Dump",
+    "ExpressionError",
     "FileKind",
     "HostFunction",
     "InputError",

@@ -10,6 +10,7 @@
         RecordError       7      a record store that is corrupt, foreign or locked
         OutputError       8      an output that cannot be written, a full disk
         MachineError      9      a library, extra or target that this machine does not have
+        ExpressionError  12      a tensor expression that means nothing; it is a TypeError, too
       InternalError      70      a fault of ours; please report it
 
 The number is the exit code of the command line. Errors carry fields, compare by them and survive
@@ -173,6 +174,15 @@ class MachineError(UserError):
     """Something this machine does not have: libgomp, an extra, the target's instructions."""
 
     exit_code = 9
+
+
+class ExpressionError(UserError, TypeError):
+    """A tensor expression that means nothing, or would read outside its operands.
+
+    Python raises a TypeError where operands do not fit; so this is one, too.
+    """
+
+    exit_code = 12
 
 
 class InternalError(TensorwrightError):

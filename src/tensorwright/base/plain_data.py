@@ -81,4 +81,4 @@ def _decode(data: Any, kinds: Kinds, numbered: list[Any]) -> Any:
 
 
 def _is_by_identity(kind: Any) -> bool:
-    return bool(kind.__eq__ is object.__eq__)
+    return bool(kind.__hash__ is object.__hash__)

@@ -9,15 +9,29 @@ condition that holds always is True itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from tensorwright.expr.index import And, Compare, Condition, Index, Not, Or, Relation, compare
+import numpy as np
+
+from tensorwright.expr.index import (
+    And,
+    Compare,
+    Condition,
+    Index,
+    IndexExpr,
+    Not,
+    Or,
+    Relation,
+    compare,
+    terms_of,
+)
+from tensorwright.expr.symbolic import noun_of, refused
 
 
 def all_of(*parts: Condition) -> Condition:
     """Conjunction, flattened, without duplicates; empty is true."""
     kept: dict[Condition, None] = {}
-    for part in parts:
+    for part in map(_plain, parts):
         if part is False:
             return False
         for leaf in part.parts if isinstance(part, And) else (part,):
@@ -31,7 +45,7 @@ def all_of(*parts: Condition) -> Condition:
 def any_of(*parts: Condition) -> Condition:
     """Disjunction, flattened, without duplicates; empty is false."""
     kept: dict[Condition, None] = {}
-    for part in parts:
+    for part in map(_plain, parts):
         if part is True:
             return True
         for leaf in part.parts if isinstance(part, Or) else (part,):
@@ -44,9 +58,9 @@ def any_of(*parts: Condition) -> Condition:
 
 def negate(condition: Condition) -> Condition:
     """Negation, pushed into comparisons."""
-    match condition:
-        case bool():
-            return not condition
+    match _plain(condition):
+        case bool() as holds:
+            return not holds
         case Compare(Relation.LT, left, right):
             return compare(Relation.LE, right, left)
         case Compare(Relation.LE, left, right):
@@ -61,6 +75,45 @@ def negate(condition: Condition) -> Condition:
             return any_of(*(negate(part) for part in parts))
         case Or(parts):
             return all_of(*(negate(part) for part in parts))
+
+
+def _plain(condition: object) -> Condition:
+    """A condition, for which a bool of NumPy may stand.
+
+    Raises: ExpressionError for anything else.
+    """
+    if isinstance(condition, (bool, Compare, And, Or, Not)):
+        return condition
+    if isinstance(condition, np.bool_):
+        return bool(condition)
+    raise refused(
+        noun_of(condition),
+        "all_of, any_of and negate join conditions on indices",
+        "&, | and ~ join conditions on values; a select on an index holds one on a value inside",
+    )
+
+
+def gap_of(guard: Compare) -> Index | None:
+    """What is >= 0 exactly where an inequality holds; None for (in)equations."""
+    match guard.relation:
+        case Relation.LT:
+            return guard.right - guard.left - 1
+        case Relation.LE:
+            return guard.right - guard.left
+        case _:
+            return None
+
+
+def limits_of(holding: Iterable[Condition]) -> Iterator[tuple[IndexExpr, int, int]]:
+    """(a, s, r) for each inequality s*a + r >= 0 of one atom."""
+    for part in holding:
+        gap = gap_of(part) if isinstance(part, Compare) else None
+        terms = dict(terms_of(gap)) if gap is not None else {}
+        rest = terms.pop((), 0)
+        if len(terms) == 1:
+            ((monomial, scale),) = terms.items()
+            if len(monomial) == 1:
+                yield monomial[0], scale, rest
 
 
 def conjuncts(condition: Condition) -> tuple[Condition, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tensorwright.base import DType
+
 
 class Fn(Enum):
     """The functions of the value language: (text, number of arguments)."""
@@ -84,7 +86,29 @@ class Fn(Enum):
         """Whether it prints between its two arguments."""
         return self in _INFIX
 
+    def takes(self, dtype: DType) -> bool:
+        """Whether arguments of a type have the function."""
+        if self in _LOGIC:
+            return dtype is DType.BOOL
+        if self in _BITS:
+            return not dtype.is_float
+        if self in _SHIFTS:
+            return dtype.is_int
+        if self in _NUMERIC:
+            return dtype is not DType.BOOL
+        return dtype.is_float or self in _EVERY_TYPE
 
+
+_LOGIC = frozenset((Fn.AND, Fn.OR, Fn.XOR, Fn.NOT))
+_BITS = frozenset((Fn.BITAND, Fn.BITOR, Fn.BITXOR, Fn.BITNOT))
+_SHIFTS = frozenset((Fn.SHL, Fn.SHR))
+_NUMERIC = frozenset(
+    {Fn.SUB, Fn.DIV, Fn.MOD, Fn.FLOORMOD, Fn.POW, Fn.NEG, Fn.ABS, Fn.SIGN}
+    | {Fn.FLOOR, Fn.CEIL, Fn.ROUND, Fn.TRUNC}
+)
+_EVERY_TYPE = frozenset(
+    {Fn.ADD, Fn.MUL, Fn.MIN, Fn.MAX, Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.ISNAN, Fn.ISINF}
+)
 _BOOL_RESULT = frozenset(
     (Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.XOR, Fn.NOT, Fn.ISNAN, Fn.ISINF)
 )

@@ -16,7 +16,8 @@ gather); it is opaque to the simplifier.
 Normal form.  Sums of products are one `Poly`: sorted monomials of atoms with integer coefficients,
 the constant under the empty monomial.  A plain `int` is itself an expression, so the arithmetic
 operators are the constructors. Nodes are immutable, and equal nodes are one object however they
-were written (`Interned`): they compare and hash by identity.
+were written (`Interned`): they compare and hash by identity. `i == j` is a condition in the body of
+a `compute` only (`Symbolic`); so the functions of this module ask `is_same`.
 """
 
 from __future__ import annotations
@@ -28,12 +29,16 @@ from functools import lru_cache
 from math import gcd
 from typing import Any, TypeAlias, TypeGuard
 
+import numpy as np
+
 from tensorwright.expr.interned import Interned
+from tensorwright.expr.symbolic import Symbolic, as_number, noun_of, refused
 
 _REMEMBERED = 1 << 15  # results of each operation
+_MOST_FACTORS = 8
 
 
-class IndexExpr(Interned):
+class IndexExpr(Interned, Symbolic):
     """Base of every index node that is not a plain int: carries the arithmetic operators.
 
     What is no index (an axis of a tensor) answers for itself when it is the other operand.
@@ -42,6 +47,12 @@ class IndexExpr(Interned):
     """
 
     __slots__ = ("_atoms", "_free", "_key")
+
+    noun = "an index"
+    as_value = (
+        "indices have + - * // % **, minimum and maximum, with integers; cast(i, DType.F32) makes "
+        "a value of one"
+    )
 
     _key: str
     _atoms: tuple[IndexExpr, ...]
@@ -65,6 +76,27 @@ class IndexExpr(Interned):
 
     def __neg__(self) -> Index:
         return _multiply(self, -1)
+
+    def __pos__(self) -> Index:
+        return self
+
+    def __abs__(self) -> Index:
+        return maximum(self, -self)
+
+    def __pow__(self, exponent: object) -> Index:
+        if not isinstance(exponent, int) or not 0 <= exponent <= _MOST_FACTORS:
+            reason = f"an index is raised to a number from 0 to {_MOST_FACTORS}"
+            raise refused(f"({self}) ** {exponent}", reason, self.as_value)
+        power: Index = 1
+        for _ in range(exponent):
+            power = _multiply(power, self)
+        return power
+
+    def __truediv__(self, other: object) -> Index:
+        raise refused(f"({self}) / {other}", "an index is an integer", "// rounds down")
+
+    def __rtruediv__(self, other: object) -> Index:
+        raise refused(f"{other} / ({self})", "an index is an integer", "// rounds down")
 
     def __floordiv__(self, other: object) -> Index:
         return floor_div(self, other) if _is_index(other) else NotImplemented
@@ -90,12 +122,40 @@ class IndexExpr(Interned):
     def __ge__(self, other: object) -> Condition:
         return compare(Relation.LE, other, self) if _is_index(other) else NotImplemented
 
+    def compares(self, sign: str, other: object) -> Any:
+        """A condition; of an index and what is none, the other operand decides."""
+        number = as_number(other)
+        if isinstance(number, int):
+            return compare(Relation(sign), self, number)
+        if isinstance(other, IndexExpr):
+            return compare(Relation(sign), self, other)
+        if isinstance(other, Symbolic):
+            return NotImplemented
+        raise refused(f"{self} {sign} {other!r}", "an index is compared with integers and indices")
+
 
 Index: TypeAlias = int | IndexExpr
 
 
 def _is_index(operand: object) -> TypeGuard[Index]:
     return isinstance(operand, (int, IndexExpr))
+
+
+def is_same(left: Index, right: Index) -> bool:
+    """Whether two expressions are the same one, also where `==` makes a condition."""
+    return left is right or (isinstance(left, int) and isinstance(right, int) and left == right)
+
+
+def _as_index(operand: Any) -> Index:
+    """An index from an index, an axis, or an integer of NumPy."""
+    if isinstance(operand, (int, IndexExpr)):
+        return operand
+    if isinstance(operand, np.integer):
+        return int(operand)
+    var = getattr(operand, "var", None)
+    if isinstance(var, Var):
+        return var
+    raise refused(noun_of(operand), "it is no index", IndexExpr.as_value)
 
 
 Monomial: TypeAlias = tuple[IndexExpr, ...]
@@ -215,8 +275,20 @@ class Relation(Enum):
     NE = "!="
 
 
+class Logic(Interned, Symbolic):
+    """Base of the conditions that are no plain bools."""
+
+    __slots__ = ()
+
+    noun = "a condition on indices"
+    as_value = (
+        "all_of(a, b), any_of(a, b) and negate(a) join conditions, select(a, 1.0, value) makes a "
+        "value of one"
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Compare(Interned):
+class Compare(Logic):
     """A comparison of two index expressions."""
 
     relation: Relation
@@ -228,7 +300,7 @@ class Compare(Interned):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class And(Interned):
+class And(Logic):
     """All of the parts; build with `all_of`."""
 
     parts: tuple[Condition, ...]
@@ -238,7 +310,7 @@ class And(Interned):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Or(Interned):
+class Or(Logic):
     """Any of the parts; build with `any_of`."""
 
     parts: tuple[Condition, ...]
@@ -248,7 +320,7 @@ class Or(Interned):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Not(Interned):
+class Not(Logic):
     """The negation; build with `negate`."""
 
     part: Condition
@@ -262,6 +334,7 @@ Condition: TypeAlias = bool | Compare | And | Or | Not
 
 def compare(relation: Relation, left: Index, right: Index) -> Condition:
     """Compare two index expressions; decided at once when the difference is a constant."""
+    left, right = _as_index(left), _as_index(right)
     difference = left - right
     if not isinstance(difference, int):
         return Compare(relation, left, right)
@@ -286,28 +359,33 @@ def exact_div(dividend: Index, divisor: Index) -> Index:
         if dividend % divisor:
             raise ValueError(f"{divisor} does not divide {dividend}")
         return dividend // divisor
-    if divisor == 1:
+    if is_same(divisor, 1):
         return dividend
-    if dividend == divisor:
+    if is_same(dividend, divisor):
         return 1
     quotient, remainder = divide_terms(dividend, divisor)
-    return quotient if remainder == 0 else ExactDiv(dividend, divisor)
+    return quotient if is_same(remainder, 0) else ExactDiv(dividend, divisor)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def floor_div(dividend: Index, divisor: Index) -> Index:
-    """floor(dividend / divisor), simplified as far as is true without any bounds."""
+    """floor(dividend / divisor), simplified as far as is true without any bounds.
+
+    Raises: ExpressionError for a divisor that is not positive.
+    """
+    dividend, divisor = _as_index(dividend), _as_index(divisor)
     if isinstance(divisor, int):
-        if divisor <= 0:
-            raise ValueError(f"division by {divisor}: a divisor must be positive")
+        _require_positive(f"({dividend}) // {divisor}", divisor)
         if isinstance(dividend, int):
             return dividend // divisor
-    if divisor == 1:
+    elif _varies(divisor):  # i // i is 1, but for i = 0
+        return FloorDiv(dividend, divisor)
+    if is_same(divisor, 1):
         return dividend
     quotient, remainder = divide_terms(dividend, divisor)
-    if remainder == 0:
+    if is_same(remainder, 0):
         return quotient
-    if remainder == -1:
+    if is_same(remainder, -1):
         return quotient - 1
     if isinstance(remainder, FloorDiv):  # (a // b) // c = a // (b*c)
         return quotient + floor_div(remainder.dividend, _multiply(remainder.divisor, divisor))
@@ -333,24 +411,53 @@ def _reduced_floor_div(dividend: Index, divisor: Index) -> Index:
 
 @lru_cache(maxsize=_REMEMBERED)
 def mod(dividend: Index, divisor: Index) -> Index:
-    """dividend modulo divisor, simplified as far as is true without any bounds."""
+    """dividend modulo divisor, simplified as far as is true without any bounds.
+
+    Raises: ExpressionError for a divisor that is not positive.
+    """
+    dividend, divisor = _as_index(dividend), _as_index(divisor)
     if isinstance(divisor, int):
-        if divisor <= 0:
-            raise ValueError(f"modulo {divisor}: a divisor must be positive")
+        _require_positive(f"({dividend}) % {divisor}", divisor)
         if isinstance(dividend, int):
             return dividend % divisor
-    if divisor == 1:
+    elif _varies(divisor):
+        return Mod(dividend, divisor)
+    if is_same(divisor, 1):
         return 0
     _, remainder = divide_terms(dividend, divisor)
     if isinstance(remainder, int) and isinstance(divisor, int):
         return remainder % divisor
-    if remainder == 0:
+    if is_same(remainder, 0):
         return 0
-    if remainder == -1:
+    if is_same(remainder, -1):
         return divisor - 1
-    if isinstance(remainder, Mod) and remainder.divisor == divisor:
+    if isinstance(remainder, Mod) and is_same(remainder.divisor, divisor):
         return remainder
     return Mod(remainder, divisor)
+
+
+def parts_of(expression: Index) -> tuple[Index, ...]:
+    """The operands of an index expression; none of a number or a variable."""
+    match expression:
+        case int() | Var() | Decision():
+            return ()
+        case Poly(terms):
+            return tuple(atom for monomial, _ in terms for atom in monomial)
+        case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
+            return (a, b)
+        case Element(_, indices):
+            return indices
+    raise TypeError(f"not an index expression: {expression!r}")
+
+
+def _varies(expression: Index) -> bool:
+    """Whether variables or elements are in an expression, so that it may be 0."""
+    return isinstance(expression, (Var, Element)) or any(map(_varies, parts_of(expression)))
+
+
+def _require_positive(where: str, divisor: int) -> None:
+    if divisor <= 0:
+        raise refused(where, f"an index is divided by a positive number, not by {divisor}")
 
 
 def ceil_div(dividend: Index, divisor: Index) -> Index:
@@ -358,13 +465,14 @@ def ceil_div(dividend: Index, divisor: Index) -> Index:
     if isinstance(dividend, int) and isinstance(divisor, int):
         return -(-dividend // divisor)
     quotient, remainder = divide_terms(dividend, divisor)
-    if remainder == 0:
+    if is_same(remainder, 0):
         return quotient
     return floor_div(dividend + (divisor - 1), divisor)
 
 
 def minimum(left: Index, right: Index) -> Index:
     """The smaller of two; decided at once when the difference is a constant."""
+    left, right = _as_index(left), _as_index(right)
     difference = left - right
     if isinstance(difference, int):
         return left if difference <= 0 else right
@@ -373,6 +481,7 @@ def minimum(left: Index, right: Index) -> Index:
 
 def maximum(left: Index, right: Index) -> Index:
     """The larger of two; decided at once when the difference is a constant."""
+    left, right = _as_index(left), _as_index(right)
     difference = left - right
     if isinstance(difference, int):
         return left if difference >= 0 else right
@@ -396,7 +505,7 @@ def divide_terms(dividend: Index, divisor: Index) -> tuple[Index, Index]:
     in [0, divisor).
     """
     if isinstance(divisor, Poly) and len(divisor.terms) > 1:
-        return (1, 0) if dividend == divisor else (0, dividend)
+        return (1, 0) if is_same(dividend, divisor) else (0, dividend)
     ((over, scale),) = tuple(terms_of(divisor))
     quotient: dict[Monomial, int] = {}
     remainder: dict[Monomial, int] = {}
@@ -455,7 +564,7 @@ def _of_sorted(terms: tuple[tuple[Monomial, int], ...]) -> Index:
 def _multiply(left: Index, right: Index) -> Index:
     if isinstance(left, int) and isinstance(right, int):
         return left * right
-    if left == 0 or right == 0:
+    if is_same(left, 0) or is_same(right, 0):
         return 0
     if isinstance(left, int):
         left, right = right, left
@@ -496,9 +605,10 @@ def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
         return monomial
     rest = list(monomial)
     for factor in factors:
-        if factor not in rest:
+        at = next((n for n, each in enumerate(rest) if each is factor), None)
+        if at is None:
             return None
-        rest.remove(factor)
+        del rest[at]
     return tuple(rest)
 
 

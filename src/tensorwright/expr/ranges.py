@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tensorwright.expr.index import Index, Var
+from tensorwright.expr.condition import limits_of
+from tensorwright.expr.index import Condition, Index, Var
 from tensorwright.expr.interned import Interned
 from tensorwright.expr.traversal import free_vars
 
@@ -24,6 +25,25 @@ class Range(Interned):
 
 
 Bounds = Mapping[Var, Range]
+
+
+def narrowed(bounds: Bounds, holding: Iterable[Condition]) -> dict[Var, Range]:
+    """The ranges where conditions hold, as far as their inequalities in one variable tell."""
+    narrow = dict(bounds)
+    for atom, scale, rest in limits_of(holding):
+        if isinstance(atom, Var) and atom in narrow:
+            narrow[atom] = limited(narrow[atom], scale, rest)
+    return narrow
+
+
+def limited(reach: Range, scale: int, rest: int) -> Range:
+    """The part of a range of numbers a where scale*a + rest >= 0."""
+    low, high = reach.low, reach.high
+    if not isinstance(low, int) or not isinstance(high, int):
+        return reach
+    if scale > 0:
+        return Range(max(low, -(rest // scale)), high)
+    return Range(low, min(high, rest // -scale))
 
 
 def ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...]:

@@ -176,13 +176,15 @@ def _simplify_comparison(
                 return True
             if is_nonnegative(-gap, bounds):
                 return False
-            return _without_low_part(gap - 1, bounds) or compare(relation, left, right)
+            shorter = _without_low_part(gap - 1, bounds)
+            return compare(relation, left, right) if shorter is None else shorter
         case Relation.LE:
             if is_nonnegative(gap, bounds):
                 return True
             if is_nonnegative(-gap - 1, bounds):
                 return False
-            return _without_low_part(gap, bounds) or compare(relation, left, right)
+            shorter = _without_low_part(gap, bounds)
+            return compare(relation, left, right) if shorter is None else shorter
         case Relation.EQ | Relation.NE:
             if is_nonnegative(gap - 1, bounds) or is_nonnegative(-gap - 1, bounds):
                 return relation is Relation.NE

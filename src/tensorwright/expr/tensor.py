@@ -12,6 +12,7 @@ give the smallest index among equals.  An empty box gives the identity.  Tensors
 identity: a `Compute` is a node of a graph (a DAG), not a value.
 
 Example
+    >>> from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
     >>> a, b = placeholder("a", (4, 8)), placeholder("b", (8, 5))
     >>> k = reduce_axis("k", 8)
     >>> c = compute("c", (4, 5), lambda i, j: sum_over(a[i, k] * b[k, j], k))
@@ -21,15 +22,18 @@ Example
 
 from __future__ import annotations
 
-import inspect
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.index import Condition, Index, Var
+from tensorwright.expr.index import Element, Index, IndexExpr, Var, mod
+from tensorwright.expr.symbolic import Symbolic, equal_by_fields, noun_of, refused
 from tensorwright.expr.value import (
     Const,
     FromIndex,
@@ -44,9 +48,20 @@ from tensorwright.expr.value import (
 )
 
 
+def _of_var(operation: Callable[[Any, Any], Any], is_right: bool = False) -> Callable[..., Any]:
+    """An operator of axes: in indices an axis stands for its variable, x[i * 2 + k]."""
+    if is_right:
+        return lambda self, other: operation(_index(other), self.var)
+    return lambda self, other: operation(self.var, _index(other))
+
+
+@equal_by_fields
 @dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Symbolic):
     """A loop variable with the number of values it takes: 0..extent-1."""
+
+    noun = "an axis"
+    as_value = IndexExpr.as_value
 
     var: Var
     extent: Index
@@ -59,49 +74,32 @@ class Axis:
     def __str__(self) -> str:
         return f"{self.var} in 0..{self.extent}"
 
-    # In the indices of a tensor expression an axis stands for its variable: x[i * 2 + k].
+    def compares(self, sign: str, other: object) -> Any:
+        """The condition on the variable."""
+        return self.var == _index(other) if sign == "==" else self.var != _index(other)
 
-    def __add__(self, other: Index | Axis) -> Index:
-        return self.var + _index(other)
-
-    def __radd__(self, other: Index | Axis) -> Index:
-        return _index(other) + self.var
-
-    def __sub__(self, other: Index | Axis) -> Index:
-        return self.var - _index(other)
-
-    def __rsub__(self, other: Index | Axis) -> Index:
-        return _index(other) - self.var
-
-    def __mul__(self, other: Index | Axis) -> Index:
-        return self.var * _index(other)
-
-    def __rmul__(self, other: Index | Axis) -> Index:
-        return _index(other) * self.var
-
-    def __floordiv__(self, other: Index | Axis) -> Index:
-        return self.var // _index(other)
-
-    def __mod__(self, other: Index | Axis) -> Index:
-        return self.var % _index(other)
-
-    def __lt__(self, other: Index | Axis) -> Condition:
-        return self.var < _index(other)
-
-    def __le__(self, other: Index | Axis) -> Condition:
-        return self.var <= _index(other)
-
-    def __gt__(self, other: Index | Axis) -> Condition:
-        return self.var > _index(other)
-
-    def __ge__(self, other: Index | Axis) -> Condition:
-        return self.var >= _index(other)
+    __add__, __radd__ = _of_var(operator.add), _of_var(operator.add, is_right=True)
+    __sub__, __rsub__ = _of_var(operator.sub), _of_var(operator.sub, is_right=True)
+    __mul__, __rmul__ = _of_var(operator.mul), _of_var(operator.mul, is_right=True)
+    __truediv__, __rtruediv__ = _of_var(operator.truediv), _of_var(operator.truediv, is_right=True)
+    __floordiv__ = _of_var(operator.floordiv)
+    __rfloordiv__ = _of_var(operator.floordiv, is_right=True)
+    __mod__, __rmod__ = _of_var(operator.mod), _of_var(operator.mod, is_right=True)
+    __pow__ = _of_var(operator.pow)
+    __lt__, __le__ = _of_var(operator.lt), _of_var(operator.le)
+    __gt__, __ge__ = _of_var(operator.gt), _of_var(operator.ge)
 
     def __neg__(self) -> Index:
         return -self.var
 
+    def __pos__(self) -> Index:
+        return self.var
 
-def _index(operand: Index | Axis) -> Index:
+    def __abs__(self) -> Index:
+        return abs(self.var)
+
+
+def _index(operand: Any) -> Any:
     return operand.var if isinstance(operand, Axis) else operand
 
 
@@ -148,32 +146,45 @@ class Reduction:
     axes: tuple[Axis, ...]
 
 
+@equal_by_fields
 @dataclass(frozen=True, slots=True)
-class Reduce:
+class Reduce(Symbolic):
     """What `sum_over` and its kin return: the body of a `compute` before it has a name."""
+
+    noun = "a fold"
+    as_value = "a fold is all of a body: give it a compute of its own, and read that"
 
     combiner: Combiner
     body: Value
     axes: tuple[Axis, ...]
 
 
+class _Readable(Symbolic):
+    """Base of tensors: x[i, j] is an element."""
+
+    __slots__ = ()
+
+    noun = "a tensor"
+    as_value = "one of its elements, with an index for each dimension: x[i, j]"
+
+    def __getitem__(self, indices: object) -> Load:
+        return _load(self, indices)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Placeholder:
+class Placeholder(_Readable):
     """An input tensor: name, shape, dtype."""
 
     name: str
     shape: tuple[Index, ...]
     dtype: DType
 
-    def __getitem__(self, indices: object) -> Load:
-        return _load(self, indices)
-
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype} ({', '.join(map(str, self.shape))})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compute:
+class Compute(_Readable):
     """A tensor whose elements are given by an expression; see the module docstring."""
 
     name: str
@@ -201,9 +212,6 @@ class Compute:
         """The axes that are folded away; empty without a reduction."""
         return self.reduction.axes if self.reduction is not None else ()
 
-    def __getitem__(self, indices: object) -> Load:
-        return _load(self, indices)
-
     def __str__(self) -> str:
         left = f"{self.name}[{', '.join(a.name for a in self.axes)}]" if self.axes else self.name
         fold = ""
@@ -217,101 +225,42 @@ class Compute:
 Tensor: TypeAlias = Placeholder | Compute
 
 
-def _load(tensor: Tensor, indices: object) -> Load:
+def _load(tensor: Any, indices: object) -> Load:
     listed = indices if isinstance(indices, tuple) else (indices,)
     if len(listed) != len(tensor.shape):
-        raise TypeError(f"{tensor.name} has {len(tensor.shape)} dimensions, not {len(listed)}")
-    return Load(tensor, tuple(i.var if isinstance(i, Axis) else i for i in listed))
+        given = ", ".join(map(str, listed))
+        reason = f"{tensor.name} has {len(tensor.shape)} dimensions, not {len(listed)}"
+        raise refused(f"{tensor.name}[{given}]", reason, "give one index for each dimension")
+    places = zip(listed, tensor.shape, strict=True)
+    return Load(tensor, tuple(_place(tensor, index, extent) for index, extent in places))
 
 
-def placeholder(name: str, shape: Sequence[Index], dtype: DType = DType.F32) -> Placeholder:
-    """Declare an input tensor."""
-    return Placeholder(name, tuple(shape), dtype)
+def _place(tensor: Any, index: Any, extent: Index) -> Index:
+    """An index of a user; an element of a tensor of integers is taken modulo the extent."""
+    if isinstance(index, IndexExpr) or type(index) is int:
+        return index
+    if isinstance(index, Axis):
+        return index.var
+    if isinstance(index, np.integer):
+        return int(index)
+    if isinstance(index, Load) and index.dtype.is_int:
+        return at_position(index.source, index.indices, extent)
+    if isinstance(index, ValueExpr):
+        reason = f"a value of {index.dtype} is no index; an element of a tensor of integers is one"
+        remedy = "compute it as a tensor t of DType.I32, and read x[t[i]]"
+    else:
+        reason = f"{noun_of(index)} is no index"
+        remedy = "an index is an integer, or + - * // % of the variables of the body and of axes"
+    raise refused(f"{tensor.name}[{index}]", reason, remedy)
 
 
-def reduce_axis(name: str, extent: Index) -> Axis:
-    """Declare an axis to reduce over."""
-    return Axis(Var(name), extent)
+def at_position(positions: Tensor, indices: Sequence[Index], extent: Index) -> Index:
+    """An element of an integer tensor as an index into a dimension of this extent.
 
-
-def compute(
-    name: str,
-    shape: Sequence[Index],
-    body: Callable[..., Value | Reduce],
-    names: Sequence[str] = (),
-) -> Compute:
-    """Define a tensor by a function from its index variables to a value or a reduction.
-
-    Shapes:  `shape` gives the extents; the function gets one `Var` per dimension, named by
-             `names`, by the function's own parameters, or i0, i1, ...
-    Raises:  TypeError if the function takes another number of parameters or returns something else.
+    Taken modulo the extent: negative ones count from the end, and none reads outside the tensor.
     """
-    labels = tuple(names) or _parameter_names(body, len(shape))
-    axes = tuple(Axis(Var(label), n) for label, n in zip(labels, shape, strict=True))
-    result = body(*(axis.var for axis in axes))
-    if isinstance(result, Reduce):
-        return Compute(name, axes, result.body, Reduction(result.combiner, result.axes))
-    if not isinstance(result, ValueExpr):
-        raise TypeError(f"the body of {name} gives {type(result).__name__}, not a value")
-    return Compute(name, axes, result)
-
-
-def _parameter_names(body: Callable[..., object], count: int) -> tuple[str, ...]:
-    listed = inspect.signature(body).parameters.values()
-    parameters = tuple(p for p in listed if p.default is inspect.Parameter.empty)
-    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
-        return tuple(f"i{n}" for n in range(count))
-    if len(parameters) != count:
-        raise TypeError(
-            f"a body for {count} dimensions takes {count} parameters, not {len(parameters)}"
-        )
-    return tuple(p.name for p in parameters)
-
-
-def _reduce(combiner: Combiner, body: Value, axes: tuple[Axis, ...]) -> Reduce:
-    if not axes:
-        raise TypeError(f"{combiner.value} over no axis")
-    return Reduce(combiner, body, axes)
-
-
-def sum_over(body: Value, *axes: Axis) -> Reduce:
-    """The sum of the body over the axes."""
-    return _reduce(Combiner.SUM, body, axes)
-
-
-def prod_over(body: Value, *axes: Axis) -> Reduce:
-    """The product of the body over the axes."""
-    return _reduce(Combiner.PROD, body, axes)
-
-
-def max_over(body: Value, *axes: Axis) -> Reduce:
-    """The largest value of the body over the axes; NaN if one is NaN."""
-    return _reduce(Combiner.MAX, body, axes)
-
-
-def min_over(body: Value, *axes: Axis) -> Reduce:
-    """The smallest value of the body over the axes; NaN if one is NaN."""
-    return _reduce(Combiner.MIN, body, axes)
-
-
-def any_over(body: Value, *axes: Axis) -> Reduce:
-    """Whether the (bool) body holds somewhere."""
-    return _reduce(Combiner.ANY, body, axes)
-
-
-def all_over(body: Value, *axes: Axis) -> Reduce:
-    """Whether the (bool) body holds everywhere."""
-    return _reduce(Combiner.ALL, body, axes)
-
-
-def argmax_over(body: Value, axis: Axis) -> Reduce:
-    """The position (i64) of the first largest value along one axis."""
-    return _reduce(Combiner.ARGMAX, body, (axis,))
-
-
-def argmin_over(body: Value, axis: Axis) -> Reduce:
-    """The position (i64) of the first smallest value along one axis."""
-    return _reduce(Combiner.ARGMIN, body, (axis,))
+    divisor = max(extent, 1) if isinstance(extent, int) else extent
+    return mod(Element(positions, tuple(indices)), divisor)
 
 
 def identity_of(combiner: Combiner, dtype: DType) -> Const:

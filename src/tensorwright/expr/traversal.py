@@ -25,6 +25,7 @@ from tensorwright.expr.index import (
     maximum,
     minimum,
     mod,
+    parts_of,
     sum_of,
 )
 
@@ -41,20 +42,9 @@ def atoms_of(expression: Index) -> tuple[IndexExpr, ...]:
 
 
 def _collected(expression: IndexExpr) -> tuple[IndexExpr, ...]:
-    parts: tuple[Index, ...]
-    own: tuple[IndexExpr, ...] = ()
-    match expression:
-        case Var() | Decision():
-            return (expression,)
-        case Poly(terms):
-            parts = tuple(atom for monomial, _ in terms for atom in monomial)
-        case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
-            parts = (a, b)
-        case Element(_, indices):
-            own, parts = (expression,), indices
-        case _:
-            raise TypeError(f"not an index expression: {expression!r}")
-    return tuple(dict.fromkeys((*own, *(atom for part in parts for atom in atoms_of(part)))))
+    is_atom = isinstance(expression, (Var, Decision, Element))
+    parts = (atom for part in parts_of(expression) for atom in atoms_of(part))
+    return tuple(dict.fromkeys((*((expression,) if is_atom else ()), *parts)))
 
 
 def free_vars(*expressions: Index) -> frozenset[Var]:

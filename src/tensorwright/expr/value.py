@@ -7,10 +7,12 @@ Grammar
 Semantics.  A value has a dtype; `Apply` takes arguments of one dtype (comparisons and logic give
 bool).  Integers wrap; integer DIV truncates towards zero and MOD follows it in sign for ints and
 floats alike (C's fmod); FLOORMOD has the sign of the divisor.  Floats are IEEE; no reassociation
-happens except where a schedule asks for it.  `Select` with an index condition never reads the
-branch that is not taken; MIN and MAX propagate NaN.  `source` is a tensor in a tensor expression
-and a buffer in the loop-nest IR; every index must lie inside its shape wherever the load is
-executed.
+happens except where a schedule asks for it.  As operators, `//` rounds down and `%` has the sign
+of the divisor as in NumPy, `/` is of floats only, and `&`, `|`, `^`, `~` are logic for bools and of
+bits for ints.  `Select` with an index condition never reads the branch that is not taken, one with
+a value condition reads both; MIN and MAX propagate NaN.  `source` is a tensor in a tensor
+expression and a buffer in the loop-nest IR; every index must lie inside its shape wherever the load
+is executed.
 """
 
 from __future__ import annotations
@@ -19,10 +21,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tensorwright.base import DType
+import numpy as np
+
+from tensorwright.base import DType, ExpressionError
 from tensorwright.expr.condition import condition_sides
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.index import Condition, Element, Index, Var
+from tensorwright.expr.index import Condition, Element, Index, IndexExpr, Logic, Var
+from tensorwright.expr.symbolic import (
+    Symbolic,
+    as_number,
+    equal_by_fields,
+    noun_of,
+    refused,
+    remedy_of,
+)
 from tensorwright.expr.traversal import atoms_of, substitute, substitute_condition
 
 
@@ -33,13 +45,30 @@ def _of_two(fn: Fn, is_right: bool = False) -> Callable[[ValueExpr, Operand], Va
     return lambda self, other: apply(fn, self, other)
 
 
-class ValueExpr:
-    """Base of every value node: carries the arithmetic operators.
+def _joined(of_bools: Fn, of_ints: Fn, is_right: bool = False) -> Callable[[Any, Any], Value]:
+    """An operator that is logic for bools and works on the bits of ints."""
+
+    def operation(self: ValueExpr, other: Operand) -> Value:
+        fn = of_bools if self.dtype is DType.BOOL else of_ints
+        return apply(fn, other, self) if is_right else apply(fn, self, other)
+
+    return operation
+
+
+class ValueExpr(Symbolic):
+    """Base of every value node: carries the operators.
 
     Beside a node stand the loads below it, once somebody has asked for them.
     """
 
     __slots__ = ("_loads",)
+
+    noun = "a value"
+    as_value = "read it as an index from a tensor of integers: x[t[i]]"
+    instead_of_truth = (
+        "select(v > 0, then, otherwise) for if; &, |, ~ for and, or, not; max_of and min_of for "
+        "max and min"
+    )
 
     _loads: tuple[Load, ...]
 
@@ -51,14 +80,71 @@ class ValueExpr:
     __add__, __radd__ = _of_two(Fn.ADD), _of_two(Fn.ADD, is_right=True)
     __sub__, __rsub__ = _of_two(Fn.SUB), _of_two(Fn.SUB, is_right=True)
     __mul__, __rmul__ = _of_two(Fn.MUL), _of_two(Fn.MUL, is_right=True)
-    __truediv__, __rtruediv__ = _of_two(Fn.DIV), _of_two(Fn.DIV, is_right=True)
+    __mod__, __rmod__ = _of_two(Fn.FLOORMOD), _of_two(Fn.FLOORMOD, is_right=True)
+    __lshift__, __rlshift__ = _of_two(Fn.SHL), _of_two(Fn.SHL, is_right=True)
+    __rshift__, __rrshift__ = _of_two(Fn.SHR), _of_two(Fn.SHR, is_right=True)
     __lt__, __gt__ = _of_two(Fn.LT), _of_two(Fn.LT, is_right=True)
     __le__, __ge__ = _of_two(Fn.LE), _of_two(Fn.LE, is_right=True)
+    __and__, __rand__ = _joined(Fn.AND, Fn.BITAND), _joined(Fn.AND, Fn.BITAND, is_right=True)
+    __or__, __ror__ = _joined(Fn.OR, Fn.BITOR), _joined(Fn.OR, Fn.BITOR, is_right=True)
+    __xor__, __rxor__ = _joined(Fn.XOR, Fn.BITXOR), _joined(Fn.XOR, Fn.BITXOR, is_right=True)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return _true_division(self, other)
+
+    def __rtruediv__(self, other: Operand) -> Value:
+        return _true_division(other, self)
+
+    def __floordiv__(self, other: Operand) -> Value:
+        return floor_division(self, other)
+
+    def __rfloordiv__(self, other: Operand) -> Value:
+        return floor_division(other, self)
+
+    def __divmod__(self, other: Operand) -> tuple[Value, Value]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Operand) -> tuple[Value, Value]:
+        return other // self, other % self
+
+    def __pow__(self, other: Operand) -> Value:
+        return power(self, other)
+
+    def __rpow__(self, other: Operand) -> Value:
+        return power(other, self)
 
     def __neg__(self) -> Value:
         return apply(Fn.NEG, self)
 
+    def __pos__(self) -> Value:
+        return self  # type: ignore[return-value]  # ValueExpr's subclasses are exactly Value
 
+    def __abs__(self) -> Value:
+        return apply(Fn.ABS, self)
+
+    def __invert__(self) -> Value:
+        return apply(Fn.NOT if self.dtype is DType.BOOL else Fn.BITNOT, self)
+
+    def __round__(self, digits: int | None = None) -> Value:
+        if digits:
+            raise refused(f"round({self}, {digits})", "a value is rounded to an integer")
+        return apply(Fn.ROUND, self)
+
+    def __floor__(self) -> Value:
+        return apply(Fn.FLOOR, self)
+
+    def __ceil__(self) -> Value:
+        return apply(Fn.CEIL, self)
+
+    def __trunc__(self) -> Value:
+        return apply(Fn.TRUNC, self)
+
+    def compares(self, sign: str, other: Any) -> Value:
+        """Whether the elements are equal."""
+        return apply(Fn.EQ if sign == "==" else Fn.NE, self, other)
+
+
+@equal_by_fields
 @dataclass(frozen=True, slots=True)
 class Const(ValueExpr):
     """A number; bools are 0 and 1 of dtype bool."""
@@ -75,6 +161,7 @@ class Const(ValueExpr):
         return str(self.value)
 
 
+@equal_by_fields
 @dataclass(frozen=True, slots=True)
 class Load(ValueExpr):
     """One element of a tensor (tensor expressions) or of a buffer (loop nests)."""
@@ -92,6 +179,7 @@ class Load(ValueExpr):
         return f"{self.source.name}[{', '.join(map(str, self.indices))}]"
 
 
+@equal_by_fields
 @dataclass(frozen=True, slots=True)
 class FromIndex(ValueExpr):
     """An index expression as a number."""
@@ -108,6 +196,7 @@ class FromIndex(ValueExpr):
         return f"{self.type}({self.index})"
 
 
+@equal_by_fields
 @dataclass(frozen=True, slots=True)
 class Apply(ValueExpr):
     """A function of values; build it with the operators or the functions of `tensorwright.expr`."""
@@ -131,6 +220,7 @@ class Apply(ValueExpr):
         return f"{self.fn.text}({', '.join(parts)})"
 
 
+@equal_by_fields
 @dataclass(frozen=True, slots=True)
 class Select(ValueExpr):
     """`then` where the condition holds, else `otherwise`; an index condition guards loads."""
@@ -148,6 +238,7 @@ class Select(ValueExpr):
         return f"select({self.condition}, {self.then}, {self.otherwise})"
 
 
+@equal_by_fields
 @dataclass(frozen=True, slots=True)
 class Cast(ValueExpr):
     """Conversion: float to int truncates towards zero, to bool is `!= 0`; build with `cast`."""
@@ -169,49 +260,173 @@ Operand: TypeAlias = ValueExpr | int | float | bool
 
 
 def constant(value: float | int | bool, dtype: DType) -> Const:
-    """A constant of the given dtype; floats are stored as Python floats, ints as ints."""
+    """A constant of the given dtype; floats are stored as Python floats, ints as ints.
+
+    Raises: ExpressionError for what is no number, and for a fraction among integers.
+    """
+    number = as_number(value)
+    if number is None:
+        raise refused(noun_of(value), "it is no constant", remedy_of(value))
+    require_dtype(dtype)
     if dtype is DType.BOOL:
-        return Const(bool(value), dtype)
-    return Const(float(value) if dtype.is_float else int(value), dtype)
+        return Const(bool(number), dtype)
+    if dtype.is_float:
+        return Const(float(number), dtype)
+    if isinstance(number, float) and not number.is_integer():
+        raise refused(f"the number {number}", f"{dtype} has no such number")
+    return Const(int(number), dtype)
 
 
-def cast(operand: Value, dtype: DType) -> Value:
-    """Convert to `dtype`; nothing happens where it already is."""
-    return operand if operand.dtype is dtype else Cast(operand, dtype)
+def require_dtype(dtype: object) -> None:
+    """Refuse what is no type of elements.  Raises: ExpressionError."""
+    if not isinstance(dtype, DType):
+        known = ", ".join(f"DType.{each.name}" for each in DType)
+        raise refused(f"dtype {dtype!r}", "it is no DType of tensorwright.base", known)
 
 
-def select(condition: Condition | Value, then: Value, otherwise: Operand) -> Value:
-    """`then` where the condition holds, else `otherwise`; decided at once for a plain bool."""
-    other = as_value(otherwise, then.dtype)
-    if isinstance(condition, bool):
-        return then if condition else other
-    if then.dtype is not other.dtype:
-        raise TypeError(f"select between {then.dtype} and {other.dtype}")
-    return Select(condition, then, other)
+def cast(operand: Value | Index | Condition | float, dtype: DType) -> Value:
+    """Convert to `dtype`; nothing happens where it already is.
+
+    An index becomes a number, a condition on indices 1 or 0; float to int truncates towards zero.
+    """
+    if isinstance(operand, ValueExpr):
+        if operand.dtype is dtype:
+            return operand
+        require_dtype(dtype)
+        return Cast(operand, dtype)
+    if isinstance(operand, Logic):
+        return select(operand, constant(1, dtype), constant(0, dtype))
+    index: Any = getattr(operand, "var", operand)  # an axis stands for its variable
+    if isinstance(index, IndexExpr):
+        require_dtype(dtype)
+        return FromIndex(index, dtype)
+    return constant(index, dtype)
+
+
+def select(condition: Condition | Value, then: Operand, otherwise: Operand) -> Value:
+    """`then` where the condition holds, else `otherwise`; decided at once for a plain bool.
+
+    Raises: ExpressionError for anything else than a condition or a value of type bool, for branches
+            of different types, and where none of them is a value.
+    """
+    dtype = next((o.dtype for o in (then, otherwise) if isinstance(o, ValueExpr)), None)
+    if dtype is None:
+        remedy = "constant(1.0, DType.F32) says of which type a number is"
+        raise refused("select", "one of its branches has to be a value", remedy)
+    first, second = as_value(then, dtype), as_value(otherwise, dtype)
+    if first.dtype is not second.dtype:
+        reason = f"select between {first.dtype} and {second.dtype}"
+        raise refused(f"{first} and {second}", reason, "cast one of them")
+    if isinstance(condition, (bool, np.bool_)):
+        return first if condition else second
+    is_value = isinstance(condition, ValueExpr)
+    if not isinstance(condition, Logic) and not (is_value and condition.dtype is DType.BOOL):
+        kind = f"a value of {condition.dtype}" if is_value else noun_of(condition)
+        raise refused(condition, f"select by {kind}", "a comparison says what is meant: v != 0")
+    return Select(condition, first, second)
 
 
 def as_value(operand: Operand, dtype: DType) -> Value:
-    """A value from a value or a Python number."""
+    """A value from a value, or from a number that the type has.
+
+    Raises: ExpressionError for anything else.
+    """
     if isinstance(operand, ValueExpr):
         return operand  # type: ignore[return-value]  # ValueExpr's subclasses are exactly Value
-    return constant(operand, dtype)
+    number = as_number(operand)
+    if number is None:
+        reason = f"{noun_of(operand)} stands where a value of {dtype} is needed"
+        raise refused(operand, reason, remedy_of(operand))
+    if dtype is DType.BOOL and not isinstance(number, bool):
+        raise _misfit(number, dtype)
+    if dtype.is_int and (isinstance(number, float) or not dtype.lowest <= number <= dtype.highest):
+        raise _misfit(number, dtype)
+    return constant(number, dtype)
+
+
+def _misfit(number: float, dtype: DType) -> ExpressionError:
+    return refused(
+        f"the number {number}",
+        f"it meets a value of {dtype}, which has no such number",
+        "cast the value first: cast(v, DType.F32)",
+    )
 
 
 def apply(fn: Fn, *operands: Operand) -> Value:
     """Apply a function; Python numbers take the dtype of the other operand.
 
-    Raises: TypeError for a wrong number of arguments, for mixed dtypes, or without any value.
+    Raises: ExpressionError for a wrong number of arguments, for mixed dtypes, for a dtype that does
+            not have the function, or without any value.
     """
     if len(operands) != fn.arity:
-        raise TypeError(f"{fn.text} takes {fn.arity} arguments, not {len(operands)}")
+        reason = f"{fn.text} takes {fn.arity} arguments, not {len(operands)}"
+        raise refused(fn.text, reason)
     dtype = next((o.dtype for o in operands if isinstance(o, ValueExpr)), None)
     if dtype is None:
-        raise TypeError(f"{fn.text} of plain numbers: at least one operand must be a value")
+        raise _no_value(fn, operands)
     args = tuple(as_value(operand, dtype) for operand in operands)
     if any(arg.dtype is not dtype for arg in args):
-        found = ", ".join(str(arg.dtype) for arg in args)
-        raise TypeError(f"{fn.text} of mixed dtypes {found}: cast the operands first")
+        kinds = ", ".join(str(arg.dtype) for arg in args)
+        reason = f"{fn.text} of mixed dtypes {kinds}: cast the operands first"
+        raise refused(Apply(fn, args), reason, f"cast(v, DType.{dtype.name})")
+    if not fn.takes(dtype):
+        reason = f"{fn.text} of {dtype}: the type does not have it"
+        raise refused(Apply(fn, args), reason, "cast the operands first: cast(v, DType.F32)")
     return Apply(fn, args)
+
+
+def _no_value(fn: Fn, operands: tuple[object, ...]) -> ExpressionError:
+    strange = next((each for each in operands if as_number(each) is None), None)
+    if strange is None:
+        reason = "at least one operand must be a value"
+        return refused(f"{fn.text} of plain numbers", reason, "constant(2.0, DType.F32)")
+    return refused(strange, f"{fn.text} of {noun_of(strange)}", remedy_of(strange))
+
+
+def power(base: Operand, exponent: Operand) -> Value:
+    """base to the power exponent.
+
+    Raises: ExpressionError as `apply`, and for an integer to a negative number.
+    """
+    number = as_number(exponent)
+    is_integral = isinstance(base, ValueExpr) and base.dtype.is_int
+    if number is not None and number < 0 and is_integral:
+        reason = "an integer to a negative power is none"
+        raise refused(f"{base} ** {number}", reason, "cast the value first: cast(v, DType.F32)")
+    return apply(Fn.POW, base, exponent)
+
+
+def _true_division(a: Operand, b: Operand) -> Value:
+    quotient = apply(Fn.DIV, a, b)
+    if not quotient.dtype.is_float:
+        remedy = "// rounds down; cast the operands for a fraction: cast(v, DType.F32)"
+        raise refused(f"{a} / {b}", f"/ of {quotient.dtype} would not be an integer", remedy)
+    return quotient
+
+
+def floor_division(a: Operand, b: Operand) -> Value:
+    """a / b rounded down, as NumPy's `//`: 0 for an integer divided by 0.
+
+    Theorem:  a - (the remainder with the sign of a) is a multiple of b, up to a rounding error; so
+              the rounded quotient of both is a / b rounded towards zero.
+    """
+    rest = apply(Fn.MOD, a, b)
+    dtype = rest.dtype
+    if dtype in (DType.F16, DType.BF16):
+        wide = [cast(as_value(each, dtype), DType.F32) for each in (a, b)]
+        return cast(floor_division(*wide), dtype)
+    zero = constant(0, dtype)
+    is_below = apply(
+        Fn.AND,
+        apply(Fn.NE, rest, zero),
+        apply(Fn.XOR, apply(Fn.LT, rest, zero), apply(Fn.LT, as_value(b, dtype), zero)),
+    )
+    if dtype.is_int:
+        quotient = apply(Fn.DIV, a, b)
+        return select(is_below, quotient - 1, quotient) if dtype.is_signed else quotient
+    quotient = (a - rest) / b
+    rounded = apply(Fn.ROUND, select(is_below, quotient - 1.0, quotient))
+    return select(apply(Fn.EQ, as_value(b, dtype), zero), apply(Fn.DIV, a, b), rounded)
 
 
 def children(value: Value) -> tuple[Value, ...]:

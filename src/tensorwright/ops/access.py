@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from tensorwright.expr import (
     Axis,
     Compute,
-    Element,
     Index,
     Load,
     Reduce,
@@ -16,7 +15,6 @@ from tensorwright.expr import (
     all_of,
     compute,
     constant,
-    mod,
     select,
 )
 
@@ -86,14 +84,6 @@ def fold_over(fold: Callable[..., Reduce], value: Value, axes: Sequence[Axis]) -
     """Fold over those axes whose extent is not 1."""
     folded = tuple(axis for axis in axes if axis.extent != 1)
     return fold(value, *folded) if folded else value
-
-
-def at_position(positions: Tensor, indices: Sequence[Index], extent: int) -> Index:
-    """An element of an integer tensor as an index into a dimension of this extent.
-
-    Taken modulo the extent: negative ones count from the end, and none reads outside the tensor.
-    """
-    return mod(Element(positions, tuple(indices)), extent)
 
 
 def padded(

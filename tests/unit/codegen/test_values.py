@@ -166,7 +166,7 @@ def test_a_value_select_computes_both_sides(target: Target) -> None:
         return select(apply(Fn.LT, x, 0.0), -x, apply(Fn.SQRT, x))
 
     check(map_program(root, F32), target)
-    guard = map_program(lambda x: select(apply(Fn.EQ, x, 0), x, 7 / x), DType.I32)
+    guard = map_program(lambda x: select(apply(Fn.EQ, x, 0), x, apply(Fn.DIV, 7, x)), DType.I32)
     check(guard, target, arrays={"x0": numbers(DType.I32, 3)})
 
 
@@ -185,7 +185,7 @@ def test_a_shared_operand(target: Target, dtype: DType) -> None:
 
 
 def test_a_function_without_meaning_for_a_type_is_refused() -> None:
-    source = map_program(lambda x: apply(Fn.SQRT, x), DType.I32)
+    source = map_program(lambda x: Apply(Fn.SQRT, (x,)), DType.I32)
     with pytest.raises(UnsupportedError, match="operator sqrt: sqrt of i32"):
         emit(source, AVX512)
 

@@ -6,11 +6,12 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr import (
+    Combiner,
     Compute,
-    Element,
     FromIndex,
     Placeholder,
     Reduce,
+    Reduction,
     all_of,
     argmax_over,
     argmin_over,
@@ -97,13 +98,13 @@ def softmax() -> Compute:
 
 def gather() -> Compute:
     x, at = placeholder("x", (5, 3)), placeholder("at", (4,), DType.I64)
-    return compute("y", (4, 3), lambda i, j: x[Element(at, (i,)), j])
+    return compute("y", (4, 3), lambda i, j: x[at[i], j])
 
 
 def weighted_gather() -> Compute:
     x, at = placeholder("x", (5, 3)), placeholder("at", (4,), DType.I64)
     w, k = placeholder("w", (4,)), reduce_axis("k", 4)
-    return compute("y", (3,), lambda j: sum_over(x[Element(at, (k.var,)), j] * w[k], k))
+    return compute("y", (3,), lambda j: sum_over(x[at[k], j] * w[k], k))
 
 
 def concat() -> Compute:
@@ -160,9 +161,9 @@ def triangle() -> Compute:
 
 
 def one_axis_sum() -> Compute:
-    """The body does not depend on the axis that is folded."""
-    x, k = placeholder("x", (3,)), reduce_axis("k", 4)
-    return compute("y", (3,), lambda i: sum_over(x[i], k))
+    """The body does not depend on the axis that is folded, which `compute` refuses."""
+    x, i, k = placeholder("x", (3,)), reduce_axis("i", 3), reduce_axis("k", 4)
+    return Compute("y", (i,), x[i], Reduction(Combiner.SUM, (k,)))
 
 
 PROGRAMS = {

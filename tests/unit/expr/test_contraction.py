@@ -10,7 +10,9 @@ from tests.unit.expr.programs import inputs_of
 from tensorwright.base import DType
 from tensorwright.expr import (
     NUMPY,
+    Combiner,
     Compute,
+    Reduction,
     all_of,
     compute,
     evaluate,
@@ -43,14 +45,12 @@ def contractions(draw: st.DrawFn) -> Compute:
         for n, places in enumerate(kept)
     ]
 
-    def body(*axes: object):
-        every = (*axes, *folded)
-        value = sources[0][tuple(every[place] for place in kept[0])]
-        for source, places in zip(sources[1:], kept[1:], strict=True):
-            value = value * source[tuple(every[place] for place in places)]
-        return sum_over(value, *folded)
-
-    return compute("y", tuple(shape), body)
+    axes = tuple(reduce_axis(f"i{n}", extent) for n, extent in enumerate(shape))
+    every = (*axes, *folded)
+    value = sources[0][tuple(every[place] for place in kept[0])]
+    for source, places in zip(sources[1:], kept[1:], strict=True):
+        value = value * source[tuple(every[place] for place in places)]
+    return Compute("y", axes, value, Reduction(Combiner.SUM, tuple(folded)))  # some fold nothing
 
 
 @st.composite
@@ -110,7 +110,8 @@ def test_convolutions(output: Compute) -> None:
 
 def test_an_axis_that_no_factor_has_repeats_the_sum() -> None:
     x, w, k = placeholder("x", (3,)), placeholder("w", (3,)), reduce_axis("k", 5)
-    output = compute("y", (3,), lambda i: sum_over(x[i] * w[i], k))
+    i = reduce_axis("i", 3)
+    output = Compute("y", (i,), x[i] * w[i], Reduction(Combiner.SUM, (k,)))
     assert find_product_sum(output) is None
     inputs = inputs_of(output)
     np.testing.assert_allclose(evaluate([output], inputs)[0], 5 * inputs[x] * inputs[w], rtol=1e-6)

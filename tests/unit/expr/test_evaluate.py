@@ -165,7 +165,8 @@ def test_guarded_loads_may_leave_their_tensor():
 
 def test_unguarded_loads_may_not():
     x = placeholder("x", (4,))
-    bad = compute("y", (4,), lambda i: x[i - 1])
+    i = reduce_axis("i", 4)
+    bad = Compute("y", (i,), x[i - 1])
     with pytest.raises(IndexError, match=r"x\[i - 1\]: index i - 1 reaches -1, extent is 4"):
         evaluate([bad], {x: np.zeros(4, np.float32)})
 
@@ -249,11 +250,12 @@ def test_wrong_inputs_are_refused():
 
 
 def test_open_decisions_are_refused():
-    x = placeholder("x", (4,))
+    x, tile = placeholder("x", (4,)), Decision("t")
+    data = {x: np.zeros(4, np.float32)}
     with pytest.raises(ValueError, match="bind decisions"):
-        evaluate([compute("y", (Decision("t"),), lambda i: x[i])], {x: np.zeros(4, np.float32)})
+        evaluate([compute("y", (tile,), lambda i: x[i % 4])], data)
     with pytest.raises(ValueError, match="bind decisions"):
-        evaluate([compute("y", (2,), lambda i: x[i % Decision("t")])], {x: np.zeros(4, np.float32)})
+        evaluate([compute("y", (2,), lambda i: x[i // tile])], data)
 
 
 def test_outputs_may_be_inputs_and_repeat():

@@ -14,7 +14,6 @@ from tensorwright.base import DType
 from tensorwright.expr import (
     Combiner,
     Compute,
-    Element,
     Fn,
     Placeholder,
     SymbolicDomain,
@@ -178,7 +177,7 @@ def test_value_conditions_become_terms():
 
 def test_elements_must_be_numbers():
     x, at = placeholder("x", (3,)), placeholder("at", (2,), DType.I64)
-    y = compute("y", (2,), lambda i: x[Element(at, (i,))])
+    y = compute("y", (2,), lambda i: x[at[i]])
     (found,) = evaluate([y], {x: symbols(x), at: np.array([2, 0])}, RING)
     assert found.tolist() == [symbols(x)[2], symbols(x)[0]]
     with pytest.raises(TypeError, match="is not a number"):

@@ -16,6 +16,7 @@ from tensorwright.expr import (
     Placeholder,
     all_of,
     argmax_over,
+    at_position,
     cast,
     compute,
     evaluate,
@@ -29,7 +30,6 @@ from tensorwright.expr import (
     topological_order,
 )
 from tensorwright.loop import LoopProgram, interpret, lower, run_passes, verify
-from tensorwright.ops.access import at_position
 from tensorwright.schedule import (
     ScheduleState,
     Trace,

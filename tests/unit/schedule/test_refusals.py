@@ -25,8 +25,7 @@ from tests.unit.schedule.expressions import (
 )
 
 from tensorwright.base import DType, ScheduleError
-from tensorwright.expr import cast, compute, placeholder, reduce_axis, select, sum_over
-from tensorwright.ops.access import at_position
+from tensorwright.expr import at_position, cast, compute, placeholder, reduce_axis, select, sum_over
 from tensorwright.schedule import (
     PRIMITIVES,
     Bind,

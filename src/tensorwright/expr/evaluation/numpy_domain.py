@@ -137,7 +137,7 @@ def _sigmoid(x: Array) -> Array:
 
 def _truncating_div(a: Array, b: Array) -> Array:
     quotient = np.floor_divide(a, b)
-    rounded_down = ((a < 0) != (b < 0)) & (quotient * b != a)
+    rounded_down = ((a < 0) != (b < 0)) & (quotient * b != a) & (b != 0)
     return np.asarray(quotient + rounded_down.astype(quotient.dtype))
 
 

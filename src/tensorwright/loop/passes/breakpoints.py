@@ -21,11 +21,12 @@ from tensorwright.expr import (
     Var,
     compare,
     free_vars,
+    gap_of,
     interval,
     loads_of,
 )
 from tensorwright.loop.ir import For, LoopProgram, Stmt, Store, block
-from tensorwright.loop.passes.guards import affine_in, gap_of
+from tensorwright.loop.passes.guards import affine_in
 from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
 from tensorwright.loop.traversal import (
     Namer,

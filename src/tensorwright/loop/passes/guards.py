@@ -10,9 +10,7 @@ from tensorwright.expr import (
     Compare,
     Condition,
     Index,
-    IndexExpr,
     Range,
-    Relation,
     Select,
     Value,
     ValueExpr,
@@ -21,33 +19,11 @@ from tensorwright.expr import (
     comparisons_of,
     conjuncts,
     free_vars,
+    gap_of,
     terms_of,
 )
 from tensorwright.loop.ir import For, If, Stmt, Store
 from tensorwright.loop.traversal import children_of
-
-
-def gap_of(guard: Compare) -> Index | None:
-    """What is >= 0 exactly where an inequality holds; None for (in)equations."""
-    match guard.relation:
-        case Relation.LT:
-            return guard.right - guard.left - 1
-        case Relation.LE:
-            return guard.right - guard.left
-        case _:
-            return None
-
-
-def limits_of(holding: tuple[Condition, ...]) -> Iterator[tuple[IndexExpr, int, int]]:
-    """(a, s, r) for each inequality s*a + r >= 0 of one atom."""
-    for part in holding:
-        gap = gap_of(part) if isinstance(part, Compare) else None
-        terms = dict(terms_of(gap)) if gap is not None else {}
-        rest = terms.pop((), 0)
-        if len(terms) == 1:
-            ((monomial, scale),) = terms.items()
-            if len(monomial) == 1:
-                yield monomial[0], scale, rest
 
 
 def is_contradictory(condition: Condition) -> bool:

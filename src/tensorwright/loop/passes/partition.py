@@ -13,11 +13,12 @@ from tensorwright.expr import (
     Var,
     all_of,
     compare,
+    gap_of,
     interval,
     simplify_condition,
 )
 from tensorwright.loop.ir import For, If, LoopProgram, Stmt, Store, block
-from tensorwright.loop.passes.guards import affine_in, gap_of, guards_of
+from tensorwright.loop.passes.guards import affine_in, guards_of
 from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
 from tensorwright.loop.traversal import (
     Namer,

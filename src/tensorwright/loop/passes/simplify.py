@@ -22,7 +22,10 @@ from tensorwright.expr import (
     conjuncts,
     interval,
     is_nonnegative,
+    limited,
+    limits_of,
     map_condition,
+    narrowed,
     negate,
     replace_parts,
     simplify,
@@ -45,7 +48,7 @@ from tensorwright.loop.ir import (
     block,
 )
 from tensorwright.loop.passes.fold import fold_value
-from tensorwright.loop.passes.guards import is_contradictory, limits_of
+from tensorwright.loop.passes.guards import is_contradictory
 from tensorwright.loop.traversal import (
     buffers_of_index,
     buffers_read,
@@ -132,7 +135,7 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
     if is_contradictory(decided):
         return EMPTY
     holds = frozenset(part for part in conjuncts(decided) if not _reads_memory(part))
-    inside = _refined(bounds, conjuncts(decided))
+    inside = narrowed(bounds, conjuncts(decided))
     fixed = {var: r.low for var, r in inside.items() if r.low == r.high and bounds[var] != r}
     if fixed:
         then = substitute_statement(then, fixed)
@@ -147,37 +150,18 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
     return If(decided, body)
 
 
-def _refined(bounds: Bounds, holding: tuple[Condition, ...]) -> Bounds:
-    """The ranges where a conjunction holds, as far as its inequalities in one variable tell."""
-    refined = dict(bounds)
-    for atom, scale, rest in limits_of(holding):
-        if isinstance(atom, Var) and atom in refined:
-            refined[atom] = _limited(refined[atom], scale, rest)
-    return refined
-
-
 def _fixed_parts(bounds: Bounds, holding: tuple[Condition, ...]) -> dict[Index, Index]:
     """The quotients, remainders, minima, maxima that have one value where a conjunction holds."""
     ranges: dict[Index, Range] = {}
     for atom, scale, rest in limits_of(holding):
         reach = ranges.get(atom) or interval(atom, bounds)
         if isinstance(atom, FloorDiv | Mod | Min | Max) and reach is not None:
-            ranges[atom] = _limited(reach, scale, rest)
+            ranges[atom] = limited(reach, scale, rest)
     return {
         atom: reach.low
         for atom, reach in ranges.items()
         if isinstance(reach.low, int) and reach.low == reach.high
     }
-
-
-def _limited(reach: Range, scale: int, rest: int) -> Range:
-    """The part of a range of numbers a where scale*a + rest >= 0."""
-    low, high = reach.low, reach.high
-    if not isinstance(low, int) or not isinstance(high, int):
-        return reach
-    if scale > 0:
-        return Range(max(low, -(rest // scale)), high)
-    return Range(low, min(high, rest // -scale))
 
 
 def _replaced(statement: Stmt, parts: Mapping[Index, Index]) -> Stmt:

@@ -12,14 +12,16 @@ from tensorwright.expr import (
     all_of,
     compare,
     conjuncts,
+    gap_of,
     interval,
+    limits_of,
     map_comparisons,
     negate,
     simplify_condition,
     terms_of,
 )
 from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
-from tensorwright.loop.passes.guards import gap_of, guards_of, is_contradictory, limits_of
+from tensorwright.loop.passes.guards import guards_of, is_contradictory
 from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.traversal import (
     Namer,

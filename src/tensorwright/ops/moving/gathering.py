@@ -24,12 +24,13 @@ from tensorwright.expr import (
     Tensor,
     Value,
     apply,
+    at_position,
     cast,
     compute,
     mod,
     select,
 )
-from tensorwright.ops.access import at_position, axis_names, extents
+from tensorwright.ops.access import axis_names, extents
 from tensorwright.ops.attributes import (
     NUMBERS,
     POSITIONS,
@@ -71,7 +72,7 @@ def _gather(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Comput
     inner = len(indices.shape)
 
     def body(*at: Index) -> Value:
-        chosen = at_position(indices, at[axis : axis + inner], max(own[axis], 1))
+        chosen = at_position(indices, at[axis : axis + inner], own[axis])
         return Load(x, (*at[:axis], chosen, *at[axis + inner :]))
 
     shape = (*own[:axis], *extents(indices), *own[axis + 1 :])
@@ -95,7 +96,7 @@ def _elements(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Comp
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
 
     def body(*at: Index) -> Value:
-        chosen = at_position(indices, at, max(extents(x)[axis], 1))
+        chosen = at_position(indices, at, extents(x)[axis])
         return Load(x, (*at[:axis], chosen, *at[axis + 1 :]))
 
     shape = extents(indices)
@@ -125,9 +126,7 @@ def _nd(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, .
     outer = len(asked) - 1
 
     def body(*at: Index) -> Value:
-        chosen = tuple(
-            at_position(indices, (*at[:outer], k), max(own[batch + k], 1)) for k in range(count)
-        )
+        chosen = tuple(at_position(indices, (*at[:outer], k), own[batch + k]) for k in range(count))
         return Load(x, (*at[:batch], *chosen, *at[outer:]))
 
     shape = (*asked[:-1], *own[batch + count :])

@@ -149,10 +149,11 @@ def _clip(attributes: Attributes, x: Value) -> Value:
     low, high = float_of(attributes, "min"), float_of(attributes, "max")
     if math.isnan(low) or math.isnan(high):
         raise fault("attributes min and max must be numbers, not NaN")
+    number = float if x.dtype.is_float else int
     if low > x.dtype.lowest:
-        x = apply(Fn.MAX, x, low)
+        x = apply(Fn.MAX, x, constant(number(low), x.dtype))
     if high < x.dtype.highest:
-        x = apply(Fn.MIN, x, high)
+        x = apply(Fn.MIN, x, constant(number(high), x.dtype))
     return x
 
 

@@ -46,7 +46,7 @@ def tiles_of_band(extent: int, size: int, most_rows: int, fewest: int) -> int:
 
 def enough_bands(axes: Sequence[Axis], roles: AxisRoles) -> int:
     """So many bands keep the threads busy, with the loops that are fused with that over bands."""
-    taken = {axis.name for axis in (roles.lanes, roles.row, roles.second_row) if axis}
+    taken = {axis.name for axis in (roles.lanes, roles.row, roles.second_row) if axis is not None}
     around = prod(extent_of(axis.extent) for axis in axes if axis.name not in taken)
     return -(-_ENOUGH_BANDS // max(1, around))
 

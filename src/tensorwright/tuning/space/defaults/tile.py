@@ -295,7 +295,8 @@ def _tile_sketch(
     if has_reuse(builder.state.stage(anchor).tensor) and not copies_borders:
         own = own_axes(builder.state, anchor, stored)
         several = [roles.lanes, roles.column, roles.row, None if skips_rows else roles.second_row]
-        tiled = frozenset(name for axis in several if axis for name in own.get(axis.name, ()))
+        names = (axis.name for axis in several if axis is not None)
+        tiled = frozenset(loop for name in names for loop in own.get(name, ()))
         taps = inline_skipped(builder, anchor, tiled)
     tiling = Tiling(
         builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows, taps=taps

@@ -82,7 +82,7 @@ class TileChoice:
 
     def block(self, axis: Axis | None) -> int:
         """How many neighbours along an axis belong together where they are computed; 0: all."""
-        return block_in(self.state, self.anchor, self.stored, axis) if axis else 0
+        return block_in(self.state, self.anchor, self.stored, axis) if axis is not None else 0
 
     def most(self, axis: Axis | None) -> int:
         """So many rows of a tile, at most, stay in the first cache while it reads along them."""

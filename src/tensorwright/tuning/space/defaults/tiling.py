@@ -272,7 +272,8 @@ class Tiling:
     def _order_tiles(self, columns: list[str], rows: list[str]) -> list[str]:
         """The loops over tiles, outermost first; what is not tiled is outside of them."""
         roles, state = self.roles, self.builder.state
-        taken = {a.name for a in (roles.lanes, roles.column, roles.row, roles.second_row) if a}
+        tiled = (roles.lanes, roles.column, roles.row, roles.second_row)
+        taken = {axis.name for axis in tiled if axis is not None}
         if self.sizes.is_wide and roles.column is not None:
             taken.discard(roles.column.name)
         axes = state.stage(self.stored).tensor.axes

@@ -45,10 +45,11 @@ class FactorReduction:
         """A state for each factor; the stage of partial results comes next."""
         axes = view.stage.tensor.reduce_axes
         longest = max(axes, key=lambda each: extent_of(each.extent))
-        contiguous = contiguous_axis(view.stage.tensor, axes) or longest
+        contiguous = contiguous_axis(view.stage.tensor, axes)
+        inner = longest if contiguous is None else contiguous
         found: list[Derivation] = []
         for factor in (_Factor.INNER,) if view.current.endswith("_rf") else tuple(_Factor):
-            axis = contiguous if factor is _Factor.INNER else longest
+            axis = inner if factor is _Factor.INNER else longest
             size = _size(axis, factor, view)
             if not 1 < size < extent_of(axis.extent):
                 continue
@@ -65,7 +66,9 @@ class FactorReduction:
 def _lacks_lanes(view: Derivation) -> bool:
     """Whether no vectors can lie along the elements of a fold, but along its terms."""
     tensor = view.stage.tensor
-    if has_data_reuse(view.state, view.current) or contiguous_axis(tensor, tensor.axes):
+    if has_data_reuse(view.state, view.current):
+        return False
+    if contiguous_axis(tensor, tensor.axes) is not None:
         return False
     axis = contiguous_axis(tensor, tensor.reduce_axes)
     return axis is not None and extent_of(axis.extent) >= 2 * lanes_for(view.target, view.stage)

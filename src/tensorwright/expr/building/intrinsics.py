@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.value import Operand, Value, apply
+from tensorwright.expr.value import Operand, Value, apply, floor_division, power
 
 
 def _unary(fn: Fn, meaning: str) -> Callable[[Value], Value]:
@@ -59,7 +59,8 @@ trunc = _unary(Fn.TRUNC, "Round towards zero.")
 bit_and = _binary(Fn.BITAND, "Bits that are set in both.")
 bit_or = _binary(Fn.BITOR, "Bits that are set in one of them.")
 bit_xor = _binary(Fn.BITXOR, "Bits that differ.")
-equal = _binary(Fn.EQ, "Whether both are equal (`==` compares expressions, not elements).")
+equal = _binary(Fn.EQ, "Whether both are equal; `==` in the body of a compute.")
+floordiv = floor_division
 floormod = _binary(Fn.FLOORMOD, "a - b * floor(a / b), with the sign of b.")
 fmod = _binary(Fn.MOD, "The remainder of truncating division, with the sign of a.")
 logical_and = _binary(Fn.AND, "Both, of bools.")
@@ -68,7 +69,7 @@ logical_xor = _binary(Fn.XOR, "Just one of them, of bools.")
 max_of = _binary(Fn.MAX, "The larger one; NaN if one is NaN.")
 min_of = _binary(Fn.MIN, "The smaller one; NaN if one is NaN.")
 not_equal = _binary(Fn.NE, "Whether they differ.")
-pow_ = _binary(Fn.POW, "a to the power b.")
+pow_ = power
 shift_left = _binary(Fn.SHL, "The bits of a moved up by b places.")
 shift_right = _binary(
     Fn.SHR, "The bits of a moved down by b places; signed numbers keep their sign."

@@ -1,0 +1,283 @@
+"""What stands for numbers that are there only when a program runs.
+
+Python and NumPy ask such an object what it cannot answer: whether it is true (`if`, `and`, `max`,
+0 < i < 5), which number it is (`math.exp`, a list read at an index), what an array of it would be
+(`np.maximum`).  Each of these is refused with what to write instead.
+
+Inside the body of a `compute`, and only there, `==` and `!=` make conditions as `<` does.
+Everywhere else they say whether two expressions are the same, which is what dictionaries ask.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+
+import numpy as np
+
+from tensorwright.base import ExpressionError
+
+STAGE = "expression"
+
+
+class _Bodies(threading.local):
+    """How many bodies of computes this thread is inside of; mutable."""
+
+    depth = 0
+
+
+_BODIES = _Bodies()
+
+
+def is_in_body() -> bool:
+    """Whether the body of a `compute` is being called."""
+    return _BODIES.depth > 0
+
+
+@contextmanager
+def in_body() -> Iterator[None]:
+    """While the body of a `compute` is called, `==` makes conditions."""
+    _BODIES.depth += 1
+    try:
+        yield
+    finally:
+        _BODIES.depth -= 1
+
+
+def refused(where: object, reason: str, remedy: str = "") -> ExpressionError:
+    """The error for an expression that means nothing."""
+    return ExpressionError(stage=STAGE, where=str(where), reason=reason, remedy=remedy)
+
+
+def noun_of(operand: object) -> str:
+    """What an operand is, for messages."""
+    if isinstance(operand, Symbolic):
+        return operand.noun
+    if isinstance(operand, np.ndarray):
+        return "a NumPy array"
+    return f"{operand!r}, of type {type(operand).__name__},"
+
+
+def remedy_of(operand: object) -> str:
+    """What to write instead of an operand that is no number and no value."""
+    if isinstance(operand, Symbolic):
+        return operand.as_value
+    if isinstance(operand, np.ndarray):
+        return "declare a placeholder, read that, and give the array when it runs"
+    return "give a number or a value"
+
+
+def as_number(operand: object) -> bool | int | float | None:
+    """A number of Python or NumPy as one of Python; None for anything else."""
+    if isinstance(operand, np.generic) or (isinstance(operand, np.ndarray) and not operand.ndim):
+        operand = operand.item()  # np.float64 is a float, too, but with operators of its own
+    return operand if isinstance(operand, (bool, int, float)) else None
+
+
+def _refusing(sign: str) -> Callable[[Any, object], NoReturn]:
+    def operation(self: Symbolic, _: object = None) -> NoReturn:
+        raise refused(self, f"{self.noun} has no {sign}", self.as_value)
+
+    return operation
+
+
+class Symbolic:
+    """Base of everything that a tensor expression is written with.
+
+    noun      what it is, for messages
+    as_value  how a value is made of it, or which operations it has
+    """
+
+    __slots__ = ()
+
+    noun: ClassVar[str] = "this"
+    as_value: ClassVar[str] = ""
+    instead_of_truth: ClassVar[str] = (
+        "select(condition, then, otherwise) for if; all_of, any_of, negate for and, or, not; "
+        "max_of, min_of of values and maximum, minimum of indices for max, min"
+    )
+
+    __iter__ = None  # else Python would read x[0], x[1], ... without end
+    __contains__ = None
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> NoReturn:
+        reason = (
+            f"{self.noun} has no truth value before the program runs, so that if, and, or, not, "
+            "max, min and chains like 0 < i < 5 mean nothing"
+        )
+        raise refused(self, reason, self.instead_of_truth)
+
+    def __float__(self) -> NoReturn:
+        raise refused(
+            self,
+            f"{self.noun} is no number before the program runs, as float and the functions of "
+            "math need",
+            "the functions of tensorwright.expr: exp, log, sqrt, sin, tanh, floor, pow_, ...; "
+            "cast(v, DType.F32) converts",
+        )
+
+    __int__ = __complex__ = __float__
+
+    def __index__(self) -> NoReturn:
+        raise refused(
+            self,
+            f"{self.noun} is no number before the program runs, as range and the places of lists "
+            "and arrays need",
+            "declare a placeholder for what is read; its numbers are given when it runs",
+        )
+
+    def __eq__(self, other: object) -> Any:
+        return self.compares("==", other) if is_in_body() and self is not other else self is other
+
+    def __ne__(self, other: object) -> Any:
+        return (
+            self.compares("!=", other) if is_in_body() and self is not other else not self == other
+        )
+
+    def compares(self, sign: str, other: object) -> Any:
+        """What == or != makes of two operands in a body."""
+        raise refused(f"{self} {sign} {other}", f"{self.noun} has no {sign}", self.as_value)
+
+    if not TYPE_CHECKING:  # a type checker shall see the operators that there are
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refusing("arithmetic")
+        __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _refusing("division")
+        __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __matmul__ = __rmatmul__ = _refusing(
+            "division"
+        )
+        __pow__ = __rpow__ = _refusing("power")
+        __neg__ = __pos__ = __abs__ = __round__ = _refusing("arithmetic")
+        __lt__ = __le__ = __gt__ = __ge__ = _refusing("order")
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refusing("&, | and ^")
+        __invert__ = _refusing("~")
+        __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refusing("shift")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's numbers as operands work as Python's do; its functions are refused."""
+        function = _OPERATORS.get(ufunc.__name__)
+        if function is None or method != "__call__" or options:
+            raise _no_numpy(self, ufunc.__name__)
+        return function(*(_operand(each) for each in inputs))
+
+    def __array_function__(self, function: Any, *_: object) -> NoReturn:
+        raise _no_numpy(self, function.__name__)
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        raise refused(
+            self,
+            f"{self.noun} is no array before the program runs, nor a place in one",
+            f"declare a placeholder for what is read; {_NUMPY_REMEDY}",
+        )
+
+
+def _no_method(name: str) -> property:
+    def refuse(self: Symbolic) -> NoReturn:
+        ours = "cast" if name == "astype" else INSTEAD_OF_NUMPY.get(name, name)
+        reason = f"{self.noun} is no array, and has no method {name}"
+        raise refused(self, reason, f"{ours} of tensorwright.expr")
+
+    return property(refuse)
+
+
+for _method in "sum prod max min any all argmax argmin mean dot round clip astype".split():
+    setattr(Symbolic, _method, _no_method(_method))
+
+
+_Class = TypeVar("_Class", bound=type[Symbolic])
+
+
+def equal_by_fields(cls: _Class) -> _Class:
+    """Let `==` of a dataclass look at its fields, but make a condition inside a body."""
+    same_fields: Callable[[Any, object], Any] = cls.__eq__
+
+    def equal(self: Symbolic, other: object) -> Any:
+        return self.compares("==", other) if is_in_body() else same_fields(self, other)
+
+    def not_equal(self: Symbolic, other: object) -> Any:
+        if is_in_body():
+            return self.compares("!=", other)
+        found = same_fields(self, other)
+        return found if found is NotImplemented else not found
+
+    cls.__eq__, cls.__ne__ = equal, not_equal  # type: ignore[method-assign]
+    return cls
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "power": operator.pow,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "left_shift": operator.lshift,
+    "right_shift": operator.rshift,
+}
+"""What NumPy calls where one of its numbers stands left of an operator."""
+
+INSTEAD_OF_NUMPY = {
+    "maximum": "max_of",
+    "minimum": "min_of",
+    "fmax": "max_of",
+    "fmin": "min_of",
+    "absolute": "abs_",
+    "float_power": "pow_",
+    "rint": "round_",
+    "round": "round_",
+    "around": "round_",
+    "isnan": "is_nan",
+    "isinf": "is_inf",
+    "invert": "bit_not",
+    "where": "select",
+    "sum": "sum_over",
+    "prod": "prod_over",
+    "max": "max_over",
+    "amax": "max_over",
+    "min": "min_over",
+    "amin": "min_over",
+    "any": "any_over",
+    "all": "all_over",
+    "argmax": "argmax_over",
+    "argmin": "argmin_over",
+    "dot": "sum_over",
+    "matmul": "sum_over",
+    "einsum": "sum_over",
+    "mean": "sum_over",
+}
+"""Functions of NumPy that are called otherwise here."""
+
+SAME_AS_NUMPY = frozenset(
+    "ceil clip cos exp expm1 floor fmod log log1p logical_and logical_not logical_or logical_xor "
+    "sign sin sqrt tan tanh trunc".split()
+)
+"""Functions that have NumPy's names here."""
+
+_NUMPY_REMEDY = "operators, and functions of tensorwright.expr: exp, max_of, select, sum_over, ..."
+
+
+def _no_numpy(operand: Symbolic, name: str) -> ExpressionError:
+    ours = name if name in SAME_AS_NUMPY else INSTEAD_OF_NUMPY.get(name)
+    remedy = _NUMPY_REMEDY if ours is None else f"{ours} of tensorwright.expr"
+    return refused(operand, f"np.{name} computes arrays, and {operand.noun} is none", remedy)
+
+
+def _operand(operand: Any) -> Any:
+    if isinstance(operand, Symbolic):
+        return operand
+    number = as_number(operand)
+    if number is None:
+        raise refused(noun_of(operand), "it cannot be part of an expression", remedy_of(operand))
+    return number
