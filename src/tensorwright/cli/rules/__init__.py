@@ -1,4 +1,4 @@
-"""`tensorwright rules`: substitutions of operator graphs that are generated and proved."""
+"""`tensorwright rules`: which graphs of operators compute the same, generated and proved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tensorwright.cli.rules import coverage, generate, library, operators, provi
 
 @click.group()
 def command() -> None:
-    """Generate, prove, explain and check substitutions of operator graphs."""
+    """Generate, prove, explain and check rules: which graphs of operators compute the same."""
 
 
 _ALONE = (generate.command, coverage.command, operators.command)

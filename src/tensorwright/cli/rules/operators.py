@@ -39,9 +39,9 @@ def command() -> None:
             if values:
                 click.echo(f"    {parameter.name}: {values}")
     click.echo(
-        "?c is a number, as a tensor of rank 0; ?w a kernel; ?v has no negative elements.\n"
-        "What ... stands behind may be repeated. A number may be a size, x.1 + y.1; a name\n"
-        "that begins with _ in the place of a parameter stands for any value."
+        "?c is a number, as a tensor of rank 0; ?w a kernel; ?v is not negative.\n"
+        "A parameter before ... may be repeated; a number may be a size, x.1 + y.1.\n"
+        "A name that begins with _ in the place of a parameter stands for any value."
     )
 
 

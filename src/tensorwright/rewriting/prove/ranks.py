@@ -173,10 +173,10 @@ def _mergeable(
         if not isinstance(each, Apply):
             continue
         args = tuple(shapes[arg] for arg in each.args)
-        rule = operator_named(each.operator).merging
+        merging = operator_named(each.operator).merging
         linked: set[tuple[int, int | None]] = set()
         for joint in range(len(shapes[each]) - 1):
-            found = None if rule is None else rule.links(each.params, args, joint, is_equal)
+            found = None if merging is None else merging.links(each.params, args, joint, is_equal)
             if found is None:
                 told_apart.add((each, joint))
                 continue

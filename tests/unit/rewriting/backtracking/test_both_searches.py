@@ -22,9 +22,10 @@ from tests.unit.rewriting.networks.random_networks import (
 
 from tensorwright.graph import Graph, simplify
 
-DRAWN = (1, 3, 5, 19, 35, 55, 65, 83, 99, 107, 141, 225)
+DRAWN = (15, 27, 41, 53, 67, 83, 99, 107, 117, 131, 133, 249)
 """Seeds of the drill for which nothing has to be exported: windows that are rolled, and operators
-on tensors of no to seven dimensions.
+on tensors of no to seven dimensions.  In most a rule meets tensors that it does not fit; in 15 more
+becomes equal after a graph was chosen.
 """
 
 
