@@ -651,6 +651,8 @@ def added_up(heads: tuple[tuple[Var, int, ForKind], ...], place: tuple[Index, ..
         (((k, 6, SERIAL), (i, 5, UNROLLED), (j, 40, SERIAL)), (1, i + j), False),
         (((k, 6, SERIAL), (j, 40, UNROLLED), (i, 5, UNROLLED)), (1, i + j), False),
         (((j, 40, VECTOR), (k, 6, SERIAL), (i, 5, UNROLLED)), (i, j), True),
+        (((i, 5, SERIAL), (k, 6, UNROLLED), (j, 40, VECTOR)), (i, j), True),
+        (((k, 1, UNROLLED), (i, 3, UNROLLED), (j, 40, VECTOR)), (i, j), False),
     ],
 )
 def test_accumulators_in_memory_are_kept_in_registers(
@@ -662,6 +664,23 @@ def test_accumulators_in_memory_are_kept_in_registers(
     source = added_up(heads, place)
     promoted = promote_accumulators(source.body, target)
     assert ("y.kept" in str(LoopProgram("p", source.parameters, promoted))) is is_kept
+    check(source, target, tolerance=1e-4)
+
+
+@each_target
+def test_an_accumulator_is_kept_in_registers_beside_a_prefetch(target: Target) -> None:
+    x, y = buffer("x", 6, 4, 40), buffer("y", 40)
+    ask = For(m, 2, UNROLLED, Prefetch(x, (k + 1, m, 0)))
+    update = Store(y, (i,), Load(y, (i,)) + Load(x, (k, j, i)))
+    fold = For(k, 6, SERIAL, block(ask, loops((j, 4, UNROLLED), (i, 40, VECTOR), body=update)))
+    source = program(block(For(i, 40, VECTOR, Store(y, (i,), constant(1, F32))), fold), (x,), y)
+    promoted = LoopProgram("p", source.parameters, promote_accumulators(source.body, target))
+    inside = (
+        str(promoted).partition("for k in")[2].partition("for i in 0..40  @vectorize:\n    y[")[0]
+    )
+    assert "prefetch x[k + 1, m, 0]" in inside
+    assert "y.kept[i] += x[k, j, i]" in inside
+    assert "y[i]" not in inside
     check(source, target, tolerance=1e-4)
 
 

@@ -42,6 +42,7 @@ from tensorwright.expr import (
     minimum,
     mod,
     negate,
+    select,
 )
 from tensorwright.loop import (
     PASSES,
@@ -263,6 +264,26 @@ def test_a_loop_around_vectors_is_cut_where_their_lanes_are() -> None:
     assert text.count("@vectorize") == 3
     around = program(loop(i, 4, lanes, ForKind.PARALLEL), (y,), (x,))
     assert "max" in str(cut_at_breakpoints(around))  # threads meet once
+
+
+def test_joined_rows_are_copied_without_a_choice_beside_the_joint() -> None:
+    y, a, b = buffer("y", 160), buffer("a", 60), buffer("b", 100)
+    place = i * 32 + j
+    value = select(place < 60, Load(a, (place,)), Load(b, (place - 60,)))
+    lanes = loop(j, 32, Store(y, (place,), value), ForKind.VECTOR)
+    nest = program(loop(i, 5, lanes), (y,), (a, b))
+    cut = cut_at_breakpoints(nest)
+    kept(nest, cut)
+    assert rows_of(cut) == [
+        *("for j in 0..32  @vectorize:", "y[j] = a[j]"),
+        *("for j_1 in 0..28  @vectorize:", "y[j_1 + 32] = a[j_1 + 32]"),
+        *("for j_2 in 0..4  @vectorize:", "y[j_2 + 60] = b[j_2]"),
+        *("for i_1 in 0..3:", "for j_3 in 0..32  @vectorize:"),
+        "y[i_1*32 + j_3 + 64] = b[i_1*32 + j_3 + 4]",
+    ]
+    edge = Store(y, (place,), select(place < 60, Load(a, (place,)), ZERO))
+    zeros = program(loop(i, 5, loop(j, 32, edge, ForKind.VECTOR)), (y,), (a,))
+    assert cut_at_breakpoints(zeros) is zeros  # a border is read under a mask
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pytest
 from tensorwright.base import Target
 from tensorwright.graph import verify
 from tensorwright.pipeline import prepare
-from tensorwright.zoo.plausible import FAMILIES, draw_network
+from tensorwright.zoo.plausible import FAMILIES, JUDGING_FAMILIES, draw_network
 
 _TARGET = Target.parse("x86-64-avx2")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [*FAMILIES, *JUDGING_FAMILIES])
 def test_every_family_becomes_workloads(family: str) -> None:
     for seed in range(3):
         graph = draw_network(seed, [family])
@@ -24,6 +24,23 @@ def test_every_family_becomes_workloads(family: str) -> None:
 def test_equal_seeds_give_equal_networks() -> None:
     for seed in range(20):
         assert str(draw_network(seed)) == str(draw_network(seed))
+
+
+def test_what_judges_is_drawn_only_by_name() -> None:
+    assert JUDGING_FAMILIES.keys().isdisjoint(FAMILIES)
+    names = {draw_network(seed).name.rsplit("_", 1)[0] for seed in range(300)}
+    assert names <= FAMILIES.keys()
+
+
+def test_signals_reach_far_and_are_padded_in_all_ways() -> None:
+    graphs = [draw_network(seed, ["signals"]) for seed in range(300)]
+    nodes = [node for graph in graphs for node in graph.nodes]
+    dilations = {node.attribute_map["dilations"] for node in nodes if node.operator == "conv"}
+    assert {(1,), (4096,)} <= dilations
+    modes = {node.attribute_map["mode"] for node in nodes if node.operator == "pad"}
+    assert modes == {"constant", "reflect", "wrap"}
+    operators = {node.operator for node in nodes}
+    assert {"concat", "conv_transpose", "erf", "prelu", "sin", "tanh", "sigmoid"} <= operators
 
 
 def test_seeds_give_families_and_sizes_of_all_kinds() -> None:

@@ -39,6 +39,7 @@ from tensorwright.tuning.comparison import (
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.session import check_measures_here
 from tensorwright.tuning.time_model import model_digest, pretrained_model
+from tensorwright.zoo.plausible import FAMILIES, JUDGING_FAMILIES
 
 _COLD_BYTES = 64 << 20
 _MEASURE = MeasureOptions(
@@ -67,6 +68,13 @@ _SHOWN = 10
     show_default=True,
     help="Random schedules of each workload.",
 )
+@click.option(
+    "--family",
+    "families",
+    multiple=True,
+    type=click.Choice((*FAMILIES, *JUDGING_FAMILIES)),
+    help="Draw only from these families of networks.",
+)
 @machine_options
 @click.option(
     "--rows",
@@ -82,6 +90,7 @@ def command(
     count: int,
     seed: int,
     candidates: int,
+    families: tuple[str, ...],
     target: Target,
     threads: int | None,
     rows_path: Path | None,
@@ -100,7 +109,7 @@ def command(
     check_measures_here(target)
     if json_path is not None:
         check_writable(json_path)
-    plan = _Plan(target, threads_of(threads), seed, count, candidates)
+    plan = _Plan(target, threads_of(threads), seed, count, candidates, families)
     head = _head(plan)
     path = rows_path or _usual_path(head)
     rows = read_rows(path, head)
@@ -117,13 +126,17 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is measured: so many workloads, so many random schedules of each."""
+    """What is measured: so many workloads, so many random schedules of each.
+
+    families   from which networks are drawn; all that models learn from where empty
+    """
 
     target: Target
     threads: int
     seed: int
     count: int
     candidates: int
+    families: tuple[str, ...]
 
 
 def _head(plan: _Plan) -> dict[str, object]:
@@ -136,6 +149,7 @@ def _head(plan: _Plan) -> dict[str, object]:
         "threads": plan.threads,
         "seed": plan.seed,
         "candidates": plan.candidates,
+        "families": sorted(plan.families),
         "model": "" if model is None else model_digest(model),
     }
 
@@ -150,7 +164,9 @@ def _usual_path(head: dict[str, object]) -> Path:
 def _compare(rows: list[RandomRow], path: Path, plan: _Plan) -> None:
     """Add the rows that are missing."""
     first = rows[-1].seed if rows else plan.seed
-    drawn = draw_workloads(first, plan.target, plan.threads, {row.key for row in rows})
+    drawn = draw_workloads(
+        first, plan.target, plan.threads, {row.key for row in rows}, plan.families
+    )
     progress = ProgressLines("workloads")
     before = len(rows)
     progress.show(before, plan.count, 0)

@@ -4,7 +4,8 @@
                                                          for k: for i unrolled: t[i] = f(t[i], k, i)
                                                          for i unrolled: C[i] = t[i]
 
-A schedule says the same with cache_write; this is for programs that do not.
+A schedule says the same with cache_write; this is for programs that do not. What the loops prefetch
+beside is still prefetched there.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from tensorwright.expr import (
 )
 from tensorwright.loop import (
     Allocate,
+    Block,
     Buffer,
     For,
     If,
+    Prefetch,
     Stmt,
     Store,
     block,
@@ -42,10 +45,14 @@ _WRITTEN_OUT = (ForKind.UNROLLED, ForKind.VECTOR)
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """Loops and branches inside each other around one store, outermost first."""
+    """Loops and branches inside each other around one store, outermost first.
+
+    whole   the outermost, with what is prefetched in it
+    """
 
     heads: tuple[For | If, ...]
     store: Store
+    whole: Stmt
 
 
 def promote_accumulators(statement: Stmt, target: Target) -> Stmt:
@@ -65,10 +72,23 @@ def promote_accumulators(statement: Stmt, target: Target) -> Stmt:
 
 def _chain_of(statement: Stmt) -> _Chain | None:
     heads: list[For | If] = []
-    while isinstance(statement, (For, If)):
+    whole = statement
+    while isinstance(statement, (For, If, Block)):
+        if isinstance(statement, Block):
+            computing = [part for part in statement.statements if not _only_prefetches(part)]
+            if len(computing) != 1:
+                return None
+            statement = computing[0]
+            continue
         heads.append(statement)
         statement = statement.body if isinstance(statement, For) else statement.then
-    return _Chain(tuple(heads), statement) if isinstance(statement, Store) else None
+    return _Chain(tuple(heads), statement, whole) if isinstance(statement, Store) else None
+
+
+def _only_prefetches(statement: Stmt) -> bool:
+    if isinstance(statement, For):
+        return _only_prefetches(statement.body)
+    return isinstance(statement, Prefetch)
 
 
 def _promoted(chain: _Chain, target: Target) -> Stmt | None:
@@ -78,7 +98,7 @@ def _promoted(chain: _Chain, target: Target) -> Stmt | None:
     loops = [head for head in chain.heads if isinstance(head, For)]
     tile = [loop for loop in loops if loop.var in place]
     outer = [loop for loop in loops if loop.var not in place]
-    if not (isinstance(first, For) and first.kind is ForKind.SERIAL and first in outer):
+    if not (isinstance(first, For) and first in outer and first.extent != 1):
         return None
     if not _is_update(store) or not _is_one_to_one(store.indices, {loop.var for loop in tile}):
         return None
@@ -120,13 +140,20 @@ def _rewritten(chain: _Chain, tile: list[For], outer: list[For]) -> Stmt | None:
         return None  # an index depends on the buffer
     body = block(
         _nest(still, Store(kept, at, Load(store.buffer, store.indices))),
-        _nest(chain.heads, Store(kept, at, value)),
+        _with_store(chain.whole, Store(kept, at, value)),
         _nest(still, Store(store.buffer, store.indices, Load(kept, at))),
     )
     return Allocate(kept, body)
 
 
-def _nest(heads: list[For | If] | tuple[For | If, ...], body: Stmt) -> Stmt:
+def _with_store(statement: Stmt, store: Store) -> Stmt:
+    """A statement with another store in the place of the only one in it."""
+    if isinstance(statement, Store):
+        return store
+    return with_children(statement, tuple(_with_store(x, store) for x in children_of(statement)))
+
+
+def _nest(heads: list[For | If], body: Stmt) -> Stmt:
     for head in reversed(heads):
         body = replace(head, body=body) if isinstance(head, For) else replace(head, then=body)
     return body

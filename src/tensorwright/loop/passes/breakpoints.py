@@ -1,7 +1,8 @@
-"""Cut vector loops at the breakpoints of what their lanes read: rows reflected, clamped, repeated.
+"""Cut vector loops at the breakpoints of what their lanes read: rows reflected, clamped, joined.
 
 An index such as min(i, 126 - i) or (i + 61) % 64 is piecewise linear in the loop's variable. Lanes
-on both sides of a breakpoint are gathered one by one; on one side of it they are a run.
+on both sides of a breakpoint are gathered one by one; on one side of it they are a run. So it is
+where rows are joined: beside a joint lanes read one of two tensors, elsewhere all read the same.
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ from tensorwright.expr import (
     Bounds,
     Compare,
     Index,
+    Load,
     Max,
     Min,
     Mod,
     Poly,
     Range,
     Relation,
+    Select,
+    Value,
+    ValueExpr,
     Var,
+    children,
     compare,
+    conjuncts,
     free_vars,
     gap_of,
     interval,
@@ -116,6 +123,9 @@ def _corners(
             own = lanes | {var} if kind is ForKind.VECTOR else lanes
             yield from _corners(body, {**bounds, var: Range.of_extent(extent)}, own)
         case Store(_, _, value):
+            for joint in _joints(value):
+                if not lanes.isdisjoint(free_vars(joint.left, joint.right)):
+                    yield joint, bounds
             for load in loads_of(value):
                 for index in load.indices:
                     if not lanes.isdisjoint(free_vars(index)):
@@ -125,6 +135,16 @@ def _corners(
         case _:
             for child in children_of(statement):
                 yield from _corners(child, bounds, lanes)
+
+
+def _joints(value: Value) -> Iterator[Compare]:
+    """Where a value goes over from what is read of one tensor to what is read of another."""
+    match value:
+        case Select(condition, Load() | Select(), Load() | Select()):
+            if not isinstance(condition, ValueExpr):
+                yield from (x for x in conjuncts(condition) if isinstance(x, Compare))
+    for child in children(value):
+        yield from _joints(child)
 
 
 def _corners_of(index: Index, bounds: Bounds) -> Iterator[Compare]:

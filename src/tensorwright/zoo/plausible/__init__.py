@@ -4,6 +4,6 @@
 taken from a benchmark: sizes, activations, normalisations and orders are drawn.
 """
 
-from tensorwright.zoo.plausible.networks import FAMILIES, draw_network
+from tensorwright.zoo.plausible.networks import FAMILIES, JUDGING_FAMILIES, draw_network
 
-__all__ = ["FAMILIES", "draw_network"]
+__all__ = ["FAMILIES", "JUDGING_FAMILIES", "draw_network"]

@@ -220,7 +220,8 @@ def _plain(operator: str, **attributes: AttributeValue) -> Callable[[Drawer, str
     return lambda net, x: net.add(operator, x, **attributes)
 
 
-def _gelu_by_erf(net: Drawer, x: str) -> str:
+def gelu_by_erf(net: Drawer, x: str) -> str:
+    """x/2 * (1 + erf(x / sqrt 2)), as exporters write it."""
     wide = net.add("erf", net.add("div", x, net.scalar(math.sqrt(2.0))))
     product = net.add("mul", x, net.add("add", wide, net.scalar(1.0)))
     return net.add("mul", product, net.scalar(0.5))
@@ -255,6 +256,6 @@ _ACTIVATIONS: tuple[Callable[[Drawer, str], str], ...] = (
     _silu,
     _silu,
     _mish,
-    _gelu_by_erf,
+    gelu_by_erf,
     _gelu_by_tanh,
 )

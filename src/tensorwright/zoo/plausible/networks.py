@@ -34,6 +34,7 @@ from tensorwright.zoo.plausible.sequences import (
     separable_waves,
     waves,
 )
+from tensorwright.zoo.plausible.signals import signals
 from tensorwright.zoo.plausible.tokens import (
     attention,
     embeddings,
@@ -81,15 +82,23 @@ FAMILIES: MappingProxyType[str, Callable[[Drawer], Graph]] = MappingProxyType(
     }
 )
 
+"""The families that cost models learn from, and that are drawn where none is named."""
+
+JUDGING_FAMILIES: MappingProxyType[str, Callable[[Drawer], Graph]] = MappingProxyType(
+    {"signals": signals}
+)
+"""Families that are drawn only where they are named: no model learns from them."""
+
 
 def draw_network(seed: int, families: Collection[str] = ()) -> Graph:
     """A random small network: the same seed and families, the same network.
 
-    families   of `FAMILIES`, from which one is drawn; all where empty
+    families   of both tables, from which one is drawn; all of `FAMILIES` where empty
     """
     names = sorted(families) or list(FAMILIES)
     source = random.Random(f"plausible {seed}")
     (name,) = source.choices(names, [_SHARES.get(name, 1) for name in names])
     low, high = _WORK
     work = low * (high / low) ** source.random()
-    return FAMILIES[name](Drawer(f"{name}_{seed}", f"{name} {seed}", work))
+    grow = FAMILIES[name] if name in FAMILIES else JUDGING_FAMILIES[name]
+    return grow(Drawer(f"{name}_{seed}", f"{name} {seed}", work))

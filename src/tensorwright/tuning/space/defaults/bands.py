@@ -6,10 +6,10 @@ its own cache what it reads.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
-from tensorwright.expr import Axis, Compute, loads_of
+from tensorwright.expr import Axis, Compute, Load, Var, free_vars, loads_of, terms_of
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
@@ -59,20 +59,39 @@ def is_fed_again(
     feeding: Collection[str],
 ) -> bool:
     """Whether much of what feeds the product would be computed in many iterations of some loops
-    over tiles: all of it in each along which nothing of it differs.
+    over tiles: all of it in each along which nothing of it differs, and what windows share.
 
-    So it is where the rows of a tile are output channels, and what feeds them takes long.
+    So it is where the rows of a tile are output channels and what feeds them takes long, and where
+    windows reach far beyond a tile, as with dilations.
     tiles   the axes of these loops, and how many tiles lie along each
     """
     product = state.stage(anchor)
-    again = 0
+    again = 0.0
     for load in (operand.load for operand in operands(state, product, state.stage(stored))):
         if load.source.name not in feeding:
             continue
         tensor = state.stage(load.source.name).tensor
         times = prod(count for axis, count in tiles if not reads_along(load, axis.var))
-        again += (times - 1) * points(tensor) * _cost(tensor)
+        taps = {axis.var: extent_of(axis.extent) for axis in product.tensor.reduce_axes}
+        overlap = _overlap(load, tiles, taps)
+        again += (times * overlap - 1) * points(tensor) * _cost(tensor)
     return _FEW_AGAIN * again > points(product.tensor)
+
+
+def _overlap(load: Load, tiles: Sequence[tuple[Axis, int]], taps: Mapping[Var, int]) -> float:
+    """How often an element is computed where each tile computes all that its windows read."""
+    times = 1.0
+    for index, extent in zip(load.indices, map(extent_of, load.source.shape), strict=True):
+        steps = dict(terms_of(index))
+        moving = [(axis, count) for axis, count in tiles if axis.var in free_vars(index)]
+        reach = sum(abs(steps.get((tap,), 0)) * (many - 1) for tap, many in taps.items())
+        if len(moving) != 1 or not reach:
+            continue
+        ((axis, count),) = moving
+        size = -(-extent_of(axis.extent) // count)
+        window = reach + 1 + (size - 1) * abs(steps.get((axis.var,), 0))
+        times *= max(1.0, count * min(window, extent) / extent)
+    return times
 
 
 def _cost(feeding: Compute) -> int:

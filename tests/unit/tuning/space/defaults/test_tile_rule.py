@@ -426,6 +426,19 @@ def test_bands_share_rows_that_windows_overlap(
     assert ("band" in {name for choice in sketch.choices for name in choice.names}) is banded
 
 
+@pytest.mark.parametrize(("dilation", "is_in_tiles"), [(1, True), (4, True), (256, False)])
+def test_what_far_windows_share_is_not_computed_again_for_each_tile(
+    dilation: int, is_in_tiles: bool
+) -> None:
+    """A filter of each channel of a signal whose windows reach over many tiles."""
+    b = GraphBuilder("signal")
+    x = b.add("relu", b.input("x", (1, 96, 3000)))
+    y = b.add("conv", x, b.constant(weights(96, 1, 5)), groups=96, dilations=(dilation,))
+    state = state_of(partition(simplify(b.finish([y]))).workloads[0])
+    scheduled = replay(state, default_trace(state, AVX2))
+    assert isinstance(scheduled.stage("relu").placement, At) is is_in_tiles
+
+
 def padded(family: str, like: str, *shape: int) -> Case:
     """A case of an operator family with the extents of its fields."""
     names = (name for name, _ in find_cases([like], 1)[0].fields)
