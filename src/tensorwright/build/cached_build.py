@@ -33,7 +33,7 @@ from tensorwright.schedule import Scope, Trace, Workload, format_trace
 
 _HEAD = struct.Struct("<I")
 _KINDS = {**EXPRESSION_KINDS, **kinds_of(Signature, Parameter, Buffer, Packing, Role, Scope)}
-SOURCES = ("base", "expr", "schedule", "loop", "codegen", "build")
+SOURCES = ("base", "machine_code", "expr", "schedule", "loop", "codegen", "build")
 """The folders whose code turns a trace into object code."""
 
 

@@ -38,6 +38,5 @@ def test_only_their_records_import_code_generators() -> None:
         and "codegen" not in path.relative_to(SOURCE).parts
     }
     assert {name for name in importers if not name.startswith("build/")} == {
-        "runtime/native/jit.py",  # for the loops that are written by hand
-        "tuning/features/loops/native_text.py",  # which writes some: their literals
+        "tuning/features/loops/native_text.py",  # it writes loops by hand: their literals
     }
