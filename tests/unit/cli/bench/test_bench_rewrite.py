@@ -53,6 +53,13 @@ def products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.fixture
+def inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search in this process: what a process of its own gives is tested once, from end to end."""
+    for module in (COMMAND, RUNS):
+        monkeypatch.setattr(module, "in_own_process", lambda function, *rest: function(*rest))
+
+
 @pytest.mark.target
 def test_a_tiny_network_from_end_to_end(
     invoke: Invoke, products: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -89,6 +96,7 @@ def test_a_tiny_network_from_end_to_end(
 
 
 @pytest.mark.target
+@pytest.mark.usefixtures("inside")
 def test_without_the_peer_our_times_stay(
     invoke: Invoke, products: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +147,7 @@ def test_who_is_wrong_has_no_times() -> None:
 
 
 @pytest.mark.target
+@pytest.mark.usefixtures("inside")
 def test_a_peer_and_ours_that_are_wrong_count_nowhere(
     invoke: Invoke, products: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +171,7 @@ def test_a_peer_and_ours_that_are_wrong_count_nowhere(
         assert f"products: {name} answers wrongly: off by" in result.stdout
 
 
+@pytest.mark.usefixtures("inside")
 def test_both_networks_are_tuned_with_one_budget(
     invoke: Invoke, products: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +265,7 @@ def test_growth_says_with_which_power_the_seconds_grow() -> None:
     assert last[-2:] == ["2.00", "1.20"]
 
 
+@pytest.mark.usefixtures("inside")
 def test_growth_searches_repeated_blocks(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +282,7 @@ def test_growth_searches_repeated_blocks(
     assert "of n log n" in result.stdout
 
 
+@pytest.mark.usefixtures("inside")
 def test_growth_goes_as_far_as_it_is_told(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
