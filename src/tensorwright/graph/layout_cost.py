@@ -39,8 +39,6 @@ _UNSUITED = 6  # an operator that divides and permutes dimensions, on a blocked 
 _UNSUITED_ANCHOR = 16  # the same where every element is read again and again
 
 _DOUBT = 1.5  # the model's order is no certainty where costs are within this factor
-_DOUBT_OF_SIGNALS = 3.0  # the same of plain rows so long that few of their vectors are parts
-_LONG_ROWS = 32  # vectors
 
 Layouts = Mapping[str, Layout]
 
@@ -80,18 +78,15 @@ class CostModel:
     def cost(self, node: Node, layouts: Layouts) -> float:
         """The cost of one node in cycles; tensors that are not in `layouts` are plain."""
         cost = _cost(_Node(self.graph, node, layouts, self.fused), self.lanes)
-        return cost / self._doubt(node, layouts)
+        return cost / _DOUBT if self._favours(node, layouts) else cost
 
-    def _doubt(self, node: Node, layouts: Layouts) -> float:
-        """How many times faster than its cost a node is taken to be."""
+    def _favours(self, node: Node, layouts: Layouts) -> bool:
         if self.favour is Favour.NOTHING or not operator_of(node).is_convolution:
-            return 1.0
+            return False
         block = layouts.get(node.outputs[0], PLAIN).block
-        if self.favour is Favour.PLAIN and block == 1:
-            row = self.graph.types[node.outputs[0]].shape[-1]
-            return _DOUBT_OF_SIGNALS if row >= _LONG_ROWS * self.lanes else _DOUBT
-        is_part = block > 1 and block % self.lanes != 0
-        return _DOUBT if self.favour is Favour.PARTS and is_part else 1.0
+        if self.favour is Favour.PLAIN:
+            return block == 1
+        return block > 1 and block % self.lanes != 0
 
 
 def _cost(data: _Node, lanes: int) -> float:

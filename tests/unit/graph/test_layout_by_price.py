@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.targets import AVX2, AVX512, native_target
+from tests.targets import AVX512, native_target
 from tests.unit.graph.partition.partition_runner import check_partition, random_inputs
 from tests.unit.graph.prices import Prices
 from tests.unit.graph.small_networks import NETWORKS, Maker
@@ -15,7 +15,6 @@ from tests.unit.graph.small_networks import NETWORKS, Maker
 from tensorwright.base import DType, collect_dumps
 from tensorwright.graph import (
     Graph,
-    GraphBuilder,
     Layout,
     Workload,
     choose_layouts,
@@ -121,26 +120,3 @@ def test_compiled_code_of_one_odd_block(tmp_path: Path) -> None:
     with open_store(tmp_path / "records.db", create=True) as store:
         for name, array in finish(partition(chosen), target, 1, store).run(inputs).items():
             np.testing.assert_allclose(array, expected[name], rtol=2e-4, atol=2e-5)
-
-
-def circular(length: int) -> Graph:
-    """A dilated convolution behind circular padding, GELU, and the signal added to it."""
-    b = GraphBuilder("circular")
-    x = b.input("x", (1, 96, length))
-    weights = np.random.default_rng(3).normal(size=(96, 96, 3)).astype(np.float32) / 20
-    before = b.add("slice", x, starts=(length - 8,), ends=(length,), axes=(2,))
-    behind = b.add("slice", x, starts=(0,), ends=(8,), axes=(2,))
-    y = b.add("concat", before, x, behind, axis=2)
-    y = b.add("conv", y, b.constant(weights), dilations=(8,))
-    return b.finish([b.add("add", b.add("gelu", y), x)])
-
-
-@pytest.mark.parametrize(("length", "is_asked"), [(600, True), (120, False)])
-def test_rows_as_long_as_signals_are_proposed_plain(length: int, is_asked: bool) -> None:
-    graph = simplify(circular(length))
-    assert choose_layouts(graph, AVX2).layouts
-    twice = Prices(lambda workload: 2.0 if "oc_o" in str(workload) else 1.0)  # channels in blocks
-    chosen = choose_layouts(graph, AVX2, twice)
-    assert (not chosen.layouts) is is_asked
-    assert choose_layouts(graph, AVX2, Prices(lambda workload: 1.0)).layouts
-    check_partition(partition(verify(chosen)))
