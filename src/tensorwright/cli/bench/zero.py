@@ -130,8 +130,8 @@ def command(
 
     On workloads that no model was trained on: of random networks, of networks of suites, and of the
     families and targets that were left out of the training of each --model. Two searches, one from
-    the time model and one from the heuristic, say what it is worth after so many trials. A workload with
-    a wrong answer, or another failure, is in no figure; exits with 1 where there is one.
+    the time model and one from the heuristic, say what it is worth after so many trials. A workload
+    with a wrong answer, or another failure, is in no figure; exits with 1 where there is one.
 
     Example: tensorwright bench zero --model without_attention.npz --json zero.json
     """
