@@ -134,9 +134,8 @@ class Symbolic:
         return self.compares("==", other) if is_in_body() and self is not other else self is other
 
     def __ne__(self, other: object) -> Any:
-        return (
-            self.compares("!=", other) if is_in_body() and self is not other else not self == other
-        )
+        is_asked = is_in_body() and self is not other
+        return self.compares("!=", other) if is_asked else self is not other
 
     def compares(self, sign: str, other: object) -> Any:
         """What == or != makes of two operands in a body."""
@@ -145,9 +144,8 @@ class Symbolic:
     if not TYPE_CHECKING:  # a type checker shall see the operators that there are
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refusing("arithmetic")
         __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _refusing("division")
-        __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __matmul__ = __rmatmul__ = _refusing(
-            "division"
-        )
+        __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refusing("division")
+        __matmul__ = __rmatmul__ = _refusing("@")
         __pow__ = __rpow__ = _refusing("power")
         __neg__ = __pos__ = __abs__ = __round__ = _refusing("arithmetic")
         __lt__ = __le__ = __gt__ = __ge__ = _refusing("order")

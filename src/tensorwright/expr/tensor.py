@@ -158,6 +158,13 @@ class Reduce(Symbolic):
     body: Value
     axes: tuple[Axis, ...]
 
+    def __str__(self) -> str:
+        return _fold_text(self.combiner, self.axes) + str(self.body)
+
+
+def _fold_text(combiner: Combiner, axes: tuple[Axis, ...]) -> str:
+    return f"{combiner.value} over {', '.join(map(str, axes))} of "
+
 
 class _Readable(Symbolic):
     """Base of tensors: x[i, j] is an element."""
@@ -216,8 +223,7 @@ class Compute(_Readable):
         left = f"{self.name}[{', '.join(a.name for a in self.axes)}]" if self.axes else self.name
         fold = ""
         if self.reduction is not None:
-            over = ", ".join(map(str, self.reduction.axes))
-            fold = f"{self.reduction.combiner.value} over {over} of "
+            fold = _fold_text(self.reduction.combiner, self.reduction.axes)
         ranges = f"    for {', '.join(map(str, self.axes))}" if self.axes else ""
         return f"{left} = {fold}{self.body}{ranges}"
 

@@ -240,8 +240,8 @@ AXES = {
     "of an index": (lambda i: sum_over(P, P), "sum_over", "not a value"),
     "of a tensor": (lambda i: sum_over(S, P), "sum_over", "not a value"),
     "of a fold": (lambda i: sum_over(max_over(X[0, P, Q], P), Q), "sum_over", "a fold is not a"),
-    "in a sum": (lambda i: sum_over(X[0, i, P], P) + 1.0, "Reduce", "a fold has no arithmetic"),
-    "in a function": (lambda i: exp(sum_over(X[0, i, P], P)), "Reduce", "exp of a fold"),
+    "in a sum": (lambda i: sum_over(X[0, i, P], P) + 1.0, "sum over p", "a fold has no arithmetic"),
+    "in a function": (lambda i: exp(sum_over(X[0, i, P], P)), "sum over p", "exp of a fold"),
 }
 
 
