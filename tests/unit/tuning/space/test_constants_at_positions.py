@@ -13,7 +13,7 @@ from tests.targets import AVX2
 from tests.unit.tuning.compiled import check_schedule, workloads
 
 from tensorwright.base import DType, ScheduleError
-from tensorwright.expr import Element, Load, compute, placeholder
+from tensorwright.expr import compute, placeholder
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import PackConstant, format_trace, initial_state, state_of
 from tensorwright.tuning.space import space_of
@@ -121,7 +121,7 @@ def test_a_constant_read_at_positions_is_not_packed() -> None:
     plain = placeholder("plain", (8, 8))
 
     def body(i, j):
-        return Load(table, (Element(places, (i,)), j)) + plain[j, i]
+        return table[places[i], j] + plain[j, i]
 
     state = initial_state((compute("y", (8, 8), body),), frozenset({"table", "plain"}))
     assert set(packable_constants(state, "y")) == {"plain"}
