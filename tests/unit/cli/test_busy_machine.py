@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
+from tests.targets import native_target
 
-from tensorwright.base import detect_target
 from tensorwright.cli.arguments import machine
 from tensorwright.cli.bench.machine import measure_ceiling
 from tensorwright.machine import Ceilings, Level, Load, LoadWatch, MachineState, keep_ceilings
@@ -26,7 +26,7 @@ def never_reached(home: Path) -> Ceilings:
     """What was kept of a far faster machine."""
     levels = (Level("memory", math.inf, 1e15),)
     kept = Ceilings(1, 1e15, levels, "2026-01-31T12:00:00.000000Z")
-    keep_ceilings(detect_target(), kept)
+    keep_ceilings(native_target(), kept)
     return kept
 
 
@@ -49,7 +49,7 @@ def test_optimize_and_profile_compare_with_what_was_kept(
 
 
 def test_bench_measures_against_the_highest_peak(never_reached: Ceilings) -> None:
-    assert measure_ceiling(detect_target(), 1).peak == never_reached.flops_per_s
+    assert measure_ceiling(native_target(), 1).peak == never_reached.flops_per_s
 
 
 def test_others_are_told_once_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from tests.unit.cli.conftest import Invoke
 from tests.unit.peers.tampered import wrong_answers
 from tests.unit.zoo.operator_cases import small_case
 
+from tensorwright.base import detect_target
 from tensorwright.cli.bench.ops import TuneBudget, plan_rival, reach_time
 from tensorwright.peers import OpPlan, PeerProcess
 from tensorwright.peers.comparison import operators
@@ -134,7 +135,7 @@ def test_how_long_our_search_took_to_be_as_fast(tmp_path: Path) -> None:
 
 
 def test_metaschedule_has_a_folder_of_its_own_for_each_case(home: Path) -> None:
-    plan, budget = OpPlan(native_target(), 2, ()), TuneBudget(0, 0, ("C2D", "GMM.2"), 64)
+    plan, budget = OpPlan(detect_target(), 2, ()), TuneBudget(0, 0, ("C2D", "GMM.2"), 64)
     case = small_case("C2D.3")
     rival = plan_rival(case, plan, budget)
     assert rival is not None

@@ -127,9 +127,11 @@ def test_a_wrong_default_is_in_no_ratio(
 def test_what_the_time_model_was_trained_on_does_not_judge(
     invoke: Invoke, tmp_path: Path, times: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    untrained, model = tmp_path / "untrained.npz", tmp_path / "model.npz"
+    save_time_model(replace(model_of(), trained=TrainedKeys.of([])), untrained)
+    monkeypatch.setenv("TENSORWRIGHT_TIME_MODEL", str(untrained))  # it prices what is one workload
     drawn = list(itertools.islice(draw_workloads(FIRST_SEED, native_target(), 1), 4))
     keys = [each.workload.key for each in drawn]
-    model = tmp_path / "model.npz"
     save_time_model(replace(model_of(), trained=TrainedKeys.of([keys[0], keys[2]])), model)
     monkeypatch.setenv("TENSORWRIGHT_TIME_MODEL", str(model))
     times += [1.0, 1.0]
