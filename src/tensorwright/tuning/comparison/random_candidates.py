@@ -4,8 +4,8 @@ All are built, then race against the fastest before them, the chosen one first. 
 few take turns, which says what the best random one is; in a last race that one, the chosen one and
 the heuristic one take turns again, as often for all.  What is reported are the times of the last
 race alone: nothing was chosen by them, and whoever looks bad is measured no oftener than the
-others.  A random schedule that is dropped early is one that was measured: how much slower it is than
-the best does not matter.
+others.  A random schedule that is dropped early is one that was measured: how much slower it is
+than the best does not matter.
 """
 
 from __future__ import annotations
