@@ -88,9 +88,9 @@ def _overlap(load: Load, tiles: Sequence[tuple[Axis, int]], taps: Mapping[Var, i
         if len(moving) != 1 or not reach:
             continue
         ((axis, count),) = moving
-        size = -(-extent_of(axis.extent) // count)
+        size = -(-extent_of(axis.extent) // max(1, count))
         window = reach + 1 + (size - 1) * abs(steps.get((axis.var,), 0))
-        times *= max(1.0, count * min(window, extent) / extent)
+        times *= max(1.0, count * min(window, extent) / max(1, extent))
     return times
 
 
