@@ -239,6 +239,8 @@ def test_what_was_chosen_before_takes_part_again() -> None:
 def test_a_search_of_few_trials_ends_in_a_comparison_inside_each_network() -> None:
     parts, store = network(), MemoryStore()
     setting = setting_of(TARGET, 1)
+    others = [record(each.key, "", 1.0) for each in parts.workloads]  # trials may be dropped
+    store.append([replace(each, hardware=setting.hardware) for each in others])
     how = Search(Budget(trials=4), 0)
     result = search_networks(
         tasks_of(parts), (parts,), setting, store, how, measuring=as_in_network(parts)

@@ -11,7 +11,7 @@ from benchmarks.trials_curve import Plan, Point, make_executables, marks_of, ris
 from tests.targets import native_target
 from tests.unit.tuning.session.test_in_network import network
 
-from tensorwright.records import Record, SqliteStore, load_choice
+from tensorwright.records import Record, SqliteStore, Status, load_choice
 from tensorwright.runtime import load
 from tensorwright.search import setting_of
 
@@ -61,7 +61,9 @@ def test_a_search_goes_on_from_mark_to_mark_and_every_mark_ends_as_a_search_does
     assert len(programs(plan.folder / "records.sqlite")) == 5
     with SqliteStore(plan.records(5)) as store:
         chosen = load_choice(store, parts, TARGET, setting_of(TARGET, 1).hardware, 1)
-    assert len(chosen) == len(parts.workloads)
+    timed = [each for each in programs(plan.records(5)) if each.status is Status.OK]
+    has_others = len(timed) > len(parts.workloads)  # than the defaults: two trials may be dropped
+    assert len(chosen) == (len(parts.workloads) if has_others else 0)
     assert all(load(plan.executable(mark)).host_operators == () for mark in (0, 2, 5))
     monkeypatch.setattr(trials_curve, "go_on", None)  # what is there is not searched for again
     assert make_executables(plan, parts, (0, 2, 5)) == (0, 2, 5)
