@@ -78,7 +78,14 @@ from tensorwright.records import (
     save_rewriting,
 )
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.schedule import Trace, format_trace, parse_trace, state_of, uses_algorithm
+from tensorwright.schedule import (
+    Primitive,
+    Trace,
+    format_trace,
+    parse_trace,
+    state_of,
+    uses_algorithm,
+)
 from tensorwright.tuning.selection import PredictedPrices, open_predictor
 from tensorwright.tuning.space import default_trace
 
@@ -154,7 +161,7 @@ def compile(
         _refuse_for_programs(input_shapes)
     with opened(records) as store:
         if workload is not None:
-            steps = parse_trace(trace) if isinstance(trace, str) else trace
+            steps = None if trace is None else _checked_trace(trace)
             return compile_program(workload, machine, threads, store, constants, steps, on_kernel)
         graph = import_graph(cast(Model, model), input_shapes)
         graph = kept_graph(store, graph, machine, threads) or graph
@@ -369,6 +376,20 @@ def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordS
             yield store
     else:
         yield records
+
+
+def _checked_trace(trace: object) -> Trace:
+    """The steps of a schedule.  Raises: UsageError for what is neither text nor a trace."""
+    if isinstance(trace, str):
+        return parse_trace(trace)
+    if isinstance(trace, tuple | list) and all(isinstance(step, Primitive) for step in trace):
+        return tuple(trace)
+    raise UsageError(
+        stage="compile",
+        where="argument trace",
+        reason=f"it is of type {type(trace).__name__}, and no schedule",
+        remedy="give the text of a trace, or a tuple of its steps, as parse_trace makes it",
+    )
 
 
 def _refuse_for_programs(input_shapes: Shapes | None) -> None:

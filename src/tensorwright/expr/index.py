@@ -59,18 +59,18 @@ class IndexExpr(Interned, Symbolic):
     _free: frozenset[Var]
 
     def __add__(self, other: object) -> Index:
-        return _add(self, other) if _is_index(other) else NotImplemented
+        return _add(self, other) if _is_index(other) else _other_answers(self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: object) -> Index:
-        return _add(self, _multiply(other, -1)) if _is_index(other) else NotImplemented
+        return _add(self, _multiply(other, -1)) if _is_index(other) else _other_answers(self, other)
 
     def __rsub__(self, other: object) -> Index:
-        return _add(other, _multiply(self, -1)) if _is_index(other) else NotImplemented
+        return _add(other, _multiply(self, -1)) if _is_index(other) else _other_answers(self, other)
 
     def __mul__(self, other: object) -> Index:
-        return _multiply(self, other) if _is_index(other) else NotImplemented
+        return _multiply(self, other) if _is_index(other) else _other_answers(self, other)
 
     __rmul__ = __mul__
 
@@ -99,28 +99,36 @@ class IndexExpr(Interned, Symbolic):
         raise refused(f"{other} / ({self})", "an index is an integer", "// rounds down")
 
     def __floordiv__(self, other: object) -> Index:
-        return floor_div(self, other) if _is_index(other) else NotImplemented
+        return floor_div(self, other) if _is_index(other) else _other_answers(self, other)
 
     def __rfloordiv__(self, other: object) -> Index:
-        return floor_div(other, self) if _is_index(other) else NotImplemented
+        return floor_div(other, self) if _is_index(other) else _other_answers(self, other)
 
     def __mod__(self, other: object) -> Index:
-        return mod(self, other) if _is_index(other) else NotImplemented
+        return mod(self, other) if _is_index(other) else _other_answers(self, other)
 
     def __rmod__(self, other: object) -> Index:
-        return mod(other, self) if _is_index(other) else NotImplemented
+        return mod(other, self) if _is_index(other) else _other_answers(self, other)
 
     def __lt__(self, other: object) -> Condition:
-        return compare(Relation.LT, self, other) if _is_index(other) else NotImplemented
+        return (
+            compare(Relation.LT, self, other) if _is_index(other) else _other_answers(self, other)
+        )
 
     def __le__(self, other: object) -> Condition:
-        return compare(Relation.LE, self, other) if _is_index(other) else NotImplemented
+        return (
+            compare(Relation.LE, self, other) if _is_index(other) else _other_answers(self, other)
+        )
 
     def __gt__(self, other: object) -> Condition:
-        return compare(Relation.LT, other, self) if _is_index(other) else NotImplemented
+        return (
+            compare(Relation.LT, other, self) if _is_index(other) else _other_answers(self, other)
+        )
 
     def __ge__(self, other: object) -> Condition:
-        return compare(Relation.LE, other, self) if _is_index(other) else NotImplemented
+        return (
+            compare(Relation.LE, other, self) if _is_index(other) else _other_answers(self, other)
+        )
 
     def compares(self, sign: str, other: object) -> Any:
         """A condition; of an index and what is none, the other operand decides."""
@@ -129,12 +137,18 @@ class IndexExpr(Interned, Symbolic):
             return compare(Relation(sign), self, number)
         if isinstance(other, IndexExpr):
             return compare(Relation(sign), self, other)
-        if isinstance(other, Symbolic):
-            return NotImplemented
-        raise refused(f"{self} {sign} {other!r}", "an index is compared with integers and indices")
+        return _other_answers(self, other)
 
 
 Index: TypeAlias = int | IndexExpr
+
+
+def _other_answers(index: IndexExpr, other: object) -> Any:
+    """Leave an operator to the other operand, unless it is something that knows no indices."""
+    if isinstance(other, (Symbolic, np.ndarray)) or isinstance(as_number(other), int):
+        return NotImplemented
+    reason = f"{noun_of(other)} meets an index, which takes integers and indices"
+    raise refused(index, reason, index.as_value)
 
 
 def _is_index(operand: object) -> TypeGuard[Index]:

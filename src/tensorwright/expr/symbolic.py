@@ -21,6 +21,7 @@ import numpy as np
 from tensorwright.base import ExpressionError
 
 STAGE = "expression"
+_CONTAINERS = (tuple, list, dict, set, frozenset)
 
 
 class _Bodies(threading.local):
@@ -49,7 +50,7 @@ def in_body() -> Iterator[None]:
 
 def refused(where: object, reason: str, remedy: str = "") -> ExpressionError:
     """The error for an expression that means nothing."""
-    return ExpressionError(stage=STAGE, where=str(where), reason=reason, remedy=remedy)
+    return ExpressionError(stage=STAGE, where=text_of(where), reason=reason, remedy=remedy)
 
 
 def noun_of(operand: object) -> str:
@@ -58,7 +59,22 @@ def noun_of(operand: object) -> str:
         return operand.noun
     if isinstance(operand, np.ndarray):
         return "a NumPy array"
+    if isinstance(operand, slice):
+        return f"the slice {text_of(operand)}"
+    if isinstance(operand, _CONTAINERS):
+        return f"a {type(operand).__name__} of {len(operand)}"
     return f"{operand!r}, of type {type(operand).__name__},"
+
+
+def text_of(operand: object) -> str:
+    """How an operand or an index is written; of what holds several, only how many."""
+    if operand is Ellipsis:
+        return "..."
+    if isinstance(operand, slice):
+        ends = (operand.start, operand.stop, operand.step)
+        texts = ["" if end is None else str(end) for end in ends]
+        return ":".join(texts if texts[2] else texts[:2])
+    return noun_of(operand) if isinstance(operand, _CONTAINERS) else str(operand)
 
 
 def remedy_of(operand: object) -> str:
@@ -67,6 +83,8 @@ def remedy_of(operand: object) -> str:
         return operand.as_value
     if isinstance(operand, np.ndarray):
         return "declare a placeholder, read that, and give the array when it runs"
+    if isinstance(operand, _CONTAINERS):
+        return "give a number or a value: each tensor has a compute of its own"
     return "give a number or a value"
 
 
@@ -77,11 +95,17 @@ def as_number(operand: object) -> bool | int | float | None:
     return operand if isinstance(operand, (bool, int, float)) else None
 
 
-def _refusing(sign: str) -> Callable[[Any, object], NoReturn]:
+def _refusing(sign: str, remedy: str = "") -> Callable[[Any, object], NoReturn]:
     def operation(self: Symbolic, _: object = None) -> NoReturn:
-        raise refused(self, f"{self.noun} has no {sign}", self.as_value)
+        raise refused(self, f"{self.noun} has no {sign}", remedy or self.as_value)
 
     return operation
+
+
+_FOLD = (
+    'sum_over(x[i, k], k), or another fold, with k = reduce_axis("k", extent); '
+    "x.shape has the extents of a tensor, k.extent is that of an axis"
+)
 
 
 class Symbolic:
@@ -100,8 +124,6 @@ class Symbolic:
         "max_of, min_of of values and maximum, minimum of indices for max, min"
     )
 
-    __iter__ = None  # else Python would read x[0], x[1], ... without end
-    __contains__ = None
     __hash__ = object.__hash__
 
     def __bool__(self) -> NoReturn:
@@ -144,8 +166,12 @@ class Symbolic:
     if not TYPE_CHECKING:  # a type checker shall see the operators that there are
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refusing("arithmetic")
         __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _refusing("division")
-        __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refusing("division")
-        __matmul__ = __rmatmul__ = _refusing("@")
+        __mod__ = __rmod__ = _refusing("%")
+        __divmod__ = __rdivmod__ = _refusing("divmod")
+        __matmul__ = __rmatmul__ = _refusing("@", "sum_over(x[i, k] * y[k, j], k)")
+        __iter__ = _refusing("parts that Python can walk", _FOLD)  # else it reads x[0], x[1], ...
+        __len__ = _refusing("length that Python can ask for", _FOLD)
+        __contains__ = _refusing("parts that Python can look for", "any_over(x[k] == v, k)")
         __pow__ = __rpow__ = _refusing("power")
         __neg__ = __pos__ = __abs__ = __round__ = _refusing("arithmetic")
         __lt__ = __le__ = __gt__ = __ge__ = _refusing("order")
@@ -171,17 +197,27 @@ class Symbolic:
         )
 
 
-def _no_method(name: str) -> property:
+class MissingAttributeError(ExpressionError, AttributeError):
+    """Something has no such attribute; `hasattr` asks for an AttributeError."""
+
+
+def no_attribute(operand: Symbolic, name: str) -> MissingAttributeError:
+    """The error for an attribute that arrays may have, and nothing of ours."""
+    reason = f"{operand.noun} is no array, and has no attribute {name}"
+    remedy = _INSTEAD_OF_ATTRIBUTE.get(name) or _instead_of_function(name)
+    return MissingAttributeError(stage=STAGE, where=str(operand), reason=reason, remedy=remedy)
+
+
+def _refused_attribute(name: str) -> property:
     def refuse(self: Symbolic) -> NoReturn:
-        ours = "cast" if name == "astype" else INSTEAD_OF_NUMPY.get(name, name)
-        reason = f"{self.noun} is no array, and has no method {name}"
-        raise refused(self, reason, f"{ours} of tensorwright.expr")
+        raise no_attribute(self, name)
 
     return property(refuse)
 
 
-for _method in "sum prod max min any all argmax argmin mean dot round clip astype".split():
-    setattr(Symbolic, _method, _no_method(_method))
+for _name in set(dir(np.ndarray)) - {"shape", "dtype", "var"}:  # which some of ours have
+    if not _name.startswith("_"):
+        setattr(Symbolic, _name, _refused_attribute(_name))
 
 
 _Class = TypeVar("_Class", bound=type[Symbolic])
@@ -266,10 +302,26 @@ SAME_AS_NUMPY = frozenset(
 _NUMPY_REMEDY = "operators, and functions of tensorwright.expr: exp, max_of, select, sum_over, ..."
 
 
-def _no_numpy(operand: Symbolic, name: str) -> ExpressionError:
+_TRANSPOSE = "an order of indices transposes: lambda i, j: x[j, i]"
+_RESHAPE = "arithmetic of indices reshapes: lambda i: x[i // 4, i % 4]"
+
+_INSTEAD_OF_ATTRIBUTE = {
+    **dict.fromkeys(("T", "mT", "transpose", "swapaxes", "permute"), _TRANSPOSE),
+    **dict.fromkeys(("reshape", "ravel", "flatten", "flat", "view", "squeeze"), _RESHAPE),
+    **dict.fromkeys(("ndim", "size"), "x.shape has the extents of a tensor"),
+    **dict.fromkeys(("astype", "to"), "cast of tensorwright.expr"),
+}
+"""Attributes of arrays, and what is written in their place."""
+
+
+def _instead_of_function(name: str) -> str:
     ours = name if name in SAME_AS_NUMPY else INSTEAD_OF_NUMPY.get(name)
-    remedy = _NUMPY_REMEDY if ours is None else f"{ours} of tensorwright.expr"
-    return refused(operand, f"np.{name} computes arrays, and {operand.noun} is none", remedy)
+    return _NUMPY_REMEDY if ours is None else f"{ours} of tensorwright.expr"
+
+
+def _no_numpy(operand: Symbolic, name: str) -> ExpressionError:
+    reason = f"np.{name} computes arrays, and {operand.noun} is none"
+    return refused(operand, reason, _instead_of_function(name))
 
 
 def _operand(operand: Any) -> Any:

@@ -26,14 +26,21 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index import Element, Index, IndexExpr, Var, mod
-from tensorwright.expr.symbolic import Symbolic, equal_by_fields, noun_of, refused
+from tensorwright.expr.symbolic import (
+    Symbolic,
+    equal_by_fields,
+    no_attribute,
+    noun_of,
+    refused,
+    text_of,
+)
 from tensorwright.expr.value import (
     Const,
     FromIndex,
@@ -177,6 +184,13 @@ class _Readable(Symbolic):
     def __getitem__(self, indices: object) -> Load:
         return _load(self, indices)
 
+    if not TYPE_CHECKING:  # a type checker shall see the attributes that there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):  # what Python and others ask, which is no mistake of anybody
+                raise AttributeError(name)
+            raise no_attribute(self, name)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placeholder(_Readable):
@@ -234,7 +248,7 @@ Tensor: TypeAlias = Placeholder | Compute
 def _load(tensor: Any, indices: object) -> Load:
     listed = indices if isinstance(indices, tuple) else (indices,)
     if len(listed) != len(tensor.shape):
-        given = ", ".join(map(str, listed))
+        given = ", ".join(map(text_of, listed))
         reason = f"{tensor.name} has {len(tensor.shape)} dimensions, not {len(listed)}"
         raise refused(f"{tensor.name}[{given}]", reason, "give one index for each dimension")
     places = zip(listed, tensor.shape, strict=True)
@@ -257,7 +271,9 @@ def _place(tensor: Any, index: Any, extent: Index) -> Index:
     else:
         reason = f"{noun_of(index)} is no index"
         remedy = "an index is an integer, or + - * // % of the variables of the body and of axes"
-    raise refused(f"{tensor.name}[{index}]", reason, remedy)
+        if isinstance(index, slice) or index is Ellipsis:
+            remedy += "; for all of a dimension, a variable of the body, or an axis that is folded"
+    raise refused(f"{tensor.name}[{text_of(index)}]", reason, remedy)
 
 
 def at_position(positions: Tensor, indices: Sequence[Index], extent: Index) -> Index:

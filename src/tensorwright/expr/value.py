@@ -258,6 +258,9 @@ class Cast(ValueExpr):
 Value: TypeAlias = Const | Load | FromIndex | Apply | Select | Cast
 Operand: TypeAlias = ValueExpr | int | float | bool
 
+_MOST_BITS = 64  # of an integer that messages write out
+_NUMBER_OF_CONDITION = "cast(condition, DType.{}) makes 1 or 0 of it; or select(condition, v, 0)"
+
 
 def constant(value: float | int | bool, dtype: DType) -> Const:
     """A constant of the given dtype; floats are stored as Python floats, ints as ints.
@@ -271,7 +274,10 @@ def constant(value: float | int | bool, dtype: DType) -> Const:
     if dtype is DType.BOOL:
         return Const(bool(number), dtype)
     if dtype.is_float:
-        return Const(float(number), dtype)
+        try:
+            return Const(float(number), dtype)
+        except OverflowError:
+            raise _misfit(number, dtype) from None
     if isinstance(number, float) and not number.is_integer():
         raise refused(f"the number {number}", f"{dtype} has no such number")
     return Const(int(number), dtype)
@@ -345,11 +351,14 @@ def as_value(operand: Operand, dtype: DType) -> Value:
 
 
 def _misfit(number: float, dtype: DType) -> ExpressionError:
-    return refused(
-        f"the number {number}",
-        f"it meets a value of {dtype}, which has no such number",
-        "cast the value first: cast(v, DType.F32)",
-    )
+    bits = number.bit_length() if isinstance(number, int) else 0
+    text = f"an integer of {bits} bits" if bits > _MOST_BITS else f"the number {number}"
+    remedy = "cast the value first: cast(v, DType.F32)"
+    if dtype is DType.BOOL:
+        remedy = _NUMBER_OF_CONDITION.format(DType.F32.name)
+    elif dtype.is_float:
+        remedy = "give a smaller number"
+    return refused(text, f"it meets a value of {dtype}, which has no such number", remedy)
 
 
 def apply(fn: Fn, *operands: Operand) -> Value:
@@ -368,11 +377,19 @@ def apply(fn: Fn, *operands: Operand) -> Value:
     if any(arg.dtype is not dtype for arg in args):
         kinds = ", ".join(str(arg.dtype) for arg in args)
         reason = f"{fn.text} of mixed dtypes {kinds}: cast the operands first"
-        raise refused(Apply(fn, args), reason, f"cast(v, DType.{dtype.name})")
+        raise refused(Apply(fn, args), reason, _common_remedy([arg.dtype for arg in args]))
     if not fn.takes(dtype):
         reason = f"{fn.text} of {dtype}: the type does not have it"
         raise refused(Apply(fn, args), reason, "cast the operands first: cast(v, DType.F32)")
     return Apply(fn, args)
+
+
+def _common_remedy(dtypes: list[DType]) -> str:
+    """How operands of several types get one: that of a float among them, else the largest."""
+    common = max(dtypes, key=lambda d: (d is not DType.BOOL, d.is_float, d.size_bytes)).name
+    if DType.BOOL in dtypes:
+        return _NUMBER_OF_CONDITION.format(common)
+    return f"cast(v, DType.{common})"
 
 
 def _no_value(fn: Fn, operands: tuple[object, ...]) -> ExpressionError:

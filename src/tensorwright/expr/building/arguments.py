@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorwright.expr.index import Decision, Index, IndexExpr
-from tensorwright.expr.symbolic import noun_of, refused
+from tensorwright.expr.symbolic import Symbolic, noun_of, refused
 from tensorwright.expr.traversal import atoms_of
 
 _SELECT = "fold over the largest extent: sum_over(select(k < i + 1, x[k], 0.0), k)"
@@ -27,7 +27,7 @@ def checked_shape(where: str, shape: object) -> tuple[Index, ...]:
 
     Raises: ExpressionError for one that is no sequence of extents.
     """
-    if isinstance(shape, str) or not hasattr(shape, "__iter__") or shape.__iter__ is None:
+    if isinstance(shape, str | Symbolic) or not isinstance(shape, Iterable):
         remedy = f"one extent is written ({shape},)" if isinstance(shape, int) else "write (4, 8)"
         raise refused(where, f"its shape {shape!r} is no sequence of extents", remedy)
     return tuple(checked_extent(where, extent) for extent in shape)

@@ -264,6 +264,8 @@ def _outside(
         remedy = (
             f"hold it inside: maximum(minimum({index}, {extent - 1}), 0), or mod({index}, {extent})"
         )
+    elif isinstance(index, int):
+        remedy = _constant_remedy(source.name, index, extent)
     else:
         guards = f"{index} >= 0, {index} < {extent}"
         remedy = (
@@ -271,3 +273,13 @@ def _outside(
             f"{source.name}; numbers below 0 do not count from the end"
         )
     return refused(load, reason, remedy)
+
+
+def _constant_remedy(name: str, index: int, extent: Index) -> str:
+    """What to write instead of a number that is no place in a dimension."""
+    if index >= 0:
+        return f"a number from 0 to {extent - 1}, or declare a larger {name}"
+    last = "the last one" if index == -1 else f"number {-index} from the end"
+    if isinstance(extent, int) and extent + index < 0:
+        return f"a number from 0 to {extent - 1}"
+    return f"write {extent + index} for {last}: numbers below 0 do not count from the end"

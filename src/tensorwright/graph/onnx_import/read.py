@@ -12,7 +12,12 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from tensorwright.base import HEAD_BYTES, ModelError, UnsupportedError, kind_of_bytes
-from tensorwright.graph.onnx_import.refusals import model_error, node_label, wrong_type
+from tensorwright.graph.onnx_import.refusals import (
+    missing_file,
+    model_error,
+    node_label,
+    wrong_type,
+)
 
 OLDEST_OPSET = 7
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
@@ -44,7 +49,7 @@ def _read_bytes(path: Path) -> bytes:
             )
         return path.read_bytes()
     except FileNotFoundError:
-        raise model_error(where, "there is no such file", "check the path") from None
+        raise missing_file(path) from None
     except OSError as error:
         raise model_error(where, f"it cannot be read: {error.strerror or error}") from None
 

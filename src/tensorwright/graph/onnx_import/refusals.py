@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from onnx import NodeProto
 
 from tensorwright.base import ModelError, UnsupportedError, UsageError
-from tensorwright.expr import Compute
+from tensorwright.expr import Compute, Placeholder
 
 _SEQUENCE = "sequences are not tensors of a static shape"
 _OPTIONAL = "optional values are not tensors of a static shape"
@@ -68,14 +69,30 @@ def wrong_type(source: object) -> UsageError:
     """What import raises for an object that is no model at all."""
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__]
     remedy = next((_OTHER_TYPES[name] for name in names if name in _OTHER_TYPES), "")
-    if isinstance(source, Compute):
+    if isinstance(source, Placeholder):
+        remedy = "a placeholder is an input: give what expr.compute makes of it"
+    elif isinstance(source, Compute):
         remedy = "tensorwright.tune tunes a tensor expression, tensorwright.compile compiles it"
     return UsageError(
         stage="import",
         where=f"argument of type {names[0]}",
         reason="it is no model",
-        remedy=remedy or "give an ONNX file, its bytes or its ModelProto, or a Graph",
+        remedy=remedy
+        or "give an ONNX file, its bytes or its ModelProto, or a Graph; or tensor "
+        "expressions to tensorwright.compile and tune: what expr.compute returns, or several in a "
+        "tuple",
     )
+
+
+def missing_file(path: Path) -> ModelError:
+    """What import raises where no file is; MODULE:NAME is a name for the command line alone."""
+    module, _, name = str(path).rpartition(":")
+    stem = module.removesuffix(".py")
+    if all(part.isidentifier() for part in (*stem.split("."), name)):
+        reason = "there is no such file; MODULE:NAME is a name for the command line"
+        remedy = f"import it, and give the expression: from {stem} import {name}"
+        return model_error(f"file {path}", reason, remedy)
+    return model_error(f"file {path}", "there is no such file", "check the path")
 
 
 def node_label(node: NodeProto) -> str:

@@ -6,13 +6,14 @@ import math
 import pickle
 from collections.abc import Callable
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tensorwright
 from tensorwright import expr
-from tensorwright.base import DType, ExpressionError, UsageError, UserError
+from tensorwright.base import DType, ExpressionError, ModelError, UsageError, UserError
 from tensorwright.expr import (
     Compute,
     Decision,
@@ -64,7 +65,6 @@ OUTSIDE = {
     "a row behind": (lambda c, i, j: X[c, i + 1, j], "dimension 1 is read at i + 1", "1..30"),
     "a row far behind": (lambda c, i, j: X[c, i + 100000, j], "i + 100000", "100000..100029"),
     "a row before": (lambda c, i, j: X[c, i - 1, j], "read at i - 1", "-1..28"),
-    "the last, from the end": (lambda c, i, j: X[c, i, -1], "dimension 2 is read at -1", "-1..-1"),
     "on the wrong side": (
         lambda c, i, j: select(i > 0, X[c, i + 1, j], 0.0),
         "read at i + 1",
@@ -92,6 +92,21 @@ def test_reading_outside_names_index_range_and_extent(name: str) -> None:
     assert f"takes {reach}; its extent is 30: 0..29" in error.reason
     assert "select(all_of(" in error.remedy
     assert "larger x" in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("index", "remedy"),
+    [
+        (-1, "write 29 for the last one"),
+        (-3, "write 27 for number 3 from the end"),
+        (-31, "a number from 0 to 29"),
+        (30, "a number from 0 to 29, or declare a larger x"),
+    ],
+)
+def test_a_number_outside_is_refused_with_the_one_that_is_meant(index: int, remedy: str) -> None:
+    error = refused(lambda: compute("a", (30,), lambda j: X[0, index, j]))
+    assert f"dimension 1 is read at {index}, which takes {index}..{index}" in error.reason
+    assert error.remedy.startswith(remedy)
 
 
 INSIDE = {
@@ -219,12 +234,35 @@ def test_the_functions_that_are_named_exist() -> None:
     assert all(hasattr(np, name) for name in (*INSTEAD_OF_NUMPY, *SAME_AS_NUMPY))
 
 
-def test_tensors_are_not_walked() -> None:
+@pytest.mark.parametrize(
+    "operand", [S, S[0], P, P.var, P < 1, sum_over(S[P], P)], ids=lambda each: type(each).__name__
+)
+def test_nothing_is_walked(operand: Any) -> None:
     for ask in (list, sum, len, tuple):
-        with pytest.raises(TypeError):
-            ask(S)
-    with pytest.raises(TypeError):
-        0.0 in S  # noqa: B015 - asked for its refusal
+        error = refused(lambda ask=ask: ask(operand))
+        assert "that Python can" in error.reason
+        assert "sum_over(" in error.remedy
+        assert ".shape" in error.remedy
+    assert "any_over(" in refused(lambda: 0.0 in operand).remedy
+
+
+ATTRIBUTES = {
+    "T": (lambda: S.T, "x[j, i]"),
+    "reshape": (lambda: S.reshape(4, 2), "x[i // 4, i % 4]"),
+    "ndim": (lambda: S.ndim, "x.shape"),
+    "unsqueeze": (lambda: S.unsqueeze(0), "tensorwright.expr"),
+    "transpose": (lambda: S[0].transpose, "x[j, i]"),
+}
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes_of_arrays_are_refused_with_what_to_write(name: str) -> None:
+    ask, remedy = ATTRIBUTES[name]
+    error = refused(ask)
+    assert f"no attribute {name}" in error.reason
+    assert remedy in error.remedy
+    assert pickle.loads(pickle.dumps(error)) == error
+    assert not hasattr(S, name)
 
 
 AXES = {
@@ -266,7 +304,24 @@ BODIES = {
     "a condition": (lambda i: i < 3, "cast(condition, DType.BOOL)"),
     "a tensor": (lambda i: S, "x[i, j]"),
     "nothing": (lambda i: None, "give a number or a value"),
-    "two": (lambda i: (S[i], S[i]), "give a number or a value"),
+    "two": (lambda i: (S[i], S[i]), "each tensor has a compute of its own"),
+    "a list inside": (lambda i: exp([S[i]]), "each tensor has a compute of its own"),
+    "a matrix product": (lambda i: S @ S, "sum_over(x[i, k] * y[k, j], k)"),
+    "a remainder of tensors": (lambda i: S % S, "x[i, j]"),
+    "a float times an index": (lambda i: 1.0 * i, "cast(i, DType.F32)"),
+    "an axis times a float": (lambda i: P * 1.0, "cast(i, DType.F32)"),
+    "an index below a float": (lambda i: select(i < 0.5, S[i], 0.0), "cast(i, DType.F32)"),
+    "an index equal to a float": (lambda i: select(i == 0.5, S[i], 0.0), "cast(i, DType.F32)"),
+    "a text": (lambda i: i + "a", "cast(i, DType.F32)"),
+    "a value of a condition multiplied": (
+        lambda i: (S[i] > 0) * S[i],
+        "cast(condition, DType.F32)",
+    ),
+    "a condition doubled": (lambda i: (S[i] > 0) * 2.0, "cast(condition, DType.F32)"),
+    "types mixed the other way": (lambda i: T[i] + S[i], "cast(v, DType.F32)"),
+    "a number beyond floats": (lambda i: S[i] * 10**400, "give a smaller number"),
+    "a number beyond text": (lambda i: T[i] * 10**5000, "cast(v, DType.F32)"),
+    "all of a dimension": (lambda i: S[:], "a variable of the body"),
     "a tensor with arithmetic": (lambda i: S * 2.0, "x[i, j]"),
     "a tensor added": (lambda i: S[i] + S, "x[i, j]"),
     "an index added": (lambda i: S[i] + i, "cast(i, DType.F32)"),
@@ -303,6 +358,8 @@ def test_what_is_no_value_is_refused_with_what_to_write(name: str) -> None:
     error = refused(lambda: row(body))
     assert error.where.startswith("compute a: ")
     assert remedy in error.remedy
+    assert "Load(" not in str(error)
+    assert "slice(" not in str(error)
 
 
 ARGUMENTS = {
@@ -348,6 +405,33 @@ def test_integers_of_numpy_are_extents_and_indices() -> None:
     x = placeholder("x", (np.int64(8), 3))
     assert compute("a", (np.int32(3),), lambda i: x[np.int64(7), i]).shape == (3,)
     assert placeholder("e", (0, 3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("trace", [5, [5], {}, b"split"])
+def test_a_trace_that_is_none_is_refused(trace: Any) -> None:
+    with pytest.raises(UsageError, match="argument trace: it is of type"):
+        tensorwright.compile(row(lambda i: S[i] + 1.0), trace=trace)
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        (S, "a placeholder is an input"),
+        (S[0], "what expr.compute returns"),
+        (np.ones(3), "what expr.compute returns"),
+        (lambda i: S[i], "what expr.compute returns"),
+    ],
+)
+def test_what_is_no_tensor_expression_is_refused_with_one(given: Any, remedy: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        tensorwright.compile(given)
+    assert remedy in caught.value.remedy
+
+
+def test_a_name_for_the_command_line_is_imported() -> None:
+    with pytest.raises(ModelError, match="a name for the command line") as caught:
+        tensorwright.compile("own.py:layer")
+    assert "from own import layer" in caught.value.remedy
 
 
 def test_inputs_of_one_name_are_refused_when_it_is_compiled() -> None:
