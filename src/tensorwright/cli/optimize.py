@@ -20,7 +20,7 @@ from tensorwright.cli.arguments.options import (
     program_argument,
     refuse_given,
 )
-from tensorwright.cli.arguments.output import check_output
+from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import (
     read_constants,
     read_expression,
@@ -84,7 +84,7 @@ def command(
 
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
-    check_output(output, program, is_executable=True)
+    check_executable(output, program, constants, how.records)
     again = same_command()
     check_measures_here(how.target)
     check_before_measuring(how.target, usable_threads(how.threads))

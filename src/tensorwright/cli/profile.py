@@ -86,7 +86,7 @@ def command(
     """
     for path in (json_path, trace_path):
         if path is not None:
-            check_writable(path)
+            check_writable(path, program, constants, how.records)
     executable = open_program(program, how, constants, draws=True)
     report = profile_executable(executable, repeats=repeats, seed=how.seed)
     warn_if_unfit(report.state)
