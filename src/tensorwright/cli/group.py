@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
                 _report(error)
                 ctx.exit(error.exit_code)
             except KeyboardInterrupt:
-                click.echo("Interrupted.", err=True)
+                click.echo(_interrupted_text(ctx), err=True)
                 ctx.exit(INTERRUPTED)
             except MemoryError:
                 lack = MachineError(
@@ -98,6 +98,14 @@ def same_command(*more: str) -> str:
     if program.name == "__main__.py":
         return shlex.join([sys.executable, "-m", "tensorwright", *words])
     return shlex.join(["tensorwright", *words])
+
+
+def _interrupted_text(ctx: click.Context) -> str:
+    """What is told of an interrupt, whenever it comes: also while a command is imported."""
+    name = ctx.meta.get(ARGUMENTS, ())[:1]
+    if any(entry.goes_on and (entry.name,) == name for entry in COMMANDS):
+        return f"Interrupted; the same command goes on:\n  {same_command()}"
+    return "Interrupted."
 
 
 _CLICK_ERRORS = (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError)
