@@ -20,6 +20,7 @@ from tensorwright.base import (
     line_of,
 )
 from tensorwright.cli.registry import COMMANDS
+from tensorwright.cli.wrapping import echo_prose
 from tensorwright.version import __version__
 
 ARGUMENTS = "tensorwright.arguments"
@@ -120,11 +121,11 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """One plain line in place of a place in our sources."""
-    click.echo(f"warning: {message}", err=True)
+    echo_prose(f"warning: {message}", err=True)
 
 
 def _report(error: TensorwrightError) -> None:
-    click.echo(f"{type(error).__name__}: {error}", err=True)
+    echo_prose(f"{type(error).__name__}: {error}", err=True)
     if not isinstance(error, InternalError):
         return
     if knobs.LOG.get() == "debug":

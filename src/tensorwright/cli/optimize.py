@@ -79,8 +79,9 @@ def command(
 
     At most a tenth of the time goes into the search for a graph, which `rewrite` shows by itself;
     what is found is kept beside the records, where it was the faster in the end.
-    Every measurement is kept in the record store. Interrupt with Ctrl-C whenever you like: once a round
-    has begun, OUT is written from the best so far; the same command goes on where this one stopped.
+    Every measurement is kept in the record store. Interrupt with Ctrl-C whenever you like: once a
+    round has begun, OUT is written from the best so far; the same command goes on where this one
+    stopped.
 
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """

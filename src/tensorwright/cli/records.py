@@ -12,8 +12,8 @@ import click
 
 from tensorwright.base import RecordError, Target, UsageError
 from tensorwright.cli.arguments.options import records_option, refuse_given, target_option
-from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
 from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
 from tensorwright.cli.group import same_command
 from tensorwright.cli.summary import format_ms
 from tensorwright.peers import print_table

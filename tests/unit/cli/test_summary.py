@@ -9,7 +9,13 @@ import pytest
 from tests.unit.tuning.helpers import doubled
 
 from tensorwright.cli.summary import print_networks, print_untuned, print_workloads
-from tensorwright.tuning.session import Comparison, NetworkResult, StopReason, TaskResult, TuneResult
+from tensorwright.tuning.session import (
+    Comparison,
+    NetworkResult,
+    StopReason,
+    TaskResult,
+    TuneResult,
+)
 from tensorwright.tuning.task import Task
 
 RECORDED = TaskResult(
