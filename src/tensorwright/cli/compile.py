@@ -18,7 +18,7 @@ from tensorwright.cli.arguments.options import (
     program_argument,
     refuse_given,
 )
-from tensorwright.cli.arguments.output import check_output
+from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import compile_any, prepare, refuse_constants
 from tensorwright.pipeline import Scheduled, Source, export_c, opened
 from tensorwright.runtime import Executable, KernelStep
@@ -51,7 +51,7 @@ def command(
     if emit == "c":
         _write_library(program, output, how)
         return
-    check_output(output, program, is_executable=True)
+    check_executable(output, program, constants, how.records)
     chosen: list[Scheduled] = []
     executable = compile_any(program, how, constants, on_kernel=lambda it, *_: chosen.append(it))
     executable.save(output)

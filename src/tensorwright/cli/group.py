@@ -20,6 +20,7 @@ from tensorwright.base import (
     line_of,
 )
 from tensorwright.cli.registry import COMMANDS
+from tensorwright.cli.wrapping import echo_prose
 from tensorwright.version import __version__
 
 ARGUMENTS = "tensorwright.arguments"
@@ -73,7 +74,7 @@ class LazyGroup(click.Group):
                 _report(error)
                 ctx.exit(error.exit_code)
             except KeyboardInterrupt:
-                click.echo("Interrupted.", err=True)
+                click.echo(_interrupted_text(ctx), err=True)
                 ctx.exit(INTERRUPTED)
             except MemoryError:
                 lack = MachineError(
@@ -100,6 +101,14 @@ def same_command(*more: str) -> str:
     return shlex.join(["tensorwright", *words])
 
 
+def _interrupted_text(ctx: click.Context) -> str:
+    """What is told of an interrupt, whenever it comes: also while a command is imported."""
+    name = ctx.meta.get(ARGUMENTS, ())[:1]
+    if any(entry.goes_on and (entry.name,) == name for entry in COMMANDS):
+        return f"Interrupted; the same command goes on:\n  {same_command()}"
+    return "Interrupted."
+
+
 _CLICK_ERRORS = (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError)
 
 
@@ -112,11 +121,11 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """One plain line in place of a place in our sources."""
-    click.echo(f"warning: {message}", err=True)
+    echo_prose(f"warning: {message}", err=True)
 
 
 def _report(error: TensorwrightError) -> None:
-    click.echo(f"{type(error).__name__}: {error}", err=True)
+    echo_prose(f"{type(error).__name__}: {error}", err=True)
     if not isinstance(error, InternalError):
         return
     if knobs.LOG.get() == "debug":

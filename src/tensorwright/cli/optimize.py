@@ -20,7 +20,7 @@ from tensorwright.cli.arguments.options import (
     program_argument,
     refuse_given,
 )
-from tensorwright.cli.arguments.output import check_output
+from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import (
     read_constants,
     read_expression,
@@ -79,15 +79,14 @@ def command(
 
     At most a tenth of the time goes into the search for a graph, which `rewrite` shows by itself;
     what is found is kept beside the records, where it was the faster in the end.
-    Every measurement is kept in the record store. Interrupt with Ctrl-C whenever you like: OUT is
-    written from the best so far, and the same command goes on where this one stopped.
+    Every measurement is kept in the record store. Interrupt with Ctrl-C whenever you like: once a
+    round has begun, OUT is written from the best so far; the same command goes on where this one
+    stopped.
 
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
-    check_output(output, program, is_executable=True)
-    again = same_command()
+    check_executable(output, program, constants, how.records)
     check_measures_here(how.target)
-    check_before_measuring(how.target, usable_threads(how.threads))
     wanted = Search(
         Budget(minutes, trials),
         how.seed,
@@ -105,7 +104,7 @@ def command(
         else:
             found = _optimize_model(program, how, wanted, rewrite, say_stopped)
     except KeyboardInterrupt:
-        click.echo(f"{output} is not written; to go on:\n  {again}", err=True)
+        click.echo(f"{output} is not written", err=True)
         raise
     result = found.result
     _save(found.executable, output, program, how.records)
@@ -117,7 +116,7 @@ def command(
         click.echo(f"  rewritten: {found.rewritten}; --no-rewrite leaves them as they are")
     print_untuned(result)
     if result.is_interrupted:
-        click.echo(f"{result.resume_text}\n  {again}", err=True)
+        click.echo(f"{result.resume_text}\n  {same_command()}", err=True)
         ctx.exit(INTERRUPTED)
 
 
@@ -136,6 +135,7 @@ def _optimize_model(
     """Search for a graph and for schedules, within one budget."""
     refuse_constants(model)
     source = read_network(model, how)
+    check_before_measuring(how.target, usable_threads(how.threads))
     with opened(how.records, create=True) as store:
         found = search_jointly(
             source,
@@ -163,6 +163,7 @@ def _optimize_expression(
     refuse_given(("rewrite",), because=f"{text} is {ProgramKind.EXPRESSION}, and has no graph")
     workload = read_expression(text)
     values = read_constants(workload, text, constants)
+    check_before_measuring(how.target, usable_threads(how.threads))
     with opened(how.records, create=True) as store:
         tasks, setting = [Task(workload, network=text)], setting_of(how.target, how.threads)
         result = search_tasks(tasks, setting, store, wanted, name=text)

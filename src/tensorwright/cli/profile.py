@@ -14,6 +14,7 @@ from tensorwright.cli.arguments.compilation import Compilation, compile_options,
 from tensorwright.cli.arguments.machine import warn_if_unfit
 from tensorwright.cli.arguments.options import constants_option
 from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.wrapping import echo_prose
 from tensorwright.peers import print_table
 from tensorwright.profiling import Profile, StepKind, StepProfile, chrome_trace, profile_values
 from tensorwright.profiling import profile as profile_executable
@@ -27,6 +28,7 @@ _MOST_VIEWS = 6
 _DOUBTED = "?"
 _FEWER = "takes fewer operations than are counted, those of the sum"
 _NEARER = ",\n  or what they read lies in a nearer cache than is counted"
+_UNSTEADY = "the machine was too unsteady to split the time of a run: its parts do not add up to it"
 _ORDERS = ("time", "run")
 _GROUPS = ("step", "workload")
 
@@ -80,13 +82,14 @@ def command(
     the time taken. It counts the operations of the sum that a convolution is; by Winograd's
     algorithm, or where zeros are skipped, it takes fewer, and less time than that. Peak and
     bandwidths are kept from run to run, the highest of each; a share above 115% without a reason is
-    marked "?". What other processes use meanwhile is watched, and told.
+    marked "?". What other processes use meanwhile is watched, and told; where the parts of a run do
+    not add up to it, no shares are shown.
 
     Example: tensorwright profile light:resnet50 --top 15 --trace resnet50.json
     """
     for path in (json_path, trace_path):
         if path is not None:
-            check_writable(path)
+            check_writable(path, program, constants, how.records)
     executable = open_program(program, how, constants, draws=True)
     report = profile_executable(executable, repeats=repeats, seed=how.seed)
     warn_if_unfit(report.state)
@@ -101,24 +104,28 @@ def print_profile(report: Profile, order: str, group: str, top: int | None) -> N
     """The table, and below it what the sums say."""
     rows = report.by_workload() if group == "workload" else report.by_time()
     shown = rows if top is None else rows[:top]
-    cells = [_cells(row) for row in (_in_order(shown) if order == "run" else shown)]
+    ordered = _in_order(shown) if order == "run" else shown
+    cells = [_cells(row, report.adds_up) for row in ordered]
     hidden = rows[len(shown) :]
     if hidden:
-        cells.append(_sum_cells(f"{sum(row.count for row in hidden)} others", hidden))
-    cells.append(_sum_cells(f"all {_count(len(report.steps), 'step')}", rows))
+        cells.append(
+            _sum_cells(f"{sum(row.count for row in hidden)} others", hidden, report.adds_up)
+        )
+    cells.append(_sum_cells(f"all {_count(len(report.steps), 'step')}", rows, report.adds_up))
     print_table(_COLUMNS, cells)
     for line in summary_lines(report):
-        click.echo(line)
+        echo_prose(line)
 
 
 def summary_lines(report: Profile) -> list[str]:
     """The time of the whole, and what its steps leave of it; the machine; bottlenecks; views."""
     bottlenecks = ", ".join(
-        f"{each.value} {share:.0%}" for each, share in report.share_by_bottleneck()
+        f"{each.value} {share:.0%}" if report.adds_up else each.value
+        for each, share in report.share_by_bottleneck()
     )
     lines = [
         _whole_line(report),
-        _outside_line(report),
+        _outside_line(report) if report.adds_up else _UNSTEADY,
         _costs_line(report),
         _machine_line(report),
         f"limited by: {bottlenecks}",
@@ -184,7 +191,7 @@ def _above_lines(report: Profile) -> list[str]:
     return lines
 
 
-def _cells(row: StepProfile) -> tuple[str, ...]:
+def _cells(row: StepProfile, adds_up: bool) -> tuple[str, ...]:
     label = _shortened(row.label)
     name = f"{row.number} {label}" if row.count == 1 else f"{row.count} x {label}"
     writes = _shortened(row.outputs[0]) if row.count == 1 and row.outputs else row.workload[:6]
@@ -193,7 +200,7 @@ def _cells(row: StepProfile) -> tuple[str, ...]:
         name,
         writes or "-",
         _us(row.time_s),
-        f"{row.share:.1%}",
+        f"{row.share:.1%}" if adds_up else "-",
         f"{row.flops_per_s / 1e9:.1f}" if has_flops else "-",
         f"{row.bytes_per_s / 1e9:.1f}",
         _roofline(row),
@@ -202,7 +209,7 @@ def _cells(row: StepProfile) -> tuple[str, ...]:
     )
 
 
-def _sum_cells(name: str, rows: Sequence[StepProfile]) -> tuple[str, ...]:
+def _sum_cells(name: str, rows: Sequence[StepProfile], adds_up: bool) -> tuple[str, ...]:
     time_s = sum(row.time_s for row in rows)
     least_s = sum(row.bounds.roofline_s for row in rows)
     rates = [
@@ -210,7 +217,8 @@ def _sum_cells(name: str, rows: Sequence[StepProfile]) -> tuple[str, ...]:
         for amounts in ((row.flops for row in rows), (row.bytes_moved for row in rows))
     ]
     share = f"{least_s / time_s:.0%}" if time_s > 0 else "-"
-    return (name, "", _us(time_s), f"{sum(row.share for row in rows):.1%}", *rates, share, "", "")
+    of_run = f"{sum(row.share for row in rows):.1%}" if adds_up else "-"
+    return (name, "", _us(time_s), of_run, *rates, share, "", "")
 
 
 def _roofline(row: StepProfile) -> str:
@@ -238,10 +246,11 @@ def _count(number: int, noun: str) -> str:
 
 
 def _us(time_s: float) -> str:
-    """Microseconds with three digits or more."""
-    time_us = time_s * 1e6
+    """Microseconds with three digits or more, none below a nanosecond."""
+    time_us = round(time_s * 1e6, 3) + 0.0
     return f"{time_us:.0f}" if abs(time_us) >= 1000 else f"{time_us:.3g}"
 
 
 def _signed_us(time_s: float) -> str:
-    return _us(time_s) if time_s < 0 else f"+{_us(time_s)}"
+    text = _us(time_s)
+    return text if text.startswith("-") else f"+{text}"

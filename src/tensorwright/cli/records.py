@@ -12,6 +12,7 @@ import click
 
 from tensorwright.base import RecordError, Target, UsageError
 from tensorwright.cli.arguments.options import records_option, refuse_given, target_option
+from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
 from tensorwright.cli.group import same_command
 from tensorwright.cli.summary import format_ms
@@ -164,6 +165,7 @@ def export(
         refuse_given(("wanted",), because="--of says which programs' records are written")
     else:
         refuse_given(("programs", "target"), because="it is about --format autotvm")
+    check_writable(file, _path(records), *programs)
     with _open(records) as opened:
         if is_foreign:
             count = export_log(file, opened, target, workloads_of(programs, target))

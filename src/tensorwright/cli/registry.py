@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: its name, its line of help, and the module whose `command` it is."""
+    """A command: its name, its line of help, and the module whose `command` it is.
+
+    goes_on   whether the same command goes on where an interrupt has stopped it
+    """
 
     name: str
     summary: str
+    goes_on: bool = False
 
     @property
     def module(self) -> str:
@@ -19,8 +23,12 @@ class Entry:
 
 
 COMMANDS = (
-    Entry("optimize", "Tune on this machine, compile with the best found, save it."),
-    Entry("tune", "Tune models and tensor expressions; what was measured is kept, nothing else."),
+    Entry("optimize", "Tune on this machine, compile with the best found, save it.", goes_on=True),
+    Entry(
+        "tune",
+        "Tune models and tensor expressions; what was measured is kept, nothing else.",
+        goes_on=True,
+    ),
     Entry("compile", "Compile with what is on record, else by prediction; save it."),
     Entry("run", "Run an executable, a model or a tensor expression."),
     Entry("profile", "Say where the time goes, kernel by kernel, and what limits it."),

@@ -123,8 +123,10 @@ def command(
     Example: tensorwright rewrite model.onnx -o better.onnx --explain
              tensorwright rewrite --check better.certificate.json model.onnx better.onnx
     """
+    reads = (model, result, check, *rule_files)
     if picture is not None:
-        check_writable(picture)
+        for drawn in (picture, picture.with_suffix(".txt")):
+            check_writable(drawn, *reads)
     if check is not None:
         if result is None or output is not None:
             raise click.UsageError("--check needs MODEL and RESULT, and writes nothing.")
@@ -143,8 +145,8 @@ def command(
     if trust and not rule_files:
         raise click.UsageError("--trust is about the files of --rules: name one.")
     beside = Path(output).with_suffix(".certificate.json")
-    check_writable(output)
-    check_writable(str(beside))
+    for written in (output, beside, f"{output}.data"):
+        check_writable(written, *reads)
     graph = read_graph(model, input_shapes, seed)
     wish = Interrupt()
     with wish.on_ctrl_c():

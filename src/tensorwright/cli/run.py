@@ -21,7 +21,7 @@ from tensorwright.cli.arguments.arrays import (
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import constants_option, refuse_given
-from tensorwright.cli.arguments.output import check_output
+from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import Executable
 
 _CHECKING = "tensorwright.cli.arguments.check_model"  # by name: few runs are compared
@@ -78,7 +78,7 @@ def command(
     Example: tensorwright run model.tw --input x=x.npy -o out.npz
     """
     if output is not None:
-        check_output(output, program)
+        check_writable(output, program, *given, constants, model, how.records)
     source = _model_to_check(program, model) if peer is not None else None
     if peer is None:
         refuse_given(("model",), because="it names what --check-against runs")

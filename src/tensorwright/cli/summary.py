@@ -13,6 +13,7 @@ import click
 
 from tensorwright.peers import print_table
 from tensorwright.tuning.session import (
+    Comparison,
     NetworkResult,
     StopReason,
     TaskResult,
@@ -27,7 +28,7 @@ _LONGEST_NAME = 28
 
 def print_workloads(results: Sequence[TaskResult]) -> None:
     """One line per workload, the one that takes most of the time first, and the sums."""
-    ordered = sorted(results, key=lambda each: each.task.weight * _times(each)[1], reverse=True)
+    ordered = sorted(results, key=lambda each: each.task.weight * each.times_s[1], reverse=True)
     cells = [_line(result) for result in ordered]
     cells.append(_sum_line(results))
     print_table(_COLUMNS, cells)
@@ -54,7 +55,7 @@ def _whole(network: NetworkResult) -> str:
         return f"{format_ms(compared.untuned_s)} ms untuned; nothing was faster in turns"
     return (
         f"{format_ms(compared.untuned_s)} ms untuned,\n  {format_ms(compared.tuned_s)} ms tuned, "
-        f"measured in turns: {compared}"
+        f"measured in turns: {_doubt(compared)}{compared}"
     )
 
 
@@ -63,7 +64,7 @@ def print_untuned(result: TuneResult) -> None:
     for each, share in result.untuned:
         workload = each.task.workload
         cause = f", {each.error}" if each.error else ""
-        told = f"{share:.1%} of the time" if math.isfinite(each.best_s) else "not measured"
+        told = f"{share:.1%} of the time" if math.isfinite(each.times_s[1]) else "not measured"
         click.echo(f"  untuned {workload.key} {workload.name}: {told}{cause}")
 
 
@@ -84,7 +85,7 @@ def _line(result: TaskResult) -> tuple[str, ...]:
     name = result.task.workload.name
     if len(name) > _LONGEST_NAME:
         name = f"{name[: _LONGEST_NAME - 3]}..."
-    default_s, best_s = _times(result)
+    default_s, best_s = result.times_s
     return (
         f"{name} {result.task.workload.key[:6]} {_mark(result)}".rstrip(),
         f"{result.task.weight:g}",
@@ -96,9 +97,9 @@ def _line(result: TaskResult) -> tuple[str, ...]:
 
 
 def _sum_line(results: Sequence[TaskResult]) -> tuple[str, ...]:
-    timed = [each for each in results if math.isfinite(sum(_times(each)))]
+    timed = [each for each in results if math.isfinite(sum(each.times_s))]
     default_s, best_s = (
-        math.fsum(each.task.weight * _times(each)[place] for each in timed) or math.nan
+        math.fsum(each.task.weight * each.times_s[place] for each in timed) or math.nan
         for place in (0, 1)
     )
     is_compared = bool(timed) and all(each.compared is not None for each in timed)
@@ -112,14 +113,6 @@ def _sum_line(results: Sequence[TaskResult]) -> tuple[str, ...]:
     )
 
 
-def _times(result: TaskResult) -> tuple[float, float]:
-    """Untuned and tuned: in the last comparison where there was one, else as on record."""
-    compared = result.compared
-    if compared is not None:
-        return compared.untuned_s, compared.tuned_s
-    return result.default_s, result.best_s
-
-
 def _speed_up(result: TaskResult) -> str:
     if result.error:
         return "failed"
@@ -129,8 +122,12 @@ def _speed_up(result: TaskResult) -> str:
         return _NOT_COMPARED
     if result.compared.is_same:
         return "same"
-    doubt = "" if result.compared.is_sure else _DOUBTED
-    return f"{doubt}{result.compared.speed_up:.2f}x"
+    return f"{_doubt(result.compared)}{result.compared.speed_up:.2f}x"
+
+
+def _doubt(compared: Comparison) -> str:
+    """The mark of a speed-up that is no more than the turns differ among themselves."""
+    return "" if compared.is_sure else _DOUBTED
 
 
 def _mark(result: TaskResult) -> str:

@@ -11,6 +11,7 @@ from tensorwright.machine import Ceilings, MachineState
 from tensorwright.profiling.roofline import Bottleneck, Bounds
 from tensorwright.runtime import CallCosts
 
+_NOISE_SHARE = 0.05  # of a run: medians of parts need not add up to that of the whole
 _SURELY_ABOVE = 1.15  # of the roofline: peak and bandwidths are measured, too
 
 
@@ -135,6 +136,15 @@ class Profile:
     def unexplained_s(self) -> float:
         """What is left of `outside_s`: Python around host steps, and what timing the steps does."""
         return self.outside_s - self.entering_s - self.fluctuation_s
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the parts say where the time of a run goes: no rest is below zero by more than
+        noise. On an unsteady machine steps may take longer than the runs beside them.
+        """
+        noise_s = _NOISE_SHARE * self.network_s + self.costs.clock_s * len(self.steps)
+        rests = (self.outside_s, self.fluctuation_s, self.unexplained_s)
+        return min(rests) >= -noise_s
 
     @property
     def roofline_share(self) -> float:

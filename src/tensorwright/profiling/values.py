@@ -45,6 +45,7 @@ def summary_values(profile: Profile) -> dict[str, Any]:
         "fluctuation_us": profile.fluctuation_s * 1e6,
         "entering_us": profile.entering_s * 1e6,
         "unexplained_us": profile.unexplained_s * 1e6,
+        "adds_up": profile.adds_up,
         "roofline_share": profile.roofline_share,
         "share_by_bottleneck": {each.value: share for each, share in profile.share_by_bottleneck()},
         "peak_gflops_per_s": profile.ceilings.flops_per_s / 1e9,

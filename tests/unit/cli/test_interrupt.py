@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import Result
 
 import tensorwright
 from tensorwright.graph import GraphBuilder, save_onnx
@@ -69,3 +70,54 @@ def test_optimize_stops_and_goes_on(
     assert f"{out}: {TRIALS} trials in " in done.stdout
     with open_store(store) as records:
         assert kept <= set(records.query())
+
+
+@pytest.mark.parametrize(
+    ("command", "step"),
+    [
+        ("optimize", "tensorwright.cli.optimize.check_executable"),
+        ("optimize", "tensorwright.cli.optimize.read_network"),
+        ("optimize", "tensorwright.cli.optimize.check_before_measuring"),
+        ("optimize", "tensorwright.joint_search.rewrite"),
+        ("optimize", "tensorwright.joint_search.search"),
+        ("optimize", "tensorwright.joint_search.finish"),
+        ("tune", "tensorwright.cli.tune.read_tasks"),
+        ("tune", "tensorwright.cli.tune.search_networks"),
+    ],
+)
+def test_the_command_that_goes_on_is_told_whenever_the_interrupt_comes(
+    invoke: Callable[..., Result],
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    step: str,
+) -> None:
+    def interrupted(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tensorwright.cli.optimize.check_before_measuring", lambda *_: None)
+    monkeypatch.setattr(step, interrupted)
+    out = tmp_path / "out.tw"
+    words = [command, str(model), *(("-o", str(out)) if command == "optimize" else ())]
+    words += ["--trials", "1", "--threads", "1", "--quiet"]
+    result = invoke(*words)
+    assert result.exit_code == 130, result.output
+    assert result.stderr.splitlines()[-1].endswith(f"tensorwright {shlex.join(words)}")
+    assert not out.exists()
+
+
+def test_what_cannot_be_tuned_is_refused_before_the_machine_is_looked_at(
+    invoke: Callable[..., Result], model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looked_at(*arguments: object) -> None:
+        raise AssertionError(arguments)
+
+    out = tmp_path / "m.tw"
+    assert invoke("compile", model, "-o", out, "--threads", 1).exit_code == 0
+    monkeypatch.setattr("tensorwright.cli.optimize.check_before_measuring", looked_at)
+    monkeypatch.setattr("tensorwright.cli.tune.check_before_measuring", looked_at)
+    other = tmp_path / "other.tw"
+    for words in (("optimize", out, "-o", other), ("optimize", "no.py:x", "-o", other)):
+        assert invoke(*words, "--trials", 1).exit_code == 2
+    assert invoke("tune", out, "--trials", 1).exit_code == 2

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from click.testing import Result
 
@@ -220,8 +221,76 @@ def test_what_is_read_is_not_written_over(invoke: Invoke, model: Path, tmp_path:
     refused(invoke("compile", model, "-o", tmp_path / "o.onnx"), 8, "\n    -o ", "o.tw")
     other = tmp_path / "model.tw"
     model.rename(other)
-    refused(invoke("compile", other, "-o", other), 8, "it is the program that is read")
+    refused(invoke("compile", other, "-o", other), 8, "would be lost")
     assert other.read_bytes() == before
+
+
+def _with_weights_beside(model: Path) -> tuple[Path, Path]:
+    """The model saved once more, its weights in a file of their own."""
+    copy = model.with_name("beside.onnx")
+    onnx.save(
+        onnx.load(model), copy, save_as_external_data=True, location="w.bin", size_threshold=0
+    )
+    return copy, model.with_name("w.bin")
+
+
+@pytest.mark.parametrize(
+    ("words", "lost"),
+    [
+        (("compile", "{own}:layer", "-o", "{own}"), "own"),
+        (("compile", "own:layer", "-o", "./own.py"), "own"),
+        (("optimize", "{own}:both", "-o", "own.py"), "own"),
+        (("compile", "{own}:layer", "--constants", "{npz}", "-o", "{npz}"), "npz"),
+        (("compile", "{beside}", "-o", "{weights}"), "weights"),
+        (("compile", "{model}", "--records", "{npz}", "-o", "{npz}"), "npz"),
+        (("run", "{tw}", "--input", "x={npz}", "-o", "{npz}"), "npz"),
+        (("run", "{tw}", "--input", "{npz}", "-o", "{npz}"), "npz"),
+        (("run", "{tw}", "-o", "{tw}"), "tw"),
+        (("profile", "{own}:layer", "--json", "{own}"), "own"),
+        (("profile", "own:layer", "--trace", "{own}"), "own"),
+        (("profile", "{tw}", "--json", "{tw}"), "tw"),
+        (("profile", "{beside}", "--trace", "{weights}"), "weights"),
+        (("rewrite", "{model}", "-o", "{model}"), "model"),
+        (("rewrite", "{beside}", "-o", "{weights}"), "weights"),
+        (("rewrite", "{model}", "-o", "n.onnx", "--rules", "{npz}", "-o", "{npz}"), "npz"),
+        (("bench", "models", "{model}", "--json", "{model}"), "model"),
+        (("bench", "rewrite", "{model}", "--json", "{model}"), "model"),
+        (("rules", "coverage", "{model}", "--json", "{model}"), "model"),
+        (("records", "export", "{npz}", "--records", "{npz}"), "npz"),
+    ],
+)
+def test_no_file_that_is_read_is_written_over(
+    invoke: Invoke,
+    executable: Path,
+    model: Path,
+    own: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    lost: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    beside, weights = _with_weights_beside(model)
+    archive = tmp_path / "arrays.npz"
+    np.savez(archive, w=np.ones((24, 24), np.float32))
+    paths = {"own": own, "tw": executable, "model": model, "npz": archive}
+    paths |= {"beside": beside, "weights": weights}
+    before = paths[lost].read_bytes()
+    result = invoke(*(each.format(**paths) for each in words))
+    refused(result, 8, "would be lost")
+    assert paths[lost].read_bytes() == before
+
+
+def test_a_file_that_is_not_read_is_written_over(
+    invoke: Invoke, own: Path, tmp_path: Path, model: Path
+) -> None:
+    beside, _ = _with_weights_beside(model)
+    out = tmp_path / "other.tw"
+    for program in (f"{own}:both", beside):
+        out.write_text("old")
+        result = invoke("compile", program, "-o", out)
+        assert result.exit_code == 0, result.output
+        assert out.read_bytes() != b"old"
 
 
 # Running

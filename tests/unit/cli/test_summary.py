@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 from tests.unit.tuning.helpers import doubled
 
-from tensorwright.cli.summary import print_networks, print_workloads
-from tensorwright.tuning.session import Comparison, NetworkResult, TaskResult
+from tensorwright.cli.summary import print_networks, print_untuned, print_workloads
+from tensorwright.tuning.session import (
+    Comparison,
+    NetworkResult,
+    StopReason,
+    TaskResult,
+    TuneResult,
+)
 from tensorwright.tuning.task import Task
 
 RECORDED = TaskResult(
@@ -77,11 +84,27 @@ def test_networks_are_named_with_their_spread(capsys: pytest.CaptureFixture[str]
             NetworkResult("a", Comparison(0.0041, 0.00405, 0.98, 1.04)),
             NetworkResult("b", Comparison.of_same((0.002,))),
             NetworkResult("c", reason="interrupted"),
+            NetworkResult("d", Comparison(0.004, 0.002, 1.9, 2.1)),
         ]
     )
     assert capsys.readouterr().out.splitlines() == [
         "a, the whole network: 4.1 ms untuned,",
-        "  4.05 ms tuned, measured in turns: 1.01x (0.98 to 1.04)",
+        "  4.05 ms tuned, measured in turns: ~1.01x (0.98 to 1.04)",
         "b, the whole network: 2 ms untuned; nothing was faster in turns",
         "c, the whole network: not compared, interrupted",
+        "d, the whole network: 4 ms untuned,",
+        "  2 ms tuned, measured in turns: 2.00x (1.90 to 2.10)",
     ]
+
+
+def test_an_untuned_workload_with_a_time_has_its_share_of_the_time(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    never = TaskResult(Task(doubled("never"), 2.0), 0, math.inf, math.inf, "", "")
+    timed = replace(never, compared=Comparison.of_same((0.001,)), task=Task(doubled("timed"), 2.0))
+    tasks = (replace(COMPARED, task=Task(doubled("tuned"), 3.0)), timed, never)
+    result = TuneResult("s", StopReason.BUDGET_SPENT, 5, 1.0, 0.0, 0.0, tasks)
+    print_untuned(result)
+    timed_line, never_line = capsys.readouterr().out.splitlines()
+    assert timed_line.endswith(" timed: 25.0% of the time")  # 2 x 1 ms beside 3 x 2 ms
+    assert never_line.endswith(" never: not measured")

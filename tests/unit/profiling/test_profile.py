@@ -74,6 +74,38 @@ def test_the_sum_of_the_steps_and_what_is_left(report: Profile) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("networks_s", "enter_s"),
+    [
+        ([15e-6] * 3, 1e-6),  # the steps take 20 us, longer than the run
+        ([25e-6] * 3, 40e-6),  # to enter native code takes longer than the run
+    ],
+)
+def test_parts_that_do_not_add_up_are_not_shown(
+    report: Profile, networks_s: list[float], enter_s: float
+) -> None:
+    steps_s = [[2.1e-6, 4e-6, 6.1e-6, 8.1e-6]] * 3
+    unsteady = replace(
+        made_up(hosted(), networks_s, steps_s), costs=replace(COSTS, enter_s=enter_s)
+    )
+    assert report.adds_up
+    assert not unsteady.adds_up
+    assert profile_values(unsteady)["adds_up"] is False
+    text = "\n".join(summary_lines(unsteady))
+    assert "too unsteady to split the time" in text
+    assert "beyond the steps" not in text
+    limits = next(line for line in text.splitlines() if line.startswith("limited by: "))
+    assert "%" not in limits
+
+
+def test_rests_within_the_noise_are_shown_in_nanoseconds() -> None:
+    report = made_up(hosted(), [20.1e-6] * 3, [[2.1e-6, 4e-6, 6.1e-6, 8.1e-6]] * 3)
+    rest = replace(report, costs=replace(COSTS, enter_s=0.0), fluctuation_s=-6.94e-18)
+    assert rest.adds_up
+    outside = next(line for line in summary_lines(rest) if "beyond the steps" in line)
+    assert "+0.1 us beyond the steps' medians: +0 as steps are slower now and then" in outside
+
+
 def faster(report: Profile, times: float, **changes: object) -> Profile:
     """The first step takes so many times less than the roofline allows."""
     first, *others = report.steps
@@ -102,8 +134,8 @@ def test_another_step_above_the_roofline_says_that_the_roofline_is_too_low(
     assert "Winograd" not in text
     assert "? above 115%: 1 step; peak and bandwidths were measured too low" in text
     assert "  tensorwright doctor" in text.splitlines()
-    assert _cells(above.steps[0])[6] == "800%?"
-    assert not _cells(report.steps[0])[6].endswith("?")
+    assert _cells(above.steps[0], True)[6] == "800%?"
+    assert not _cells(report.steps[0], True)[6].endswith("?")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tensorwright.base import Target
+from tensorwright.cli.wrapping import echo_prose
 from tensorwright.machine import LoadWatch, MachineState, check_machine
 from tensorwright.tuning.session import Progress
 
@@ -19,7 +20,7 @@ def warn_if_unfit(state: MachineState | None) -> None:
     told = {} if context is None else context.find_root().meta
     if text and not told.get(_TOLD):
         told[_TOLD] = True
-        click.echo(f"warning: {text}", err=True)
+        echo_prose(f"warning: {text}", err=True)
 
 
 def check_before_measuring(target: Target, threads: int) -> None:

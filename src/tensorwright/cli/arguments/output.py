@@ -1,23 +1,36 @@
-"""Files that commands write: asked for before the work, so that no work is lost."""
+"""Files that commands write: asked for before the work, so that no work is lost.
+
+What a command reads is never written over: whoever asks here names both.
+"""
 
 from __future__ import annotations
 
 import errno
+import importlib
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from tensorwright.base import OutputError, output_error
+from tensorwright.base import OutputError, TensorwrightError, output_error
+from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
+
+_MODEL_FILES = "tensorwright.graph.onnx_import"  # by name: an executable runs without onnx
+
+Name = str | os.PathLike[str]
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
+def check_writable(path: Name, *reads: Name | None) -> None:
     """Refuse now what could not be written later; an existing file stays as it is.
 
-    Raises:  OutputError.
+    reads   what the command reads, as on the command line: files, programs, NAME=FILE
+    Raises:  OutputError, also where the file is one of those that are read.
     """
     target = Path(path)
     if target.is_dir():
         raise output_error(target, OSError(errno.EISDIR, "is a directory"))
+    _refuse_what_is_read(target, *reads)
     try:
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name[:64]}."):
             pass
@@ -25,26 +38,67 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise output_error(target, error) from error
 
 
-def check_output(path: str, program: str, *, is_executable: bool = False) -> None:
-    """As `check_writable`, and refuse to write over the program that is read.
+def check_executable(path: str, *reads: Name | None) -> None:
+    """As `check_writable`, for an executable, which is not to be called .onnx.
 
-    is_executable   whether an executable is written, which is not to be called .onnx
     Raises:  OutputError.
     """
     target = Path(path)
-    if is_executable and target.suffix.lower() == ".onnx":
+    if target.suffix.lower() == ".onnx":
         raise OutputError(
             stage="cli",
             where=f"file {path}",
             reason="an executable is written, and an ONNX file is something else",
             remedy=f"name it .tw:\n  -o {target.with_suffix('.tw')}",
         )
-    source = Path(program)
-    if target.exists() and source.exists() and target.samefile(source):
-        raise OutputError(
-            stage="cli",
-            where=f"file {path}",
-            reason="it is the program that is read, and would be lost",
-            remedy="give another name",
-        )
-    check_writable(path)
+    check_writable(path, *reads)
+
+
+def _refuse_what_is_read(target: Path, *reads: Name | None) -> None:
+    """Refuse to write over one of the files that are read.
+
+    Raises:  OutputError.
+    """
+    if not target.exists():
+        return
+    for word in filter(None, map(_text, reads)):
+        if any(each.exists() and target.samefile(each) for each in _files_of(word)):
+            raise OutputError(
+                stage="cli",
+                where=f"file {target}",
+                reason=f"it is read for {word}, and would be lost",
+                remedy="give another name",
+            )
+
+
+def _text(name: Name | None) -> str:
+    return "" if name is None else os.fspath(name)
+
+
+def _files_of(word: str) -> Iterator[Path]:
+    """The files that may be read for a word of the command line."""
+    yield Path(word)
+    if "=" in word:
+        yield Path(word.partition("=")[2])
+    if is_reference(word):
+        yield from _files_of_module(word.rpartition(":")[0])
+    elif Path(word).is_file() and kind_of(word) is ProgramKind.MODEL:
+        yield from _external_files(word)
+
+
+def _files_of_module(name: str) -> Iterator[Path]:
+    """Where Python looks for a module: a file by its name, else below the folders of modules."""
+    yield Path(name)
+    for folder in ("", *sys.path):
+        path = Path(folder, *name.split("."))
+        yield path.with_name(f"{path.name}.py")
+        yield path / "__init__.py"
+
+
+def _external_files(model: str) -> tuple[Path, ...]:
+    """The files with weights of a model; none where it is no model, as reading it will tell."""
+    try:
+        found: tuple[Path, ...] = importlib.import_module(_MODEL_FILES).external_files(model)
+    except TensorwrightError:
+        return ()
+    return found

@@ -111,7 +111,7 @@ def command(
         check_model(name)
     check_readable(names, input_shapes)
     if json_path is not None:
-        check_writable(json_path)
+        check_writable(json_path, *names, records)
     count = threads_of(threads)
     ceiling = measure_ceiling(target, count) if rounds else Ceiling(count, 0.0, 0.0)
     chosen = peers or (PAPER_PEERS if PAPER in suites else DEFAULT_PEERS)

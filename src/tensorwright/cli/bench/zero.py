@@ -141,7 +141,7 @@ def command(
         check_model(network)
     image = png or (None if json_path is None else str(Path(json_path).with_suffix(".png")))
     for path in filter(None, (json_path, image)):
-        check_writable(path)
+        check_writable(path, *models, *networks)
     if image is not None and importlib.util.find_spec("matplotlib") is None:
         click.echo(f"no curves will be drawn: {_without_matplotlib().reason}", err=True)
     _check_has_model()

@@ -46,7 +46,7 @@ def command(
     for name in names:
         check_model(name)
     if output is not None:
-        check_writable(output)
+        check_writable(output, *names, file)
     rules = [each.rule for each in read_rules(file)]
     found: dict[str, Places] = {}
     for name in names:

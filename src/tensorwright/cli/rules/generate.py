@@ -47,7 +47,7 @@ def command(
 
     Example: tensorwright rules generate --preset taso --max-ops 2 -o new.rules
     """
-    check_writable(str(output))
+    check_writable(output)
     if shipped:
         write_shipped(output, seed, workers)
         return

@@ -85,7 +85,7 @@ def prove_(file: Path | None, workers: int, output: Path | None) -> None:
     listed = read_rules(file)
     rules = [each.rule for each in listed]
     if output is not None:
-        check_writable(str(output))
+        check_writable(output, file)
     outcomes: dict[int, Outcome] = {}
     progress = ProgressLines("rules")
     for place, outcome in prove_all(rules, workers):

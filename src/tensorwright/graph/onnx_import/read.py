@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from tensorwright.base import HEAD_BYTES, ModelError, UnsupportedError, kind_of_bytes
@@ -196,3 +197,28 @@ def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
     _check(loaded.model, loaded.label)
     _check_definitions(loaded.model, loaded.label)
     return loaded
+
+
+def external_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The files beside a model that hold its weights, as the model names them.
+
+    Raises:  ModelError as `read_model`.
+    """
+    locations = {
+        entry.value
+        for tensor in _tensors(read_model(path).model)
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    return tuple(Path(path).parent / each for each in sorted(locations))
+
+
+def _tensors(message: Any) -> Iterator[TensorProto]:
+    """All tensors inside a protobuf message, those of attributes and subgraphs among them."""
+    if isinstance(message, TensorProto):
+        yield message
+        return
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for each in (value,) if isinstance(value, Message) else value:
+                yield from _tensors(each)

@@ -146,9 +146,17 @@ class TaskResult:
         return self.tried == 0
 
     @property
+    def times_s(self) -> tuple[float, float]:
+        """Untuned and tuned: in the last comparison where there was one, else as on record."""
+        if self.compared is not None:
+            return self.compared.untuned_s, self.compared.tuned_s
+        return self.default_s, self.best_s
+
+    @property
     def cost_s(self) -> float:
         """What the workload adds to the time of the whole; 0 where it was not measured."""
-        return self.task.weight * self.best_s if math.isfinite(self.best_s) else 0.0
+        tuned_s = self.times_s[1]
+        return self.task.weight * tuned_s if math.isfinite(tuned_s) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
