@@ -17,6 +17,7 @@ import numpy as np
 from tensorwright.base import Target, TensorwrightError, knobs, override, without_collection
 from tensorwright.expr import Tensor, topological_order
 from tensorwright.schedule import (
+    Parallel,
     ScheduleState,
     Tensorize,
     Trace,
@@ -40,6 +41,7 @@ from tensorwright.tuning.time_model import (
 
 _MOST_REMEMBERED = 4096
 _RACE_STEPS = 12_000  # of plans, where candidates are measured: other algorithms come last
+_SHORT_S = 20e-6  # to start threads takes 1 or 2 us: what takes longer than this needs them
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -154,7 +156,24 @@ class Predictor:
         """The best candidate, if it is better than the rule's by the margin of the model."""
         self.counts["chosen"] += 1
         with without_collection():
-            return self._best(workload)
+            return self._without_idle_threads(workload, self._best(workload))
+
+    def _without_idle_threads(self, workload: Workload, chosen: Chosen) -> Chosen:
+        """The same on one thread, where others are expected to cost more than they save: they are
+        started, and what one has written another fetches from its core.
+        """
+        alone = tuple(step for step in chosen.trace if not isinstance(step, Parallel))
+        is_short = chosen.estimate is not None and chosen.estimate.seconds <= _SHORT_S
+        if self._machine.threads == 1 or not is_short or alone == chosen.trace:
+            return chosen
+        exact = self._candidates(state_of(workload)).price_exactly(chosen.trace, alone)
+        if exact is None:
+            return chosen
+        policy = self._model.policy
+        of_all, of_one = exact.scores(policy.caution).tolist()
+        if of_one >= of_all - policy.margin:
+            return chosen
+        return replace(chosen, trace=alone, estimate=_estimate(exact, 1), is_by_rule=False)
 
     def _best(self, workload: Workload) -> Chosen:
         state = state_of(workload)

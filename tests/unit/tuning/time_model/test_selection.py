@@ -25,6 +25,7 @@ from tensorwright.loop import lower
 from tensorwright.pipeline import Source, choose, choose_untuned, compile, prepare
 from tensorwright.records import MemoryStore
 from tensorwright.schedule import (
+    Parallel,
     Trace,
     format_trace,
     parse_trace,
@@ -162,6 +163,25 @@ def test_another_algorithm_is_chosen_by_its_own_margin() -> None:
     assert predictor_of(model_of(policy=Policy(0.5, 10.0, 10.0))).best(workload).is_by_rule
     without = replace(SMALL, algorithms=0)
     assert not uses_algorithm(predictor_of(model_of(), effort=without).best(workload).trace)
+
+
+@pytest.mark.parametrize(
+    ("slower", "threads", "count", "is_parallel"),
+    [(3.0, 2, 64, False), (-3.0, 2, 64, True), (3.0, 1, 64, True), (3.0, 2, 6400, True)],
+    ids=["expensive threads", "cheap threads", "one thread", "too long"],
+)
+def test_threads_are_left_out_where_they_cost_more_than_they_save(
+    slower: float, threads: int, count: int, is_parallel: bool
+) -> None:
+    """Trees say by how much (log2) loops on threads are slower than the roofline takes them for."""
+    workload, arrays = workloads(graph_of("relu", (count, 512)), NATIVE)[-1]
+    trees = (stump("parallel_prod", 1.5, 0.0, slower),)  # log2 of one more than the iterations
+    model = model_of(trees, trees, Policy(0.5, 0.3))
+    chosen = predictor_of(model, threads=threads).best(workload)
+    assert any(isinstance(step, Parallel) for step in chosen.trace) == is_parallel
+    if not is_parallel:
+        assert not chosen.is_by_rule
+        check_schedule((workload, arrays), format_trace(chosen.trace), NATIVE)
 
 
 def deep_convolutions() -> Graph:
