@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.targets import native_target
+
+from tensorwright.tuning.time_model import rates_of
 
 GOLDEN = Path(__file__).parent / "golden"
 SHARED = ("kernels", "machine")
-"""Folders of a home that all tests share."""
+"""What is in a home from the beginning."""
+_RATES = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,16 +23,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def share_home(home: Path, config: pytest.Config) -> None:
-    """Let a home use the kernels and the rates of this machine that other tests have made.
+    """Let a home use the kernels that other tests have built, and the rates of this machine.
 
-    They are kept from run to run, beside what pytest keeps: a kernel is named by all that it comes
+    Kernels are kept from run to run, beside what pytest keeps: one is named by all that it comes
     from, the sources of the compiler included. `pytest --cache-clear` removes them.
     """
     home.mkdir(exist_ok=True)
-    for name in SHARED:
-        folder = config.cache.mkdir(name)  # type: ignore[union-attr]  # its plugin is always there
-        folder.chmod(0o700)
-        (home / name).symlink_to(folder, target_is_directory=True)
+    kernels = config.cache.mkdir("kernels")  # type: ignore[union-attr]  # its plugin is always there
+    kernels.chmod(0o700)
+    (home / "kernels").symlink_to(kernels, target_is_directory=True)
+    (home / "machine").mkdir()
+    for name, text in config.stash.get(_RATES, {}).items():
+        (home / "machine" / name).write_text(text)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -47,6 +53,9 @@ def _own_home(
             patch.delenv(f"TENSORWRIGHT_{name}", raising=False)
         # No test asks who wins the last comparison of a search, which has 12 seconds otherwise.
         patch.setattr("tensorwright.search._LEAST_NETWORK_S", 1.0)
+        rates_of(native_target())
+        measured = (home / "machine").iterdir()
+        request.config.stash[_RATES] = {path.name: path.read_text() for path in measured}
         yield
 
 

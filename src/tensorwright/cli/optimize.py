@@ -135,8 +135,8 @@ def _optimize_model(
     """Search for a graph and for schedules, within one budget."""
     refuse_constants(model)
     source = read_network(model, how)
-    check_before_measuring(how.target, usable_threads(how.threads))
     with opened(how.records, create=True) as store:
+        check_before_measuring(how.target, usable_threads(how.threads))
         found = search_jointly(
             source,
             how.target,
@@ -163,8 +163,8 @@ def _optimize_expression(
     refuse_given(("rewrite",), because=f"{text} is {ProgramKind.EXPRESSION}, and has no graph")
     workload = read_expression(text)
     values = read_constants(workload, text, constants)
-    check_before_measuring(how.target, usable_threads(how.threads))
     with opened(how.records, create=True) as store:
+        check_before_measuring(how.target, usable_threads(how.threads))
         tasks, setting = [Task(workload, network=text)], setting_of(how.target, how.threads)
         result = search_tasks(tasks, setting, store, wanted, name=text)
         if result.is_interrupted:

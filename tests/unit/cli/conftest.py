@@ -16,6 +16,7 @@ from tests.conftest import share_home
 
 from tensorwright.cli.group import program
 from tensorwright.graph import GraphBuilder, save_onnx
+from tensorwright.machine import Load, LoadWatch
 
 Invoke = Callable[..., Result]
 
@@ -24,12 +25,14 @@ Invoke = Callable[..., Result]
 def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of each test's own: no record of another one.
 
+    No command says that a test of another worker uses a core.
     Networks are cut by rule: how many workloads the tiny ones have is no matter of a model.
     """
     folder = tmp_path / "home"
     share_home(folder, request.config)
     monkeypatch.setenv("TENSORWRIGHT_HOME", str(folder))
     monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "rule")
+    monkeypatch.setattr(LoadWatch, "load", lambda _: Load(0.0, 0.0, 2, ""))
     return folder
 
 
