@@ -18,7 +18,7 @@ from statistics import median
 import numpy as np
 
 from tensorwright.base import DType, Target
-from tensorwright.codegen.llvm import compile_module, emit
+from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Index, Load, Var, constant
 from tensorwright.loop import (
     Allocate,
@@ -31,6 +31,7 @@ from tensorwright.loop import (
     Store,
     block,
 )
+from tensorwright.machine_code import compile_module
 from tensorwright.runtime import kernel_spec
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
 from tensorwright.runtime.native.jit import load_object

@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from tensorwright.base import Target
-from tensorwright.codegen.llvm import create_machine
+from tensorwright.machine_code import create_machine
 from tensorwright.runtime import LoadedObject, load_object
 
 BUILDS = 5

@@ -14,8 +14,9 @@ from tensorwright.base import MachineError, Target
 from tensorwright.codegen import Source
 from tensorwright.codegen.c import compile_source, compiler_key, load_shared_object, refusal
 from tensorwright.codegen.c import emit as emit_c
-from tensorwright.codegen.llvm import assembly, compile_module, emit, pipeline_key
+from tensorwright.codegen.llvm import emit
 from tensorwright.loop import LoopProgram
+from tensorwright.machine_code import assembly, compile_module, pipeline_key
 from tensorwright.runtime import load_object
 
 

@@ -27,9 +27,10 @@ from tests.unit.codegen.kernels import (
 )
 
 from tensorwright.base import Target
-from tensorwright.codegen.llvm import assembly, emit
+from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Load, Var, constant, floor_div, mod
 from tensorwright.loop import Allocate, For, LoopProgram, Store, block
+from tensorwright.machine_code import assembly
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
 LANES, CHANNELS, KERNEL = 16, 16, 3

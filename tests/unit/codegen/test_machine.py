@@ -12,15 +12,8 @@ import pytest
 from tests.targets import AVX2, AVX512, NEON, SSE2, native_target
 
 from tensorwright.base import DType, InternalError, MachineError, Target
-from tensorwright.codegen.llvm import (
-    Level,
-    assembly,
-    compile_module,
-    feature_flags,
-    float_literal,
-    math_function,
-    pipeline_key,
-)
+from tensorwright.codegen.llvm import float_literal, math_function
+from tensorwright.machine_code import Level, assembly, compile_module, feature_flags, pipeline_key
 
 ELF_MACHINE = {"x86-64": 62, "aarch64": 183}
 

@@ -10,7 +10,7 @@ from tests.unit.codegen.kernels import NATIVE, PARALLEL, TARGETS, VECTOR, run
 from tests.unit.loop.programs import arrays_for, loop_programs, same
 
 from tensorwright.base import Target
-from tensorwright.codegen.llvm import Level, compile_module, emit
+from tensorwright.codegen.llvm import emit
 from tensorwright.expr import (
     Condition,
     Element,
@@ -35,6 +35,7 @@ from tensorwright.loop import (
     interpret,
 )
 from tensorwright.loop.traversal import map_condition
+from tensorwright.machine_code import Level, compile_module
 from tensorwright.schedule import ForKind, Scope
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)

@@ -31,7 +31,7 @@ from tests.unit.codegen.kernels import (
 
 from tensorwright.base import DType, InternalError, Target, UnsupportedError
 from tensorwright.codegen.analysis.promote import promote_accumulators
-from tensorwright.codegen.llvm import assembly, emit
+from tensorwright.codegen.llvm import emit
 from tensorwright.expr import (
     Cast,
     Element,
@@ -64,6 +64,7 @@ from tensorwright.loop import (
     Window,
     block,
 )
+from tensorwright.machine_code import assembly
 from tensorwright.schedule import ForKind, Scope
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)

@@ -9,13 +9,8 @@ import pytest
 from tests.targets import NEON, native_target
 
 from tensorwright.base import DType, InternalError, Target
-from tensorwright.codegen.llvm import (
-    LIBM_SYMBOLS,
-    MATH_FUNCTIONS,
-    assembly,
-    compile_module,
-    math_function,
-)
+from tensorwright.codegen.llvm import MATH_FUNCTIONS, math_function
+from tensorwright.machine_code import LIBM_SYMBOLS, assembly, compile_module
 from tensorwright.runtime import load_object
 
 MAX_ULP = 4.0

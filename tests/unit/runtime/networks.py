@@ -10,8 +10,8 @@ import numpy as np
 from tests.targets import native_target
 
 from tensorwright.base import DType
-from tensorwright.codegen.llvm import compile_module
 from tensorwright.loop import Role
+from tensorwright.machine_code import compile_module
 from tensorwright.ops import TensorType
 from tensorwright.runtime import (
     ArenaRef,

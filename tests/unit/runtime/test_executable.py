@@ -39,8 +39,8 @@ from tensorwright.base import (
     UsageError,
     override,
 )
-from tensorwright.codegen.llvm import compile_module
 from tensorwright.loop import Role
+from tensorwright.machine_code import compile_module
 from tensorwright.runtime import (
     ArgumentSpec,
     ConstantRef,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tensorwright.base import InternalError, Target, detect_target
-from tensorwright.codegen.llvm import compile_module
+from tensorwright.machine_code import compile_module
 from tensorwright.runtime import LoadedObject, load_object
 from tensorwright.runtime.native.jit import Session, runtime_symbols
 
@@ -98,7 +98,7 @@ def test_without_openmp_a_region_runs_on_one_thread() -> None:
     program = f"""
 import ctypes
 from tensorwright.base import detect_target
-from tensorwright.codegen.llvm import compile_module
+from tensorwright.machine_code import compile_module
 from tensorwright.runtime.native.jit import Session
 code = Session(None).load(compile_module({FORK_JOIN!r}, detect_target()), ("run",))
 data = (ctypes.c_int32 * 4)()
@@ -189,7 +189,7 @@ def test_threads_may_load_at_the_same_time() -> None:
 def test_a_process_that_still_holds_code_ends_cleanly() -> None:
     program = """
 from tensorwright.base import detect_target
-from tensorwright.codegen.llvm import compile_module
+from tensorwright.machine_code import compile_module
 from tensorwright.runtime import load_object
 code = load_object(compile_module("define void @f() { ret void }", detect_target()), ("f",))
 cycle = [code]

@@ -21,9 +21,10 @@ from tests.unit.runtime.networks import (
 
 from tensorwright.base import DType, InternalError
 from tensorwright.codegen import Signature
-from tensorwright.codegen.llvm import compile_module, emit
+from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Load, Var
 from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Store
+from tensorwright.machine_code import compile_module
 from tensorwright.ops import TensorType
 from tensorwright.runtime import (
     ArenaRef,

@@ -28,9 +28,9 @@ from tests.unit.runtime.networks import (
 
 from tensorwright import compile as compile_model
 from tensorwright.base import InternalError, Target
-from tensorwright.codegen.llvm import compile_module
 from tensorwright.graph import Graph, GraphBuilder, interpret
 from tensorwright.loop import Role
+from tensorwright.machine_code import compile_module
 from tensorwright.runtime import (
     ArgumentSpec,
     BufferRef,

@@ -10,7 +10,6 @@ from tests.targets import native_target
 from tensorwright.base import DType, Target
 from tensorwright.build import BuildRequest, Kernel
 from tensorwright.codegen import Signature
-from tensorwright.codegen.llvm import compile_module
 from tensorwright.expr import (
     Compute,
     Decision,
@@ -28,6 +27,7 @@ from tensorwright.expr import (
 )
 from tensorwright.graph import Workload
 from tensorwright.loop import Buffer, Parameter, Role
+from tensorwright.machine_code import compile_module
 from tensorwright.records import Status
 from tensorwright.schedule import Split
 from tensorwright.tuning.measuring import BuildFailed, BuildResult, BuildStopped, Measurement

@@ -8,26 +8,10 @@ and accesses), `operations/` (functions of values), `math/` (mathematical functi
 from tensorwright.codegen.llvm.kernel import emit
 from tensorwright.codegen.llvm.math.emitter import float_literal
 from tensorwright.codegen.llvm.math.functions import MATH_FUNCTIONS, math_function
-from tensorwright.machine_code import (
-    LIBM_SYMBOLS,
-    Level,
-    assembly,
-    compile_module,
-    create_machine,
-    feature_flags,
-    pipeline_key,
-)
 
 __all__ = [
-    "LIBM_SYMBOLS",
     "MATH_FUNCTIONS",
-    "Level",
-    "assembly",
-    "compile_module",
-    "create_machine",
     "emit",
-    "feature_flags",
     "float_literal",
     "math_function",
-    "pipeline_key",
 ]
