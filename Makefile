@@ -4,7 +4,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS := -n 2 --dist loadgroup
+WORKERS := -n 2 --dist loadfile
 READY := .venv/.ready
 MODULES := $(wildcard src/tensorwright/__init__.py src/tensorwright/*/__init__.py)
 MAKEFLAGS += --no-print-directory

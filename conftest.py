@@ -25,14 +25,6 @@ collect_ignore = [
 ]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file, which may share fixtures and results, on one worker."""
-    if not _is_worker():
-        return
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Let a test that measures times (`alone`) run while the other workers wait."""

@@ -52,7 +52,7 @@ from lab.pictures import pyplot
 from lab.searches import ROUND, THREADS, Curve, Lab, Search
 
 from tensorwright.base import TensorwrightError, UsageError, detect_target, write_atomically
-from tensorwright.peers import OpPlan, compare_case
+from tensorwright.peers.comparison import OpPlan, compare_case
 from tensorwright.records import detect_hardware, now_utc
 from tensorwright.tuning.learning import Learning, open_learning
 from tensorwright.tuning.strategies.named import choose_strategy

@@ -28,7 +28,7 @@ from tensorwright.base import Target, available_cores, override
 from tensorwright.build import Kernel
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.bench.plausible_workloads import DrawnWorkload, draw_workloads
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.pipeline import choose_untuned, parse_target
 from tensorwright.schedule import format_trace, uses_algorithm
 from tensorwright.tuning.comparison import Bench, build_all, fastest_s, measure_in_turns

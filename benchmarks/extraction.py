@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.rewriting.extraction import (
     ExtractionProblem,
     Selection,

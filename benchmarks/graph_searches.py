@@ -25,7 +25,7 @@ from typing import TypeVar
 from tensorwright.base import detect_target, write_atomically
 from tensorwright.cli.arguments.models import read_graph, row_name, suite
 from tensorwright.graph import Graph, simplify
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.pipeline import open_pricing
 from tensorwright.records import now_utc
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network

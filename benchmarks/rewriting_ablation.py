@@ -31,7 +31,7 @@ from tensorwright.base import detect_target
 from tensorwright.cli.arguments.models import read_graph, row_name, suite
 from tensorwright.graph import Graph, simplify
 from tensorwright.graph_search import memory_of
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.pipeline import open_pricing
 from tensorwright.records import now_utc
 from tensorwright.rewriting import Rule, applications

@@ -33,15 +33,8 @@ from lab.pictures import pyplot
 from tensorwright.base import Target, TensorwrightError, available_cores, write_atomically
 from tensorwright.cli.arguments.models import read_graph, short_name
 from tensorwright.graph import Graph, Partition
-from tensorwright.peers import (
-    Arrays,
-    Failure,
-    PeerProcess,
-    Timing,
-    max_rel_error,
-    print_table,
-    rotate,
-)
+from tensorwright.peers.comparison import max_rel_error, print_table
+from tensorwright.peers.process import Arrays, Failure, PeerProcess, Timing, rotate
 from tensorwright.pipeline import finish, parse_target, prepare
 from tensorwright.records import (
     MemoryStore,

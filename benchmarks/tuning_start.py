@@ -21,7 +21,7 @@ from pathlib import Path
 from tensorwright.base import available_cores, override
 from tensorwright.cli.arguments.models import read_proto, short_name
 from tensorwright.graph import Partition
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.pipeline import parse_target, prepare
 from tensorwright.records import MemoryStore
 from tensorwright.search import as_in_network, setting_of, tasks_of

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.decisions.changes import Change, describe
 from tests.targets import native_target
 
 from tensorwright.tuning.time_model import rates_of
@@ -13,6 +14,8 @@ from tensorwright.tuning.time_model import rates_of
 GOLDEN = Path(__file__).parent / "golden"
 SHARED = ("kernels", "machine")
 """What is in a home from the beginning."""
+CHANGES = pytest.StashKey[list[Change]]()
+"""Decisions that `--golden-update` wrote anew."""
 _RATES = pytest.StashKey[dict[str, str]]()
 
 
@@ -20,6 +23,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--golden-update", action="store_true", help="write the golden files instead of comparing"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[CHANGES] = []
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where golden files are written, run nothing but what compares with them."""
+    if config.getoption("--golden-update"):
+        items[:] = [item for item in items if _has_golden_file(item)]
+
+
+def _has_golden_file(item: pytest.Item) -> bool:
+    is_marked = item.get_closest_marker("golden") is not None
+    return is_marked or "golden" in getattr(item, "fixturenames", ())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print which decisions were written anew, the greatest loss of predicted time first."""
+    changes = terminalreporter.config.stash[CHANGES]
+    if changes:
+        terminalreporter.section("decisions that changed")
+        terminalreporter.write_line(describe(changes))
 
 
 def share_home(home: Path, config: pytest.Config) -> None:

@@ -26,7 +26,8 @@ from math import prod
 import numpy as np
 
 from tensorwright.base import DType
-from tensorwright.graph import Graph, GraphBuilder, Node, are_alike, interpret, load_onnx, simplify
+from tensorwright.graph import Graph, GraphBuilder, Node, are_alike, interpret, simplify
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.kept_graphs import proved_beside
 from tensorwright.ops import Array
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network

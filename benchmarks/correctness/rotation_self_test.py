@@ -29,8 +29,9 @@ import onnx
 from onnx import numpy_helper
 
 from tensorwright.base import MachineError, available_cores
-from tensorwright.peers import Competitor, PeerProcess, Result, Timing, print_table, rotate
-from tensorwright.peers.comparison.rotation import summarise
+from tensorwright.peers.comparison import print_table
+from tensorwright.peers.process import Competitor, PeerProcess, Result, Timing, rotate
+from tensorwright.peers.process.rotation import summarise
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 

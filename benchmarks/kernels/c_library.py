@@ -26,7 +26,8 @@ import onnx
 
 from tensorwright.base import available_cores
 from tensorwright.cli.arguments.models import read_graph, read_proto, short_name
-from tensorwright.peers import PeerProcess, Timing, max_rel_error, print_table, rotate
+from tensorwright.peers.comparison import max_rel_error, print_table
+from tensorwright.peers.process import PeerProcess, Timing, rotate
 from tensorwright.pipeline import export_c, finish, parse_target, prepare
 from tensorwright.records import MemoryStore
 from tensorwright.zoo import random_inputs

@@ -48,7 +48,7 @@ from tensorwright.expr import (
     topological_order,
 )
 from tensorwright.loop import Role, pack
-from tensorwright.peers import PeerProcess, Timing, rotate
+from tensorwright.peers.process import PeerProcess, Timing, rotate
 from tensorwright.runtime import measure_peak
 from tensorwright.runtime.buffers import address_of, empty_bytes
 

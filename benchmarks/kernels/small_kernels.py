@@ -23,8 +23,9 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tensorwright import compile as compile_model
 from tensorwright.base import available_cores
 from tensorwright.cli.arguments.models import read_proto, short_name
-from tensorwright.graph import load_onnx
-from tensorwright.peers import PeerProcess, Result, Timing, max_rel_error, print_table, rotate
+from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.peers.comparison import max_rel_error, print_table
+from tensorwright.peers.process import PeerProcess, Result, Timing, rotate
 from tensorwright.runtime import Executable, without_teams
 from tensorwright.zoo import random_inputs
 

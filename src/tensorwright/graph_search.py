@@ -23,10 +23,12 @@ from typing import TypeVar
 import onnx
 
 from tensorwright.base import MachineError, Target, UsageError, missing_here, naming_faults
-from tensorwright.graph import FoldedConstants, Graph, are_alike, load_onnx, simplify, to_onnx
+from tensorwright.graph import FoldedConstants, Graph, are_alike, simplify
+from tensorwright.graph.onnx_export import to_onnx
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.graph_trial import seconds_elsewhere, seconds_here
 from tensorwright.kept_graphs import proved_beside
-from tensorwright.peers import PeerPrices
+from tensorwright.peers.comparison import PeerPrices
 from tensorwright.pipeline import (
     Model,
     Records,

@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Sequence
 
 from tensorwright.base import Target
-from tensorwright.graph import Graph, save_onnx
-from tensorwright.peers import compare_versions
+from tensorwright.graph import Graph
+from tensorwright.graph.onnx_export import save_onnx
+from tensorwright.peers.process import compare_versions
 from tensorwright.pipeline import Records, cut, finish, opened
 from tensorwright.runtime import Executable, seconds_in_turns, usable_threads
 from tensorwright.tuning.session import make_network_inputs

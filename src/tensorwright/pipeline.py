@@ -61,11 +61,11 @@ from tensorwright.graph import (
     check_memory,
     choose_layouts,
     compute_halves_in_floats,
-    load_onnx,
     lower_codes,
     partition,
     simplify,
 )
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.ops import Array
 from tensorwright.records import (
     RecordStore,

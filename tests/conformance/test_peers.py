@@ -17,15 +17,10 @@ from tests.unit.peers.models import draw, small_network
 
 import tensorwright
 from tensorwright.base import MachineError
-from tensorwright.graph import interpret, load_onnx
-from tensorwright.peers import (
-    KINDS,
-    FailureKind,
-    PeerFailed,
-    PeerProcess,
-    find_kind,
-    max_rel_error,
-)
+from tensorwright.graph import interpret
+from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.peers.comparison import max_rel_error
+from tensorwright.peers.process import KINDS, FailureKind, PeerFailed, PeerProcess, find_kind
 
 Source = tuple[str, dict[str, object]]
 ELSEWHERE = {"inductor", "tvm"}

@@ -12,7 +12,9 @@ import pytest
 import tensorwright
 from tensorwright import graph_search, graph_trial
 from tensorwright.base import InternalError, MachineError, UsageError, override
-from tensorwright.graph import Graph, GraphBuilder, interpret, load_onnx, to_onnx
+from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.graph.onnx_export import to_onnx
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.rewriting import parse_rule
 from tensorwright.rewriting.networks import NetworkRules
 from tensorwright.tuning.session import Budget

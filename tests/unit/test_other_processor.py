@@ -14,7 +14,8 @@ from tensorwright.base import MachineError, Target, check_runs_here, detect_targ
 from tensorwright.build import build_cached, load_kernel
 from tensorwright.cli.group import program
 from tensorwright.expr import Compute, compute, max_of, placeholder
-from tensorwright.graph import GraphBuilder, program_workload, to_onnx
+from tensorwright.graph import GraphBuilder, program_workload
+from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.pipeline import export_c, opened, prepare
 from tensorwright.profiling import profile
 from tensorwright.runtime import Executable, load, measure_peak

@@ -22,17 +22,10 @@ from tensorwright.cli.arguments.options import (
 )
 from tensorwright.cli.group import INTERRUPTED
 from tensorwright.cli.summary import format_ms, print_workloads
-from tensorwright.graph import interpret, load_onnx
-from tensorwright.peers import (
-    Arrays,
-    Failure,
-    PeerProcess,
-    Result,
-    Timing,
-    max_rel_error,
-    print_table,
-    rotate,
-)
+from tensorwright.graph import interpret
+from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.peers.comparison import max_rel_error, print_table
+from tensorwright.peers.process import Arrays, Failure, PeerProcess, Result, Timing, rotate
 from tensorwright.pipeline import finish, opened, parse_target, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import faster_half, typical_seconds, usable_threads

@@ -15,7 +15,7 @@ from tensorwright.cli.arguments.machine import warn_if_unfit
 from tensorwright.cli.arguments.options import constants_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.wrapping import echo_prose
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.profiling import Profile, StepKind, StepProfile, chrome_trace, profile_values
 from tensorwright.profiling import profile as profile_executable
 

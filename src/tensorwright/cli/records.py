@@ -16,7 +16,7 @@ from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
 from tensorwright.cli.group import same_command
 from tensorwright.cli.summary import format_ms
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.records import (
     Record,
     RecordStore,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.tuning.session import (
     Comparison,
     NetworkResult,

@@ -1,7 +1,8 @@
 """Graphs: networks as lists of operator applications. Read `graph.py` first, then `builder.py` and
 `interpret.py`.
 
-`onnx_import/` reads ONNX models, `onnx_export/` writes them, `passes/` simplifies.
+`passes/` simplifies. `onnx_import/` reads ONNX models and `onnx_export/` writes them: both need the
+package onnx, so this folder does not import them.
 """
 
 from tensorwright.graph.builder import GraphBuilder
@@ -14,8 +15,6 @@ from tensorwright.graph.layout import (
     describe_layouts,
     layout_cost,
 )
-from tensorwright.graph.onnx_export import save_onnx, to_onnx
-from tensorwright.graph.onnx_import import load_onnx, value_inputs
 from tensorwright.graph.parse import parse
 from tensorwright.graph.partition import (
     AliasCall,
@@ -81,7 +80,6 @@ __all__ = [
     "interpret",
     "last_uses",
     "layout_cost",
-    "load_onnx",
     "load_text",
     "lower_codes",
     "operator_of",
@@ -93,14 +91,11 @@ __all__ = [
     "reference",
     "rename_tensors",
     "run_node",
-    "save_onnx",
     "save_text",
     "simplify",
     "simplify_with_report",
-    "to_onnx",
     "to_physical",
     "to_plain",
-    "value_inputs",
     "verify",
     "verify_partition",
 ]

@@ -24,7 +24,7 @@ from onnx.backend import base
 
 from tensorwright import pipeline
 from tensorwright.base import InputError, Target, UnsupportedError
-from tensorwright.graph import load_onnx, value_inputs
+from tensorwright.graph.onnx_import import load_onnx, value_inputs
 from tensorwright.ops import Array
 from tensorwright.runtime import ConstantRef, CopyStep, Executable
 

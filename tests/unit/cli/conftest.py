@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 from tests.conftest import share_home
 
 from tensorwright.cli.group import program
-from tensorwright.graph import GraphBuilder, save_onnx
+from tensorwright.graph import GraphBuilder
+from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.machine import Load, LoadWatch
 
 Invoke = Callable[..., Result]

@@ -13,8 +13,9 @@ from click.testing import Result
 
 import tensorwright
 from tensorwright.cli.arguments.options import read_shapes
-from tensorwright.graph import interpret, load_onnx
-from tensorwright.peers import BenchRow, make_row
+from tensorwright.graph import interpret
+from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.peers.comparison import BenchRow, make_row
 from tensorwright.records import Record, Status, open_store, record_tool
 from tensorwright.tuning.session import Budget
 

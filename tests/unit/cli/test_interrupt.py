@@ -16,7 +16,8 @@ import pytest
 from click.testing import Result
 
 import tensorwright
-from tensorwright.graph import GraphBuilder, save_onnx
+from tensorwright.graph import GraphBuilder
+from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.records import open_store
 
 TRIALS = 24

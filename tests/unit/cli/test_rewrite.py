@@ -14,7 +14,9 @@ import pytest
 from click.testing import Result
 
 from tensorwright import graph_search
-from tensorwright.graph import GraphBuilder, interpret, load_onnx, save_onnx
+from tensorwright.graph import GraphBuilder, interpret
+from tensorwright.graph.onnx_export import save_onnx
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.rewriting.prove import stamp_of
 from tensorwright.zoo import random_inputs
 

@@ -19,11 +19,11 @@ from tensorwright.graph import (
     Workload,
     choose_layouts,
     interpret,
-    load_onnx,
     partition,
     simplify,
     verify,
 )
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.pipeline import finish
 from tensorwright.records import open_store
 from tensorwright.zoo import load_light

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from tests.targets import AVX512
 
-from tensorwright.graph import Graph, choose_layouts, load_onnx, simplify_with_report
+from tensorwright.graph import Graph, choose_layouts, simplify_with_report
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.zoo import build, load_light
 
 NETWORKS: dict[str, Callable[[], Graph]] = {

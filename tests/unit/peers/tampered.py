@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorwright.peers import Arrays, PeerProcess
+from tensorwright.peers.process import Arrays, PeerProcess
 
 
 def wrong_answers(*names: str) -> type[PeerProcess]:

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.peers.models import draw, make_model, small_network
 
 from tensorwright.base import Target, detect_target
-from tensorwright.peers import PeerFailed, PeerProcess, find_kind
+from tensorwright.peers.process import PeerFailed, PeerProcess, find_kind
 from tensorwright.peers.process.instructions import is_held, is_narrower
 
 

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tensorwright.peers import PeerFailed, PeerProcess
+from tensorwright.peers.process import PeerFailed, PeerProcess
 
 pytest.importorskip("onnxruntime")
 

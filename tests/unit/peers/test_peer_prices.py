@@ -9,7 +9,7 @@ from tests.unit.test_graph_search import chain_of_products
 import tensorwright
 from tensorwright.base import MachineError
 from tensorwright.graph import GraphBuilder, interpret, simplify
-from tensorwright.peers import PeerPrices
+from tensorwright.peers.comparison import PeerPrices
 from tensorwright.rewriting.networks import TensorData, TypedOperator
 from tensorwright.zoo import random_inputs
 

@@ -15,8 +15,15 @@ import pytest
 
 import tensorwright
 from tensorwright.base import MachineError, UsageError
-from tensorwright.peers import FailureKind, Kind, PeerFailed, PeerProcess, Timing, rotate
-from tensorwright.peers.process import kinds
+from tensorwright.peers.process import (
+    FailureKind,
+    Kind,
+    PeerFailed,
+    PeerProcess,
+    Timing,
+    kinds,
+    rotate,
+)
 from tensorwright.processes import Outcome
 
 FUNCTIONS = Path(__file__).with_name("competitors.py")
@@ -145,7 +152,7 @@ def test_it_stands_still_outside_its_turn_only() -> None:
 def test_a_stopped_process_does_not_outlive_a_killed_benchmark(tmp_path: Path) -> None:
     code = f"""
 import time
-from tensorwright.peers import PeerProcess
+from tensorwright.peers.process import PeerProcess
 peer = PeerProcess("p", "function")
 peer.load({str(FUNCTIONS) + ":process"!r}, 1)
 print(int(peer.check({{}})["0"]), flush=True)

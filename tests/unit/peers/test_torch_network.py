@@ -11,8 +11,9 @@ import pytest
 from onnx import helper
 from tests.unit.peers.models import Array, draw, make_model, small_network
 
-from tensorwright.graph import interpret, load_onnx
-from tensorwright.peers import max_rel_error
+from tensorwright.graph import interpret
+from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.peers.comparison import max_rel_error
 
 torch = pytest.importorskip("torch")
 network = pytest.importorskip("tensorwright.peers.competitors.torch_network")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorwright.base import UsageError
-from tensorwright.peers import PeerFailed, compare_versions
+from tensorwright.peers.process import PeerFailed, compare_versions
 
 X = {"x": np.float32([1, 2])}
 

@@ -7,7 +7,9 @@ import pytest
 from tests.unit.graph.onnx.onnx_models import by_onnxruntime, random_inputs
 
 from tensorwright.base import UsageError
-from tensorwright.graph import interpret, load_onnx, simplify, to_onnx, verify
+from tensorwright.graph import interpret, simplify, verify
+from tensorwright.graph.onnx_export import to_onnx
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.zoo.light import LIGHT_MODELS, load_light
 
 

@@ -9,7 +9,8 @@ import pytest
 from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 
 from tensorwright.base import DType, UsageError
-from tensorwright.graph import Graph, interpret, simplify, to_onnx, verify
+from tensorwright.graph import Graph, interpret, simplify, verify
+from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.zoo import TASO, ZOO, build, random_inputs
 from tensorwright.zoo.architectures.bert import BertShape, bert_base
 from tensorwright.zoo.architectures.dcgan import dcgan

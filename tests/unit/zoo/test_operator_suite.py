@@ -8,7 +8,8 @@ import pytest
 from tests.unit.zoo.operator_cases import shrink
 
 from tensorwright.base import UsageError
-from tensorwright.graph import interpret, to_onnx
+from tensorwright.graph import interpret
+from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.ops import work
 from tensorwright.zoo import (
     Arrangement,

@@ -14,7 +14,7 @@ import pytest
 from tensorwright import pipeline
 from tensorwright.base import MachineError, UsageError
 from tensorwright.cli.arguments.models import check_model, read_graph, read_proto, suite
-from tensorwright.graph import load_onnx
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.zoo import WILD, load_wild, make_module, random_inputs
 from tensorwright.zoo.wild import suite as wild_suite
 

@@ -11,7 +11,9 @@ from onnx import ModelProto
 from tensorwright.base import TensorwrightError, UsageError
 from tensorwright.cli.arguments.kinds import SUITE_KINDS, refuse_other_than_model, split
 from tensorwright.cli.arguments.options import Shapes
-from tensorwright.graph import Graph, load_onnx, to_onnx
+from tensorwright.graph import Graph
+from tensorwright.graph.onnx_export import to_onnx
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.zoo import LIGHT_MODELS, TASO, WILD, ZOO, build, load_light, load_wild
 
 _NAMES = dict(zip(SUITE_KINDS, (LIGHT_MODELS, (*ZOO, *TASO), WILD), strict=True))

@@ -8,7 +8,7 @@ import click
 
 from tensorwright.base import MachineError
 from tensorwright.cli.arguments.options import Command, read_names
-from tensorwright.peers import find_kind
+from tensorwright.peers.process import find_kind
 
 
 def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from tensorwright.base import Target, knobs, write_atomically
 from tensorwright.cli.arguments.options import machine_options, seed_option, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.records import RecordStore, detect_hardware, open_store
 from tensorwright.schedule import state_of
 from tensorwright.tuning import Task

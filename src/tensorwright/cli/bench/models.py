@@ -40,7 +40,14 @@ from tensorwright.cli.bench.same_run import (
     of_builds,
     same_build_option,
 )
-from tensorwright.peers import BenchRow, describe_error, print_rows, read_rows, shorten, write_rows
+from tensorwright.peers.comparison import (
+    BenchRow,
+    describe_error,
+    print_rows,
+    read_rows,
+    shorten,
+    write_rows,
+)
 from tensorwright.pipeline import opened
 from tensorwright.records import MemoryStore
 

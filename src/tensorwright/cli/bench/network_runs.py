@@ -18,18 +18,10 @@ from tensorwright.cli.arguments.models import (
     short_name,
 )
 from tensorwright.cli.arguments.options import Shapes
-from tensorwright.graph import Graph, Partition, load_onnx
-from tensorwright.peers import (
-    Arrays,
-    BenchRow,
-    Compiled,
-    PeerFailed,
-    PeerProcess,
-    Steps,
-    compare_model,
-    find_kind,
-    make_row,
-)
+from tensorwright.graph import Graph, Partition
+from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.peers.comparison import BenchRow, Compiled, Steps, compare_model, make_row
+from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess, find_kind
 from tensorwright.pipeline import Scheduled, finish, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import Executable, KernelStep

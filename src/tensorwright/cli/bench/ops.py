@@ -25,7 +25,7 @@ from tensorwright.cli.arguments.options import (
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright.cli.bench.same_run import check_resume, of_builds, same_build_option
-from tensorwright.peers import (
+from tensorwright.peers.comparison import (
     METASCHEDULE,
     OpPlan,
     OpRow,
@@ -35,13 +35,12 @@ from tensorwright.peers import (
     compare_case,
     needed_flops,
     print_op_rows,
-    read_curve,
     read_op_rows,
     require_peer,
-    seconds_to_reach,
     this_build,
     write_op_rows,
 )
+from tensorwright.peers.competitors import read_curve, seconds_to_reach
 from tensorwright.pipeline import choose, opened
 from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc
 from tensorwright.schedule import format_trace

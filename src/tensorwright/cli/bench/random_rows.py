@@ -20,7 +20,7 @@ from tensorwright.base import (
     write_atomically,
 )
 from tensorwright.cli.bench.plausible_workloads import DrawnWorkload
-from tensorwright.peers import this_build
+from tensorwright.peers.comparison import this_build
 from tensorwright.tuning.comparison import RandomComparison
 
 

@@ -25,7 +25,7 @@ from tensorwright.cli.bench.plausible_workloads import (
     trained_keys,
 )
 from tensorwright.cli.bench.random_rows import RandomRow, append_row, read_rows
-from tensorwright.peers import print_builds, print_table
+from tensorwright.peers.comparison import print_builds, print_table
 from tensorwright.pipeline import choose_untuned
 from tensorwright.records import detect_hardware
 from tensorwright.schedule import format_trace

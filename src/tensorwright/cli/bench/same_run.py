@@ -9,7 +9,7 @@ import click
 
 from tensorwright.base import UsageError
 from tensorwright.cli.arguments.options import refuse_given
-from tensorwright.peers import this_build
+from tensorwright.peers.comparison import this_build
 
 same_build_option = click.option(
     "--same-build", is_flag=True, help="With --resume: drop rows that another build measured."

@@ -20,7 +20,7 @@ from tensorwright.base import Target, UsageError, atomic_writer, without_collect
 from tensorwright.cli.arguments.options import seed_option, target_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.bench.costmodel_cases import Case, cases
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import ColumnGraph, Plan, lower_sketch
 from tensorwright.tuning.models import Features, LearnedModel, Sample, make_model

@@ -31,7 +31,7 @@ from tensorwright.cli.bench.zero_rows import (
     show_rows,
     write_zero,
 )
-from tensorwright.peers import this_build
+from tensorwright.peers.comparison import this_build
 from tensorwright.pipeline import choose_untuned
 from tensorwright.records import detect_hardware
 from tensorwright.schedule import format_trace

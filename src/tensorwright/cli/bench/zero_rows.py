@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from tensorwright.base import RecordError, UsageError, write_atomically
-from tensorwright.peers import AGAIN, print_builds, print_table
+from tensorwright.peers.comparison import AGAIN, print_builds, print_table
 from tensorwright.tuning.comparison import LIMIT, distribution_of
 
 TRIALS = (0, 1, 4, 16, 64, 256)

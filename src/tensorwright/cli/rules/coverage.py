@@ -19,7 +19,7 @@ from tensorwright.cli.arguments.models import (
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.rules.reading import read_rules
 from tensorwright.graph import simplify
-from tensorwright.peers import print_table, write_objects
+from tensorwright.peers.comparison import print_table, write_objects
 from tensorwright.rewriting.candidates import places_of_rules
 from tensorwright.rewriting.networks import read_network
 

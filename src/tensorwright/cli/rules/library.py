@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from tensorwright.cli.rules.reading import read_rules
-from tensorwright.peers import print_table
+from tensorwright.peers.comparison import print_table
 from tensorwright.rewriting import (
     Rule,
     operator_named,

@@ -24,10 +24,10 @@ from tensorwright.peers.comparison.network_rows import (
     PeerTime,
     make_row,
 )
-from tensorwright.peers.comparison.rotation import Failure, Timing, rotate
 from tensorwright.peers.process.instructions import is_held
 from tensorwright.peers.process.process import PeerProcess
 from tensorwright.peers.process.protocol import Arrays, PeerFailed, PeerInfo
+from tensorwright.peers.process.rotation import Failure, Timing, rotate
 
 OURS = "ours"
 UNTUNED = "ours untuned"

@@ -16,15 +16,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tensorwright.base import MachineError, Target
-from tensorwright.graph import save_onnx
+from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.ops import Array, work
 from tensorwright.peers.comparison.accuracy import max_rel_error
-from tensorwright.peers.comparison.rotation import Failure, Timing, rotate
 from tensorwright.peers.competitors.our_operators import FACTORY as OUR_FACTORY
 from tensorwright.peers.process.instructions import is_held
 from tensorwright.peers.process.kinds import find_kind
 from tensorwright.peers.process.process import PeerProcess
 from tensorwright.peers.process.protocol import Arrays, PeerFailed
+from tensorwright.peers.process.rotation import Failure, Timing, rotate
 from tensorwright.zoo import (
     OperatorProgram,
     draw_operands,

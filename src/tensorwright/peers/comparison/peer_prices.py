@@ -18,9 +18,9 @@ from typing import Self
 import numpy as np
 
 from tensorwright.base import DType, MachineError
-from tensorwright.graph import Graph, GraphBuilder, save_onnx
-from tensorwright.peers.process.jobs import time_calls
-from tensorwright.peers.process.kinds import create_peer, find_kind
+from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.graph.onnx_export import save_onnx
+from tensorwright.peers.process import jobs
 from tensorwright.peers.process.protocol import Arrays
 from tensorwright.processes import Child, Done, Job
 from tensorwright.rewriting.networks import (
@@ -34,7 +34,6 @@ from tensorwright.rewriting.networks import (
 _LIMIT_S = 120.0
 _OPERATOR_S = 0.02  # for the samples of an operator
 _NETWORK_S = 0.6  # and of a network
-_REPEATS = 5
 _NODE_S = 5e-7  # what a node costs beside its kernel, in a network
 
 
@@ -104,7 +103,7 @@ class PeerPrices:
     def _measured(self, graph: Graph, budget_s: float) -> float:
         path = Path(self._folder.name) / "model.onnx"
         save_onnx(graph, path)
-        job = Job(_timed, (self._kind, str(path), _inputs(graph), self._threads, budget_s))
+        job = Job(jobs.time_file, (self._kind, str(path), _inputs(graph), self._threads, budget_s))
         outcome = self._child.do(job, _LIMIT_S)
         if not isinstance(outcome, Done):
             raise MachineError(
@@ -132,17 +131,4 @@ def _inputs(graph: Graph) -> Arrays:
             found[name] = source.standard_normal(kind.shape, np.float32)
         else:
             found[name] = np.zeros(kind.shape, kind.dtype.numpy)
-    return found
-
-
-def _timed(kind: str, path: str, inputs: Arrays, threads: int, budget_s: float) -> float:
-    """In the process of the runtime: the fastest of some samples of a model."""
-    peer = create_peer(find_kind(kind))
-    peer.load(path, threads, {})
-    peer.bind(inputs)
-    peer.run()
-    (once,) = time_calls(peer, 1, 1)
-    number = max(1, min(1000, int(budget_s / _REPEATS / max(once, 1e-7))))
-    found = min(time_calls(peer, number, _REPEATS))
-    peer.park()
     return found

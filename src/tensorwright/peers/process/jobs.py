@@ -10,6 +10,7 @@ from typing import Any
 from tensorwright.peers.process.kinds import create_peer, find_kind
 from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, plain_arrays
 
+_REPEATS = 5
 _held: list[Peer] = []
 
 
@@ -55,6 +56,19 @@ def time_calls(peer: Peer, number: int, repeat: int) -> tuple[float, ...]:
     finally:
         gc.enable()
     return tuple(seconds)
+
+
+def time_file(kind: str, path: str, inputs: Arrays, threads: int, budget_s: float) -> float:
+    """Seconds per call of a model in a competitor of its own: the fastest of some samples."""
+    peer = create_peer(find_kind(kind))
+    peer.load(path, threads, {})
+    peer.bind(inputs)
+    peer.run()
+    (once_s,) = time_calls(peer, 1, 1)
+    number = max(1, min(1000, int(budget_s / _REPEATS / max(once_s, 1e-7))))
+    fastest_s = min(time_calls(peer, number, _REPEATS))
+    peer.park()
+    return fastest_s
 
 
 def park() -> None:

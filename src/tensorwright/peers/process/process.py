@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
+import tensorwright.peers.process.jobs as jobs
 from tensorwright.base import InternalError, Target
-from tensorwright.peers.process import jobs
 from tensorwright.peers.process.instructions import holding_variables
 from tensorwright.peers.process.kinds import find_kind
 from tensorwright.peers.process.protocol import (

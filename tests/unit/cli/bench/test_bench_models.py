@@ -14,8 +14,13 @@ from tests.unit.cli.conftest import Invoke
 from tests.unit.peers.tampered import wrong_answers
 
 from tensorwright.cli.arguments.check_model import quantised_steps
-from tensorwright.peers import describe_error, max_rel_error, max_steps, this_build
-from tensorwright.peers.comparison import networks
+from tensorwright.peers.comparison import (
+    describe_error,
+    max_rel_error,
+    max_steps,
+    networks,
+    this_build,
+)
 
 MakeOnnx = Callable[..., Path]
 

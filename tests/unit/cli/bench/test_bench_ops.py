@@ -14,8 +14,8 @@ from tests.unit.zoo.operator_cases import small_case
 
 from tensorwright.base import detect_target
 from tensorwright.cli.bench.ops import TuneBudget, plan_rival, reach_time
-from tensorwright.peers import OpPlan, PeerProcess
-from tensorwright.peers.comparison import operators
+from tensorwright.peers.comparison import OpPlan, operators
+from tensorwright.peers.process import PeerProcess
 from tensorwright.records import MemoryStore, Record, Status, detect_hardware
 from tensorwright.zoo import OperatorCase, operator_program
 

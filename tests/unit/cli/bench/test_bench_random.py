@@ -15,7 +15,7 @@ from tests.unit.cli.conftest import Invoke
 from tests.unit.tuning.time_model.small_trees import model_of
 
 from tensorwright.cli.bench.plausible_workloads import FIRST_SEED, draw_workloads
-from tensorwright.peers import this_build
+from tensorwright.peers.comparison import this_build
 from tensorwright.tuning.comparison import RandomComparison
 from tensorwright.tuning.time_model import TrainedKeys, save_time_model
 

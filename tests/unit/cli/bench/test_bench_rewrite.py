@@ -26,8 +26,10 @@ from tensorwright.cli.bench.rewriting.rows import (
     read_rewrite,
     write_rewrite,
 )
-from tensorwright.graph import GraphBuilder, Partition, save_onnx, simplify
-from tensorwright.peers import Arrays, Versions, compare_versions, this_build
+from tensorwright.graph import GraphBuilder, Partition, simplify
+from tensorwright.graph.onnx_export import save_onnx
+from tensorwright.peers.comparison import this_build
+from tensorwright.peers.process import Arrays, Versions, compare_versions
 from tensorwright.records import RecordStore
 from tensorwright.tuning.session import Search, Setting
 from tensorwright.zoo import repeated_blocks

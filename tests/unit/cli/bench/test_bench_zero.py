@@ -15,7 +15,7 @@ from tests.unit.tuning.time_model.small_trees import model_of
 from tensorwright.base import Target, UsageError
 from tensorwright.cli.bench.zero_groups import groups_of
 from tensorwright.cli.bench.zero_rows import ZeroRow, curve_of, read_zero, write_zero
-from tensorwright.peers import this_build
+from tensorwright.peers.comparison import this_build
 from tensorwright.records import Record, Status
 from tensorwright.tuning.comparison import best_after
 from tensorwright.tuning.time_model import TimeModel, save_time_model

@@ -13,8 +13,9 @@ from tests.unit.graph.onnx.test_onnx_import import CASES
 from tests.unit.graph.random_graphs import graphs
 
 from tensorwright.base import OutputError, UnsupportedError
-from tensorwright.graph import Graph, GraphBuilder, interpret, load_onnx, save_onnx, to_onnx
-from tensorwright.graph.onnx_export import exporter
+from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.graph.onnx_export import exporter, save_onnx, to_onnx
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.ops import OPERATORS
 
 NOT_IN_ONNX = {"atan2", "nonzero", "unique"}

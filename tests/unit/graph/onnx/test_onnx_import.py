@@ -11,7 +11,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from tests.unit.graph.onnx.onnx_models import Shape, by_onnxruntime, model_of, random_inputs
 
 from tensorwright.base import InputError, UnsupportedError
-from tensorwright.graph import Graph, interpret, load_onnx, value_inputs, verify
+from tensorwright.graph import Graph, interpret, verify
+from tensorwright.graph.onnx_import import load_onnx, value_inputs
 from tensorwright.ops import Array
 
 

@@ -14,8 +14,9 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime, model_of
 
 import tensorwright
 from tensorwright.base import DType, Target, UnsupportedError
-from tensorwright.graph import GraphBuilder, interpret, load_onnx, parse, simplify
+from tensorwright.graph import GraphBuilder, interpret, parse, simplify
 from tensorwright.graph.builder import LARGE_BYTES
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.ops import Array
 from tensorwright.pipeline import prepare
 

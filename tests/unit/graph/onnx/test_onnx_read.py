@@ -20,7 +20,7 @@ from tensorwright.base import (
     UnsupportedError,
     UserError,
 )
-from tensorwright.graph import load_onnx
+from tensorwright.graph.onnx_import import load_onnx
 
 REMEDY = "\n  try: export or download the model again"
 

@@ -10,7 +10,8 @@ from onnx import ModelProto, TensorProto, helper
 from tests.unit.graph.onnx.onnx_models import by_onnxruntime, model_of, random_inputs
 
 from tensorwright.base import ModelError, UnsupportedError
-from tensorwright.graph import interpret, load_onnx, verify
+from tensorwright.graph import interpret, verify
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.ops import Array
 
 STEPS, BATCH, WIDTH, HIDDEN = 4, 2, 3, 5

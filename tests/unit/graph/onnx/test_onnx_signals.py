@@ -9,7 +9,8 @@ from onnx import ModelProto, TensorProto, helper
 from tests.unit.graph.onnx.onnx_models import model_of
 
 from tensorwright.base import UnsupportedError
-from tensorwright.graph import interpret, load_onnx, simplify, verify
+from tensorwright.graph import interpret, simplify, verify
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.ops import Array
 
 RANDOM = np.random.default_rng(5)

@@ -11,7 +11,8 @@ from onnx import ModelProto, helper, numpy_helper
 from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 
 from tensorwright.base import UnsupportedError
-from tensorwright.graph import interpret, load_onnx, simplify, verify
+from tensorwright.graph import interpret, simplify, verify
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.graph.onnx_import.com_microsoft import COM_MICROSOFT
 from tensorwright.ops import Array
 

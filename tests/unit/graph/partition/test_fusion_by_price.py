@@ -24,12 +24,12 @@ from tensorwright.graph import (
     Partition,
     choose_layouts,
     interpret,
-    load_onnx,
     partition,
     rename_tensors,
     simplify,
     verify_partition,
 )
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.pipeline import finish
 from tensorwright.records import open_store
 from tensorwright.zoo import load_light

@@ -10,7 +10,13 @@ from tests.targets import native_target
 from tests.unit.zoo.operator_cases import small_case
 
 from tensorwright.base import UsageError
-from tensorwright.peers import OpPlan, choose_copies, compare_case, needed_flops, require_peer
+from tensorwright.peers.comparison import (
+    OpPlan,
+    choose_copies,
+    compare_case,
+    needed_flops,
+    require_peer,
+)
 from tensorwright.peers.comparison import operators as op_compare
 from tensorwright.peers.competitors import our_operators as op_ours
 from tensorwright.peers.competitors import torch_eager_operators as op_torch

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from tensorwright.base import InputError, Target
-from tensorwright.peers import CurvePoint, PeerProcess, read_curve, seconds_to_reach
+from tensorwright.peers.competitors import CurvePoint, read_curve, seconds_to_reach
 from tensorwright.peers.competitors.tuning_curve import append_points
+from tensorwright.peers.process import PeerProcess
 
 POINTS = (CurvePoint(1, 2.5, math.inf), CurvePoint(2, 2.5, 0.5), CurvePoint(3, 4.0, 0.25))
 

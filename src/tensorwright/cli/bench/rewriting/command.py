@@ -56,7 +56,7 @@ from tensorwright.cli.bench.same_run import (
     of_builds,
     same_build_option,
 )
-from tensorwright.peers import write_objects
+from tensorwright.peers.comparison import write_objects
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 
 _SAME_RUN = (

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tensorwright.cli.bench.rewriting.rows import Searched
 from tensorwright.cli.bench.rewriting.runs import Plan, search_graph
-from tensorwright.peers import print_line, print_table
+from tensorwright.peers.comparison import print_line, print_table
 from tensorwright.rewriting.candidates import SearchKind
 from tensorwright.zoo import repeated_blocks
 

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from tensorwright.base import InputError
-from tensorwright.peers import (
+from tensorwright.peers.comparison import (
     AGAIN,
     Apart,
     build_columns,

@@ -24,18 +24,12 @@ from tensorwright.base import (
 from tensorwright.cli.arguments.models import read_graph, read_proto, row_name, save_proto
 from tensorwright.cli.arguments.options import Shapes
 from tensorwright.cli.bench.rewriting.rows import Measured, RewriteRow, Searched
-from tensorwright.graph import Graph, load_onnx, save_onnx
+from tensorwright.graph import Graph
+from tensorwright.graph.onnx_export import save_onnx
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.graph_search import Rewritten, rewrite
-from tensorwright.peers import (
-    Arrays,
-    Versions,
-    apart,
-    choose_reference,
-    compare_versions,
-    this_build,
-    worst_of,
-    wrong_text,
-)
+from tensorwright.peers.comparison import apart, choose_reference, this_build, worst_of, wrong_text
+from tensorwright.peers.process import Arrays, Versions, compare_versions
 from tensorwright.pipeline import finish, open_pricing, opened, prepare
 from tensorwright.processes import Child, Done, Job, Raised
 from tensorwright.records import MemoryStore

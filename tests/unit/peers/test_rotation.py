@@ -10,7 +10,7 @@ import pytest
 from benchmarks.correctness.rotation_self_test import self_test
 
 from tensorwright.base import MachineError, UsageError
-from tensorwright.peers import (
+from tensorwright.peers.process import (
     Failure,
     FailureKind,
     PeerFailed,
@@ -19,7 +19,7 @@ from tensorwright.peers import (
     ratio,
     rotate,
 )
-from tensorwright.peers.comparison.rotation import percentile, summarise
+from tensorwright.peers.process.rotation import percentile, summarise
 
 
 @dataclass

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tensorwright.base import Target
-from tensorwright.peers.comparison.rotation import Failure, rotate
 from tensorwright.peers.process.instructions import holding_variables
 from tensorwright.peers.process.jobs import time_calls
 from tensorwright.peers.process.kinds import create_peer, find_kind
@@ -22,6 +21,7 @@ from tensorwright.peers.process.protocol import (
     PeerFailed,
     plain_arrays,
 )
+from tensorwright.peers.process.rotation import Failure, rotate
 from tensorwright.processes import Child, Done, Job, Raised, TimedOut, hold_turn
 
 

@@ -1,0 +1,64 @@
+"""What the compiler decides for a page of fixed workloads, as text.
+
+    == network 25000001, x86-64-avx512
+    partition ...                                    how nodes were grouped, with their layouts
+    -- conv2d_relu 0123456789abcdef runs 3 times: 12.34 us by model
+    split(...)                                       the schedule
+    for ...                                          its loops, where the page shows them
+
+Decisions are those of an assumed machine: its rates are nominal, and NumPy and its products of
+matrices use no instructions but those of AVX2, since with others they round differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import MappingProxyType
+from unittest.mock import patch
+
+from tests.decisions.cases import THREADS, Part, pages
+from tests.decisions.changes import PART, WORKLOAD
+
+from tensorwright.base import override
+from tensorwright.build import loop_program
+from tensorwright.graph import Workload
+from tensorwright.schedule import format_trace
+from tensorwright.tuning.selection import Chosen, open_predictor
+from tensorwright.tuning.time_model import rates
+
+ASSUMED = MappingProxyType(
+    {
+        "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+        "OPENBLAS_CORETYPE": "Haswell",
+    }
+)
+"""Variables of the process that decides."""
+
+
+def decide(name: str, home: Path) -> str:
+    """The text of the page of that name; `home` is a folder of its own."""
+    (page,) = (each for each in pages() if each.name == name)
+    with patch.object(rates, "_measure", return_value=(0, 0)), override(home=home):
+        return "\n".join(line for part in page.parts for line in _decide_part(part)) + "\n"
+
+
+def _decide_part(part: Part) -> Iterator[str]:
+    grouped = part.group(part.target)
+    predictor = open_predictor(part.target, THREADS, is_cold=True)
+    assert predictor is not None, "decisions are those of the time model that is shipped"
+    yield f"{PART}{part.name}, {part.target}"
+    if grouped.text:
+        yield grouped.text
+    for workload, count in grouped.workloads:
+        chosen = predictor.best(workload)
+        yield _head(workload, count, chosen)
+        yield format_trace(chosen.trace)
+        if part.shows_loops:
+            yield str(loop_program(workload, chosen.trace))
+
+
+def _head(workload: Workload, count: int, chosen: Chosen) -> str:
+    time = "?" if chosen.estimate is None else f"{chosen.estimate.seconds * 1e6:.5g}"
+    source = "heuristic" if chosen.is_by_rule else "model"
+    return f"{WORKLOAD}{workload.name} {workload.key} runs {count} times: {time} us by {source}"
