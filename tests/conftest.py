@@ -16,6 +16,14 @@ SHARED = ("kernels", "machine")
 """What is in a home from the beginning."""
 CHANGES = pytest.StashKey[list[Change]]()
 """Decisions that `--golden-update` wrote anew."""
+_SHORT = {
+    "search._LEAST_NETWORK_S": 1.0,  # the last comparison of a search
+    "peers.process.rotation.TURN_S": 0.02,
+    "peers.process.rotation.WARM_UP_S": 0.005,
+    "peers.comparison.peer_prices._NETWORK_S": 0.05,
+    "runtime.native.peak._BUDGET_S": 0.03,
+}
+"""How long tests measure, in seconds: none asks who is faster, or how fast this machine is."""
 _RATES = pytest.StashKey[dict[str, str]]()
 
 
@@ -77,8 +85,8 @@ def _own_home(
         patch.setenv("TENSORWRIGHT_HOME", str(home))
         for name in ("DUMP", "DUMP_DIR", "LOG", "SEED", "VERIFY"):
             patch.delenv(f"TENSORWRIGHT_{name}", raising=False)
-        # No test asks who wins the last comparison of a search, which has 12 seconds otherwise.
-        patch.setattr("tensorwright.search._LEAST_NETWORK_S", 1.0)
+        for name, seconds in _SHORT.items():
+            patch.setattr(f"tensorwright.{name}", seconds)
         rates_of(native_target())
         measured = (home / "machine").iterdir()
         request.config.stash[_RATES] = {path.name: path.read_text() for path in measured}

@@ -18,6 +18,7 @@ from tensorwright.peers.process import (
     Timing,
     ratio,
     rotate,
+    rotation,
 )
 from tensorwright.peers.process.rotation import percentile, summarise
 
@@ -87,7 +88,10 @@ def test_a_sample_lasts_long_enough() -> None:
     assert table.log[-1] == ("slow", "time", 1, 1)
 
 
-def test_a_time_limit_takes_rounds_away_but_never_all() -> None:
+def test_a_time_limit_takes_rounds_away_but_never_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rotation, "TURN_S", 0.2)
+    monkeypatch.setattr(rotation, "WARM_UP_S", 0.05)
+
     def count_turns(limit_s: float | None) -> int:
         table = Table()
         rotate([Fake("a", table, 0.01), Fake("b", table, 0.01)], 50, 1e-2, limit_s)

@@ -157,7 +157,7 @@ def test_training_learns_what_programs_have_in_common(tmp_path: Path) -> None:
         for seed in range(40)
     ]
     settings = TimeTreeSettings(
-        rounds=60, least_rows=5, learning_rate=0.3, feature_share=1.0, l2=0.1
+        rounds=20, least_rows=5, learning_rate=0.5, feature_share=1.0, l2=0.1
     )
     trained = train(measured, settings)
     found = dict(trained.accuracies)
