@@ -8,6 +8,8 @@ WORKERS := -n 2 --dist loadfile
 READY := .venv/.ready
 MODULES := $(wildcard src/tensorwright/__init__.py src/tensorwright/*/__init__.py)
 MAKEFLAGS += --no-print-directory
+# Tests start hundreds of processes: without bytecode each of them would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-target test-device check fmt golden bench docs system clean
