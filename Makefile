@@ -57,11 +57,11 @@ system:  ## install libgomp, the one system library needed, where it is missing
 clean:  ## remove the environment and everything generated
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
 	@$(MAKE) system
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv \
 	  || { rm -rf .venv; echo "could not create .venv (on Debian: apt-get install python3-venv)"; exit 1; }
-	$(BIN)/python -m pip install --quiet -e '.[test,demo]'
+	$(BIN)/python -m pip install --quiet -e '.[test,demo]' -e lab
 	@touch $@

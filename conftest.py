@@ -12,13 +12,16 @@ from pathlib import Path
 import pytest
 
 _OPTIONAL = {
-    "tvm": ("metaschedule/build", "metaschedule/calls", "metaschedule/peer"),
-    "openvino": ("openvino_peer",),
+    "tvm": [
+        f"lab/src/tensorwright_lab/competitors/metaschedule/{n}.py"
+        for n in ("build", "calls", "peer")
+    ],
+    "openvino": ["src/tensorwright/peers/competitors/openvino_peer.py"],
 }
 
 # Modules of competitors import packages that need not be installed: then they have no examples.
 collect_ignore = [
-    f"src/tensorwright/peers/competitors/{module}.py"
+    module
     for package, modules in _OPTIONAL.items()
     if find_spec(package) is None
     for module in modules

@@ -55,7 +55,7 @@ from tensorwright.tuning.strategies.evolution import (
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
 from tensorwright.tuning.task_scheduling.scheduler import RoundRobinScheduler, Scheduler, TaskState
-from tensorwright.zoo import build, find_cases, operator_program
+from tensorwright_lab.zoo import build, find_cases, operator_program
 
 POINTS = (1, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 

@@ -52,12 +52,12 @@ from lab.pictures import pyplot
 from lab.searches import ROUND, THREADS, Curve, Lab, Search
 
 from tensorwright.base import TensorwrightError, UsageError, detect_target, write_atomically
-from tensorwright.peers.comparison import OpPlan, compare_case
 from tensorwright.records import detect_hardware, now_utc
 from tensorwright.tuning.learning import Learning, open_learning
 from tensorwright.tuning.strategies.named import choose_strategy
 from tensorwright.tuning.task import Task
-from tensorwright.zoo import operator_program
+from tensorwright_lab.comparison import OpPlan, compare_case
+from tensorwright_lab.zoo import operator_program
 
 PEER = "pytorch"
 QUICK = Plan(2, 128, is_quick=True)

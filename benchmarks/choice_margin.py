@@ -27,14 +27,14 @@ from statistics import fmean, median
 from tensorwright.base import Target, available_cores, override
 from tensorwright.build import Kernel
 from tensorwright.cli.arguments.progress import ProgressLines
-from tensorwright.cli.bench.plausible_workloads import DrawnWorkload, draw_workloads
-from tensorwright.peers.comparison import print_table
+from tensorwright.cli.printing.tables import print_table
 from tensorwright.pipeline import choose_untuned, parse_target
 from tensorwright.schedule import format_trace, uses_algorithm
-from tensorwright.tuning.comparison import Bench, build_all, fastest_s, measure_in_turns
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import Estimate, Predictor
 from tensorwright.tuning.time_model import Policy, TimeModel, pretrained_model, this_machine
+from tensorwright_lab.bench.plausible_workloads import DrawnWorkload, draw_workloads
+from tensorwright_lab.judging import Bench, build_all, fastest_s, measure_in_turns
 
 FIRST_SEED = 8_000_000
 """Of the networks: neither those that train, nor those of `bench random` and `bench zero`; and of

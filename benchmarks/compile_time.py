@@ -36,7 +36,7 @@ print(time.perf_counter() - start)
 COMPILE = """
 import sys, time
 import tensorwright
-from tensorwright.zoo.light import load_light
+from tensorwright_lab.zoo.light import load_light
 tensorwright.compile
 model = load_light("resnet50")
 start = time.perf_counter()
@@ -50,7 +50,7 @@ from statistics import mean
 from tensorwright.base import detect_target
 from tensorwright.graph import choose_layouts, partition, simplify
 from tensorwright.tuning.selection import open_predictor
-from tensorwright.zoo.plausible import draw_network
+from tensorwright_lab.zoo.plausible import draw_network
 target = detect_target()
 networks = (draw_network(seed) for seed in range(9_000_000, 9_000_040))
 parts = [partition(choose_layouts(simplify(each), target)) for each in networks]

@@ -17,15 +17,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tensorwright.peers.comparison import print_table
+from tensorwright.cli.printing.tables import print_table
 from tensorwright.rewriting.extraction import (
     ExtractionProblem,
     Selection,
     cheapest_dag,
-    cheapest_exact,
     cheapest_trees,
-    read_egraph,
 )
+from tensorwright_lab.exact_extraction import cheapest_exact, read_egraph
 
 T = TypeVar("T")
 

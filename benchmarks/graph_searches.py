@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from tensorwright.base import detect_target, write_atomically
-from tensorwright.cli.arguments.models import read_graph, row_name, suite
+from tensorwright.cli.arguments.models import read_graph, row_name
+from tensorwright.cli.printing.tables import print_table
 from tensorwright.graph import Graph, simplify
-from tensorwright.peers.comparison import print_table
 from tensorwright.pipeline import open_pricing
 from tensorwright.records import now_utc
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.egraph import BudgetSpent
-from tensorwright.rewriting.extraction import cheapest_dag, cheapest_exact, write_egraph
+from tensorwright.rewriting.extraction import cheapest_dag
 from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.networks import (
     NetworkExtraction,
@@ -42,6 +42,8 @@ from tensorwright.rewriting.networks import (
     saturate_network,
     unsaturated,
 )
+from tensorwright_lab.exact_extraction import cheapest_exact, write_egraph
+from tensorwright_lab.suites import suite
 
 THREADS = 2
 LONGER = 10

@@ -26,15 +26,6 @@ from tensorwright.build import Kernel
 from tensorwright.pipeline import prepare
 from tensorwright.records import detect_hardware, now_utc
 from tensorwright.schedule import Workload
-from tensorwright.tuning.comparison import (
-    Bench,
-    best_after,
-    build_all,
-    fastest_s,
-    measure_in_turns,
-    race,
-    search_trials,
-)
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.proposing import ModelProposer, ProposingModel, load_proposing_model
@@ -43,7 +34,16 @@ from tensorwright.tuning.strategies import ModelGuides, Population, make_space_t
 from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.time_model import PredictedTime, pretrained_model, this_machine
-from tensorwright.zoo import build
+from tensorwright_lab.judging import (
+    Bench,
+    best_after,
+    build_all,
+    fastest_s,
+    measure_in_turns,
+    race,
+    search_trials,
+)
+from tensorwright_lab.zoo import build
 
 COUNT = 16
 THREADS = 2

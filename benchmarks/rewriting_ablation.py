@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from tensorwright.base import detect_target
-from tensorwright.cli.arguments.models import read_graph, row_name, suite
+from tensorwright.cli.arguments.models import read_graph, row_name
+from tensorwright.cli.printing.tables import print_table
+from tensorwright.drivers.rewrite import memory_of
 from tensorwright.graph import Graph, simplify
-from tensorwright.graph_search import memory_of
-from tensorwright.peers.comparison import print_table
 from tensorwright.pipeline import open_pricing
 from tensorwright.records import now_utc
 from tensorwright.rewriting import Rule, applications
@@ -51,6 +51,7 @@ from tensorwright.rewriting.networks import (
     read_network,
     write_outline,
 )
+from tensorwright_lab.suites import suite
 
 THREADS = 2
 

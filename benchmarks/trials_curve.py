@@ -32,9 +32,10 @@ from lab.pictures import pyplot
 
 from tensorwright.base import Target, TensorwrightError, available_cores, write_atomically
 from tensorwright.cli.arguments.models import read_graph, short_name
-from tensorwright.graph import Graph, Partition
-from tensorwright.peers.comparison import max_rel_error, print_table
-from tensorwright.peers.process import Arrays, Failure, PeerProcess, Timing, rotate
+from tensorwright.cli.printing.tables import print_table
+from tensorwright.drivers.tune import as_in_network, search, search_tasks, setting_of, tasks_of
+from tensorwright.graph import Graph, Partition, random_inputs
+from tensorwright.peers.process import Arrays, Failure, PeerProcess, Timing, max_rel_error, rotate
 from tensorwright.pipeline import finish, parse_target, prepare
 from tensorwright.records import (
     MemoryStore,
@@ -47,9 +48,7 @@ from tensorwright.records import (
     save_choice,
 )
 from tensorwright.schedule import format_trace
-from tensorwright.search import as_in_network, search, search_tasks, setting_of, tasks_of
 from tensorwright.tuning.session import Budget, Interrupt, Progress, Search, choose_callbacks
-from tensorwright.zoo import random_inputs
 
 MODEL = "zoo:resnet101"
 FIRST = 16

@@ -20,11 +20,11 @@ from pathlib import Path
 
 from tensorwright.base import available_cores, override
 from tensorwright.cli.arguments.models import read_proto, short_name
+from tensorwright.cli.printing.tables import print_table
+from tensorwright.drivers.tune import as_in_network, setting_of, tasks_of
 from tensorwright.graph import Partition
-from tensorwright.peers.comparison import print_table
 from tensorwright.pipeline import parse_target, prepare
 from tensorwright.records import MemoryStore
-from tensorwright.search import as_in_network, setting_of, tasks_of
 from tensorwright.tuning.session import (
     Budget,
     Progress,

@@ -17,10 +17,10 @@ SHARED = ("kernels", "machine")
 CHANGES = pytest.StashKey[list[Change]]()
 """Decisions that `--golden-update` wrote anew."""
 _SHORT = {
-    "search._LEAST_NETWORK_S": 1.0,  # the last comparison of a search
+    "drivers.tune._LEAST_NETWORK_S": 1.0,  # the last comparison of a search
     "peers.process.rotation.TURN_S": 0.02,
     "peers.process.rotation.WARM_UP_S": 0.005,
-    "peers.comparison.peer_prices._NETWORK_S": 0.05,
+    "peers.prices.peer_prices._NETWORK_S": 0.05,
     "runtime.native.peak._BUDGET_S": 0.03,
 }
 """How long tests measure, in seconds: none asks who is faster, or how fast this machine is."""

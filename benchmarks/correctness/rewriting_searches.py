@@ -26,9 +26,17 @@ from math import prod
 import numpy as np
 
 from tensorwright.base import DType
-from tensorwright.graph import Graph, GraphBuilder, Node, are_alike, interpret, simplify
+from tensorwright.drivers.kept_graphs import proved_beside
+from tensorwright.graph import (
+    Graph,
+    GraphBuilder,
+    Node,
+    are_alike,
+    interpret,
+    random_inputs,
+    simplify,
+)
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.kept_graphs import proved_beside
 from tensorwright.ops import Array
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.egraph import Id
@@ -53,8 +61,7 @@ from tensorwright.rewriting.networks import (
     unsaturated,
     write_network,
 )
-from tensorwright.zoo import random_inputs
-from tensorwright.zoo.wild import load_wild
+from tensorwright_lab.zoo.wild import load_wild
 
 LISTED = {each.rule.name: each.rule for each in load_library()}
 RULES = network_rules(LISTED.values())

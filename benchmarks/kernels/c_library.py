@@ -26,11 +26,11 @@ import onnx
 
 from tensorwright.base import available_cores
 from tensorwright.cli.arguments.models import read_graph, read_proto, short_name
-from tensorwright.peers.comparison import max_rel_error, print_table
-from tensorwright.peers.process import PeerProcess, Timing, rotate
+from tensorwright.cli.printing.tables import print_table
+from tensorwright.graph import random_inputs
+from tensorwright.peers.process import PeerProcess, Timing, max_rel_error, rotate
 from tensorwright.pipeline import export_c, finish, parse_target, prepare
 from tensorwright.records import MemoryStore
-from tensorwright.zoo import random_inputs
 
 NAME = "network"
 _Arrays = Mapping[str, np.ndarray]

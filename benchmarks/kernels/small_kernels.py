@@ -23,11 +23,11 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tensorwright import compile as compile_model
 from tensorwright.base import available_cores
 from tensorwright.cli.arguments.models import read_proto, short_name
+from tensorwright.cli.printing.tables import print_table
+from tensorwright.graph import random_inputs
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.peers.comparison import max_rel_error, print_table
-from tensorwright.peers.process import PeerProcess, Result, Timing, rotate
+from tensorwright.peers.process import PeerProcess, Result, Timing, max_rel_error, rotate
 from tensorwright.runtime import Executable, without_teams
-from tensorwright.zoo import random_inputs
 
 RECURRENT = {"lstm": ("LSTM", 4, 64), "gru": ("GRU", 3, 128)}  # operator, gates, hidden
 OTHERS = ("zoo:nasrnn", "light:shufflenet", "light:resnet50", "zoo:bert_base")

@@ -14,7 +14,7 @@ from statistics import mean, median
 from lab.searches import Curve
 
 from tensorwright.tuning.space import SpaceKind
-from tensorwright.zoo import OperatorCase
+from tensorwright_lab.zoo import OperatorCase
 
 
 def _convolution(

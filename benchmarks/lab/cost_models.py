@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import Target, detect_target
-from tensorwright.cli.bench.costmodel_cases import Case, cases
 from tensorwright.records import Record
 from tensorwright.records.exchange import parse_lines
 from tensorwright.schedule import state_of
@@ -24,6 +23,7 @@ from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import feature_set
 from tensorwright.tuning.models import Sample
 from tensorwright.tuning.space import Space, space_of
+from tensorwright_lab.bench.costmodel_cases import Case, cases
 
 MEASURED = Path(__file__).parents[1] / "results" / "cost_models" / "measured.jsonl.xz"
 THREADS = 2

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tensorwright.base import Target as Target
     from tensorwright.base import TensorwrightError as TensorwrightError
     from tensorwright.base import override as override
-    from tensorwright.search import tune as tune
+    from tensorwright.drivers.tune import tune as tune
 
 # Public name -> the module that defines it. No file of this folder may bear one of these names:
 # importing a submodule binds it in the package, where it would hide the public name. That is why
@@ -29,12 +29,12 @@ _PUBLIC = {
     "TensorwrightError": "tensorwright.base",
     "compile": "tensorwright.pipeline",
     "load": "tensorwright.runtime",
-    "optimize": "tensorwright.joint_search",
+    "optimize": "tensorwright.drivers.optimize",
     "override": "tensorwright.base",
     "profile": "tensorwright.profiling",
     "program": "tensorwright.graph",
-    "rewrite": "tensorwright.graph_search",
-    "tune": "tensorwright.search",
+    "rewrite": "tensorwright.drivers.rewrite",
+    "tune": "tensorwright.drivers.tune",
 }
 
 __all__ = [  # noqa: PLE0604 - computed, so that the table above is the one home

@@ -15,7 +15,7 @@
     assemble     build.assemble                                Partition, Kernels  Executable
 
 `prepare` is what comes before schedules but for rewriting, `choose` finds these; the four after it
-are `build`, through its cache.  `search.py` puts a search for better schedules in between.
+are `build`, through its cache.  `drivers/tune.py` puts a search for better schedules in between.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ Records: TypeAlias = RecordStore | str | os.PathLike[str]
 
 
 _ITSELF = "null"
-_FOLLOWING = "tensorwright.kept_graphs"
+_FOLLOWING = "tensorwright.drivers.kept_graphs"
 
 
 class Source(StrEnum):

@@ -361,7 +361,7 @@ def operator_program(name: str, dtype: DType, target: Target) -> LoopProgram:
             raise ValueError(name)
     graph_ = graph.finish((result,))
     (workload, *_) = partition(choose_layouts(simplify(graph_), target)).workloads
-    return loop_program(workload, default_trace(state_of(workload), target), name)
+    return loop_program(workload, default_trace(state_of(workload), target), target, name)
 
 
 OPERATORS = ("convolution", "product", "softmax", "pooling", "elementwise")

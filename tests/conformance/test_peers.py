@@ -19,8 +19,14 @@ import tensorwright
 from tensorwright.base import MachineError
 from tensorwright.graph import interpret
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.peers.comparison import max_rel_error
-from tensorwright.peers.process import KINDS, FailureKind, PeerFailed, PeerProcess, find_kind
+from tensorwright.peers.process import (
+    KINDS,
+    FailureKind,
+    PeerFailed,
+    PeerProcess,
+    find_kind,
+    max_rel_error,
+)
 
 Source = tuple[str, dict[str, object]]
 ELSEWHERE = {"inductor", "tvm"}

@@ -19,8 +19,8 @@ from tensorwright.cli.arguments.models import read_graph
 from tensorwright.graph import Graph, Workload, parse
 from tensorwright.graph.parse import constants_named
 from tensorwright.pipeline import cut, import_graph
-from tensorwright.zoo import OperatorCase, operator_cases, operator_program
-from tensorwright.zoo.plausible import draw_network
+from tensorwright_lab.zoo import OperatorCase, operator_cases, operator_program
+from tensorwright_lab.zoo.plausible import draw_network
 
 THREADS = 2
 _NETWORKS = Path(__file__).with_name("networks")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 PART, WORKLOAD = "== ", "-- "
+_LOOPS = "kernel("
 _CLOSE = 1e-3  # predicted times so near are equal
 _HEAD = re.compile(r"-- (?P<name>.*) runs (?P<count>\d+) times: (?P<time>\S+) us by (?P<source>.*)")
 
@@ -50,11 +51,12 @@ def compare(page: str, before: str, after: str) -> list[Change]:
 
 @dataclass(frozen=True, slots=True)
 class _Workload:
-    """What was decided for a workload: predicted time of all its runs, and its schedule."""
+    """What was decided for a workload: predicted time of all its runs, schedule, perhaps loops."""
 
     time_us: float | None
     source: str
-    body: str
+    schedule: str
+    loops: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ def _workload_changes(where: str, first: _Part, second: _Part) -> Iterator[Chang
             continue
         differs = {
             "source": one.source != other.source,
-            "schedule": one.body != other.body,
+            "schedule": one.schedule != other.schedule,
+            "loops": one.loops != other.loops,
             "time": not _are_close(one.time_us, other.time_us),
         }
         if any(differs.values()):
@@ -109,7 +112,8 @@ def _read_workload(block: str) -> tuple[str, _Workload]:
     told = _HEAD.fullmatch(head)
     assert told is not None, head
     time = None if told["time"] == "?" else float(told["time"]) * int(told["count"])
-    return told["name"], _Workload(time, told["source"], body)
+    schedule, start, loops = body.partition(_LOOPS)
+    return told["name"], _Workload(time, told["source"], schedule, start + loops)
 
 
 def describe(changes: list[Change]) -> str:

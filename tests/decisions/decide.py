@@ -55,7 +55,7 @@ def _decide_part(part: Part) -> Iterator[str]:
         yield _head(workload, count, chosen)
         yield format_trace(chosen.trace)
         if part.shows_loops:
-            yield str(loop_program(workload, chosen.trace))
+            yield str(loop_program(workload, chosen.trace, part.target))
 
 
 def _head(workload: Workload, count: int, chosen: Chosen) -> str:

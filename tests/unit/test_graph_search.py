@@ -10,17 +10,17 @@ import onnx
 import pytest
 
 import tensorwright
-from tensorwright import graph_search, graph_trial
 from tensorwright.base import InternalError, MachineError, UsageError, override
-from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.drivers import graph_trial
+from tensorwright.drivers import rewrite as graph_search
+from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.rewriting import parse_rule
 from tensorwright.rewriting.networks import NetworkRules
 from tensorwright.tuning.session import Budget
-from tensorwright.zoo import random_inputs
 
-MODULE = importlib.import_module("tensorwright.graph_search")
+MODULE = importlib.import_module("tensorwright.drivers.rewrite")
 
 
 def chain_of_products(width: int = 512) -> Graph:

@@ -12,15 +12,16 @@ import pytest
 from tests.unit.test_graph_search import chain_of_products
 
 import tensorwright
-from tensorwright import graph_trial, joint_search, kept_graphs, pipeline
+from tensorwright import pipeline
 from tensorwright.base import RecordError
-from tensorwright.graph import interpret, simplify
+from tensorwright.drivers import graph_trial, kept_graphs
+from tensorwright.drivers import optimize as joint_search
+from tensorwright.graph import interpret, random_inputs, simplify
 from tensorwright.pipeline import keep_graph, kept_graph, parse_target
 from tensorwright.records import MemoryStore
 from tensorwright.rewriting.networks import NO_STEPS
-from tensorwright.zoo import random_inputs
 
-GRAPH_SEARCH = importlib.import_module("tensorwright.graph_search")
+GRAPH_SEARCH = importlib.import_module("tensorwright.drivers.rewrite")
 
 
 def rewriting_wins(monkeypatch: pytest.MonkeyPatch) -> None:

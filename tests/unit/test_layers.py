@@ -22,15 +22,16 @@ PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
     "base machine_code processes expr ops graph rewriting schedule loop procedures codegen runtime "
-    "build records machine tuning zoo peers integrations profiling cli"
+    "build records machine tuning peers integrations profiling drivers cli"
 ).split()
-SURFACES = ("peers", "integrations", "profiling", "cli")
+SURFACES = ("peers", "integrations", "profiling", "drivers", "cli")
+BY_FILE = ("drivers",)
+"""Folders whose files are imported one by one: nobody needs all of them."""
 ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
     "build": "backend kernel procedures assemble c_library",
-    "cli": "arguments bench doctor operators pretrain rules",
-    "cli.bench": "machine same_run network_runs rewriting",
+    "cli": "laboratory printing arguments doctor operators rules",
     "codegen": "analysis source llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "symbolic index condition traversal bounds value tensor simplify evaluation building",
@@ -42,15 +43,13 @@ ROOMS = {
     "loop": "ir traversal passes lowering",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "positions registry catalogue",
-    "peers": "process competitors comparison",
-    "peers.competitors": "tuning_curve metaschedule",
+    "peers": "process competitors prices",
     "records": "record store logs",
     "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "
     "meaning prove prune generate library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
     "rewriting.candidates": "kinds coverage search",
-    "rewriting.extraction": "problem cheapest_trees contraction draft local_search alternatives "
-    "reduction exact serialized",
+    "rewriting.extraction": "problem cheapest_trees contraction draft local_search alternatives",
     "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "
     "generate",
     "rewriting.networks": "opaque few_dimensions network_analysis term_builder counterparts read "
@@ -61,7 +60,7 @@ ROOMS = {
     "runtime": "buffers plan container native executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model task strategies proposing logs selection "
-    "datasets pretraining learning task_scheduling session comparison",
+    "datasets learning task_scheduling session",
     "tuning.features": "source loops sets feature_set",
     "tuning.models": "protocol training settings losses embedding trees session_model",
     "tuning.space": "knobs sketch axes defaults derived templates space",
@@ -70,10 +69,14 @@ ROOMS = {
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
     "tuning.strategies": "strategy population selection variation "
     "evolution annealing unguided named beam",
-    "zoo": "architectures wild light networks plausible",
-    "zoo.plausible": "drawer images tokens sequences arrays networks",
 }
 MOST_MODULES = 15
+LABORATORY = "tensorwright_lab"
+LABORATORY_SOURCE = Path(__file__).parents[2] / "lab" / "src" / LABORATORY
+LABORATORY_ORDER = (
+    "zoo suites judging pretraining competitors comparison exact_extraction bench pretrain demo"
+).split()
+"""The folders and modules of the second package, which imports the first one as it likes."""
 
 
 def module_of(path: Path) -> tuple[str, ...]:
@@ -141,7 +144,8 @@ def _folder_faults(own: str | None, name: tuple[str, ...]) -> Iterator[str]:
         if own is not None and own not in SURFACES:
             yield f"{own} imports {'.'.join(name) or PACKAGE}, which stands above all folders"
         return
-    if len(name) > 1 and not (SOURCE.joinpath(*name) / "__init__.py").exists():
+    is_by_file = name[0] in BY_FILE
+    if len(name) > 1 and not is_by_file and not (SOURCE.joinpath(*name) / "__init__.py").exists():
         yield f"import {PACKAGE}.{name[0]}, not its file {'.'.join(name)}"
     if own is not None and ORDER.index(name[0]) > ORDER.index(own):
         yield f"{own} imports {name[0]}, which comes after it"
@@ -174,11 +178,44 @@ def _public_names(tree: ast.Module) -> list[str] | None:
 
 
 FILES = sorted(SOURCE.rglob("*.py"))
+LABORATORY_FILES = sorted(LABORATORY_SOURCE.rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=[".".join(module_of(path)) or "top" for path in FILES])
-def test_imports_keep_the_order(path: Path) -> None:
-    assert list(faults(path.read_text(), module_of(path))) == []
+def test_imports_keep_the_order() -> None:
+    told = [
+        f"{path}: {text}" for path in FILES for text in faults(path.read_text(), module_of(path))
+    ]
+    assert told == []
+
+
+def test_nothing_of_the_compiler_imports_the_laboratory() -> None:
+    told = [path for path in FILES if LABORATORY in _imported_packages(path.read_text())]
+    assert told == []
+
+
+def test_the_laboratory_keeps_an_order() -> None:
+    """Its folders import only folders before them; none imports in a function."""
+    for path in LABORATORY_FILES:
+        own = path.relative_to(LABORATORY_SOURCE).with_suffix("").parts[0]
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                imports = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
+                assert not imports, f"{path}: an import inside a function"
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(LABORATORY):
+                other = (node.module or "").split(".")[1:2]
+                before = LABORATORY_ORDER[: LABORATORY_ORDER.index(own) + 1]
+                assert own == "__init__" or set(other) <= set(before), f"{path} imports {other}"
+
+
+def _imported_packages(source: str) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").partition(".")[0])
+    return names
 
 
 def test_every_folder_has_its_place() -> None:
@@ -287,7 +324,7 @@ def test_a_folder_lists_its_public_names(folder: str) -> None:
         (("loop", "lowering"), "from tensorwright.loop.ir import x", []),
         (
             ("peers", "process", "x"),
-            "import tensorwright.peers.comparison",
+            "import tensorwright.peers.prices",
             ["line 1: in peers, pro"],
         ),
         (("graph",), "from tensorwright.ops.conv import C", ["line 1: import tensorwright.ops"]),
@@ -296,8 +333,8 @@ def test_a_folder_lists_its_public_names(folder: str) -> None:
         (("pipeline",), "from tensorwright.base import sources", ["line 1: import tensorwright.b"]),
         (
             ("peers", "process", "x"),
-            "from tensorwright.peers import comparison",
-            ["line 1: in peers, process imports comparison"],
+            "from tensorwright.peers import prices",
+            ["line 1: in peers, process imports prices"],
         ),
         (("graph",), "def f():\n    import numpy", ["line 2: an import inside a function"]),
         (("graph",), "from . import node", ["line 1: a relative import"]),

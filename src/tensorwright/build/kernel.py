@@ -9,7 +9,7 @@ from tensorwright.base import Target, check_runs_here, dump, override
 from tensorwright.build.backend import Backend, backend_of
 from tensorwright.codegen import Signature, Source
 from tensorwright.expr import Compute, Tensor, topological_order
-from tensorwright.loop import LoopProgram, Parameter, lower, run_passes
+from tensorwright.loop import LoopProgram, Parameter, lower, run_passes, run_target_passes
 from tensorwright.runtime import KernelSpec, LoadedObject, kernel_spec, load_object
 from tensorwright.schedule import (
     Schedulable,
@@ -104,7 +104,7 @@ def build_kernel(
     Raises:  ScheduleError for a trace that is illegal, and what the later stages raise.
     """
     start = time.perf_counter()
-    kernel = build_program(loop_program(workload, trace, name), target, backend)
+    kernel = build_program(loop_program(workload, trace, target, name), target, backend)
     return replace(kernel, seconds=time.perf_counter() - start)
 
 
@@ -121,11 +121,13 @@ def build_program(program: LoopProgram, target: Target, backend: Backend | None 
     return Kernel(code, source.signature, time.perf_counter() - start, target)
 
 
-def loop_program(workload: Schedulable, trace: Trace, name: str = "kernel") -> LoopProgram:
+def loop_program(
+    workload: Schedulable, trace: Trace, target: Target, name: str = "kernel"
+) -> LoopProgram:
     """The program that a back end gets: scheduled, lowered, after all passes."""
     state = replay(state_of(workload), trace)
     dump("schedule", "", lambda: f"{format_trace(trace)}\n\n{render(state)}")
-    return run_passes(lower(state, name))
+    return run_target_passes(run_passes(lower(state, name)), target)
 
 
 def emit_source(program: LoopProgram, target: Target, backend: Backend) -> Source:

@@ -9,7 +9,7 @@ from tensorwright.base import Target
 from tensorwright.build.cached_build import build_program_cached
 from tensorwright.build.kernel import Kernel
 from tensorwright.graph import Graph, Node, OpaqueCall, Partition
-from tensorwright.loop import LoopProgram
+from tensorwright.loop import LoopProgram, run_target_passes
 from tensorwright.ops import AttributeValue, TensorType
 from tensorwright.procedures import procedure
 
@@ -39,4 +39,7 @@ def procedures_of(partition: Partition) -> Mapping[str, LoopProgram]:
 def build_procedures(partition: Partition, target: Target) -> dict[str, Kernel]:
     """Their kernels, from the cache where they are there."""
     found = procedures_of(partition).items()
-    return {text: build_program_cached(program, target) for text, program in found}
+    return {
+        text: build_program_cached(run_target_passes(program, target), target)
+        for text, program in found
+    }

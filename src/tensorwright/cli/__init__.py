@@ -3,6 +3,18 @@
 One file per command, imported only when it is called, so that `tensorwright --help` stays fast.
 """
 
-from tensorwright.cli.group import main
+import importlib
+import sys
 
 __all__ = ["main"]
+
+_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line of this process; an interrupt while it is being loaded ends it, too."""
+    try:
+        importlib.import_module("tensorwright.cli.group").main()
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        sys.exit(_INTERRUPTED)

@@ -20,9 +20,9 @@ from tensorwright.cli.arguments.options import (
 )
 from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import compile_any, prepare, refuse_constants
+from tensorwright.graph import random_inputs
 from tensorwright.pipeline import Scheduled, Source, export_c, opened
 from tensorwright.runtime import Executable, KernelStep
-from tensorwright.zoo import random_inputs
 
 
 @click.command()

@@ -11,7 +11,7 @@ from tensorwright.base import Target
 from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.references import read_program
-from tensorwright.cli.summary import format_ms
+from tensorwright.cli.printing.summary import format_ms
 from tensorwright.graph import Graph, Workload
 from tensorwright.pipeline import prepare
 from tensorwright.records import Record, RecordStore, Status, WorkloadText

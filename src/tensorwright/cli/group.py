@@ -19,8 +19,9 @@ from tensorwright.base import (
     knobs,
     line_of,
 )
-from tensorwright.cli.registry import COMMANDS
-from tensorwright.cli.wrapping import echo_prose
+from tensorwright.cli.laboratory import laboratory
+from tensorwright.cli.printing.wrapping import echo_prose
+from tensorwright.cli.registry import LABORATORY, commands
 from tensorwright.version import __version__
 
 ARGUMENTS = "tensorwright.arguments"
@@ -39,11 +40,11 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the order of the registry."""
-        return [entry.name for entry in COMMANDS]
+        return [entry.name for entry in commands()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import the module of that command; None for an unknown name."""
-        for entry in COMMANDS:
+        for entry in commands():
             if entry.name == name:
                 command: click.Command = importlib.import_module(entry.module).command
                 return command
@@ -54,6 +55,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest command named where there is none of that name."""
         names = self.list_commands(ctx)
+        if args[:1] and args[0] in {entry.name for entry in LABORATORY}:
+            laboratory(args[0], f"command {args[0]}")
         if args and not args[0].startswith("-") and args[0] not in names:
             hint = did_you_mean(args[0], names, "one of " + ", ".join(names))
             ctx.fail(f"no such command {args[0]!r}; {hint}")
@@ -62,7 +65,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(entry.name, entry.summary) for entry in COMMANDS])
+            formatter.write_dl([(entry.name, entry.summary) for entry in commands()])
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; what it raises becomes a text on the error stream and an exit code."""
@@ -104,7 +107,7 @@ def same_command(*more: str) -> str:
 def _interrupted_text(ctx: click.Context) -> str:
     """What is told of an interrupt, whenever it comes: also while a command is imported."""
     name = ctx.meta.get(ARGUMENTS, ())[:1]
-    if any(entry.goes_on and (entry.name,) == name for entry in COMMANDS):
+    if any(entry.goes_on and (entry.name,) == name for entry in commands()):
         return f"Interrupted; the same command goes on:\n  {same_command()}"
     return "Interrupted."
 

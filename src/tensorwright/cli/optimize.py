@@ -13,6 +13,7 @@ from tensorwright.base import OutputError
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference
 from tensorwright.cli.arguments.machine import LoadCallback, check_before_measuring
+from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import (
     budget_options,
     constants_option,
@@ -29,12 +30,12 @@ from tensorwright.cli.arguments.programs import (
 )
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import INTERRUPTED, same_command
-from tensorwright.cli.summary import ending, print_networks, print_untuned, print_workloads
-from tensorwright.joint_search import search_jointly
+from tensorwright.cli.printing.summary import ending, print_networks, print_untuned, print_workloads
+from tensorwright.drivers.optimize import search_jointly
+from tensorwright.drivers.tune import search_tasks, setting_of
 from tensorwright.pipeline import compile_program, opened
 from tensorwright.records import default_path
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.search import search_tasks, setting_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.session import (
     Budget,
@@ -110,7 +111,7 @@ def command(
     _save(found.executable, output, program, how.records)
     if not quiet:
         print_workloads(result.tasks)
-    print_networks(result.networks)
+    print_networks(result.networks, [short_name(program)] * len(result.networks))
     click.echo(f"{output}: {ending(result)}")
     if found.rewritten:
         click.echo(f"  rewritten: {found.rewritten}; --no-rewrite leaves them as they are")

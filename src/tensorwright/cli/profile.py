@@ -14,8 +14,8 @@ from tensorwright.cli.arguments.compilation import Compilation, compile_options,
 from tensorwright.cli.arguments.machine import warn_if_unfit
 from tensorwright.cli.arguments.options import constants_option
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.wrapping import echo_prose
-from tensorwright.peers.comparison import print_table
+from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing.wrapping import echo_prose
 from tensorwright.profiling import Profile, StepKind, StepProfile, chrome_trace, profile_values
 from tensorwright.profiling import profile as profile_executable
 

@@ -15,8 +15,8 @@ from tensorwright.cli.arguments.options import records_option, refuse_given, tar
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
 from tensorwright.cli.group import same_command
-from tensorwright.cli.summary import format_ms
-from tensorwright.peers.comparison import print_table
+from tensorwright.cli.printing.summary import format_ms
+from tensorwright.cli.printing.tables import print_table
 from tensorwright.records import (
     Record,
     RecordStore,

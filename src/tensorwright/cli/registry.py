@@ -1,8 +1,13 @@
-"""The commands of the command line. A new one is a file with a `command`, and a line here."""
+"""The commands of the command line. A new one is a file with a `command`, and a line here.
+
+The package tensorwright-lab has commands of its own, which are listed where it is installed.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from tensorwright.cli.laboratory import PACKAGE, has_laboratory
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,16 +15,18 @@ class Entry:
     """A command: its name, its line of help, and the module whose `command` it is.
 
     goes_on   whether the same command goes on where an interrupt has stopped it
+    package   where the module is
     """
 
     name: str
     summary: str
     goes_on: bool = False
+    package: str = "tensorwright.cli"
 
     @property
     def module(self) -> str:
         """Imported by name, when the command is called."""
-        return f"tensorwright.cli.{self.name}"
+        return f"{self.package}.{self.name}"
 
 
 COMMANDS = (
@@ -32,14 +39,25 @@ COMMANDS = (
     Entry("compile", "Compile with what is on record, else by prediction; save it."),
     Entry("run", "Run an executable, a model or a tensor expression."),
     Entry("profile", "Say where the time goes, kernel by kernel, and what limits it."),
-    Entry("bench", "Compare with other runtimes: same answers? how fast?"),
     Entry("inspect", "Show what becomes of a program: graph, layouts, workloads, code."),
     Entry("rewrite", "Write a better ONNX model: proved substitutions of its operators."),
     Entry("records", "List, export, import, prune and delete what has been measured."),
-    Entry("pretrain", "Train the model that chooses schedules where nothing was measured."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),
     Entry("operators", "List the operators of graphs, with their inputs and attributes."),
     Entry("doctor", "Say what this machine offers, and what is missing."),
     Entry("knobs", "List the settings."),
-    Entry("demo", "Tune a small network and compare it with ONNX Runtime."),
 )
+LABORATORY = (
+    Entry("bench", "Compare with other runtimes: same answers? how fast?", package=PACKAGE),
+    Entry(
+        "pretrain",
+        "Train the model that chooses schedules where nothing was measured.",
+        package=PACKAGE,
+    ),
+    Entry("demo", "Tune a small network and compare it with ONNX Runtime.", package=PACKAGE),
+)
+
+
+def commands() -> tuple[Entry, ...]:
+    """All that can be called here."""
+    return (*COMMANDS, *LABORATORY) if has_laboratory() else COMMANDS

@@ -20,9 +20,9 @@ from tensorwright.cli.arguments.options import (
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.picture import read_picture, write_picture
 from tensorwright.cli.group import INTERRUPTED
+from tensorwright.drivers.rewrite import Rewritten, check_certificate, rewrite
 from tensorwright.graph import Graph, simplify
 from tensorwright.graph.onnx_export import save_onnx
-from tensorwright.graph_search import Rewritten, check_certificate, rewrite
 from tensorwright.rewriting import parse_rule, rule_text
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import (

@@ -19,11 +19,11 @@ from tensorwright.cli.arguments.programs import prepare
 from tensorwright.cli.arguments.references import read_function, read_program
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import INTERRUPTED, same_command
-from tensorwright.cli.summary import ending, print_networks, print_untuned, print_workloads
+from tensorwright.cli.printing.summary import ending, print_networks, print_untuned, print_workloads
+from tensorwright.drivers.tune import as_in_network, search_networks, setting_of, tasks_of
 from tensorwright.graph import Partition
 from tensorwright.pipeline import opened
 from tensorwright.records import default_path
-from tensorwright.search import as_in_network, search_networks, setting_of, tasks_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
@@ -137,7 +137,8 @@ def command(
         )
     if not quiet:
         print_workloads(result.tasks)
-    print_networks(result.networks)
+    models = [short_name(text) for text in programs if not is_reference(text)]
+    print_networks(result.networks, models if result.networks else ())
     click.echo(f"{ending(result)}; kept in {how.records or default_path()}")
     print_untuned(result)
     if result.is_interrupted:

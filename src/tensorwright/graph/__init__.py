@@ -8,7 +8,7 @@ package onnx, so this folder does not import them.
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.interpret import interpret, last_uses, run_node
+from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
 from tensorwright.graph.layout import (
     choose_layouts,
     conversions,
@@ -88,6 +88,7 @@ __all__ = [
     "physical_shape",
     "program",
     "program_workload",
+    "random_inputs",
     "reference",
     "rename_tensors",
     "run_node",

@@ -99,3 +99,29 @@ def interpret(
         for name in dying:
             del values[name]
     return {name: values[name] for name in graph.outputs}
+
+
+def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
+    """Normal numbers for floating inputs, False and True for booleans, integers from 0 on.
+
+    Integers that are positions in a table stay below its number of rows, others below 2.
+    """
+    generator = np.random.default_rng(seed)
+    arrays: dict[str, Array] = {}
+    for name, type_ in graph.input_types.items():
+        if type_.dtype.is_float:
+            drawn: Array = generator.standard_normal(type_.shape, np.float32)
+        else:
+            drawn = generator.integers(0, _rows(graph, name), type_.shape)
+        arrays[name] = drawn.astype(type_.dtype.numpy)
+    return arrays
+
+
+def _rows(graph: Graph, name: str) -> int:
+    """How many rows the smallest table has that an input gives positions in; 2 if none."""
+    rows = [
+        graph.types[node.inputs[0]].shape[node.integer("axis")]
+        for node in graph.nodes
+        if node.operator == "gather" and node.inputs[1] == name
+    ]
+    return max(1, min(rows, default=2))

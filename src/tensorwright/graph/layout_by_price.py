@@ -17,6 +17,7 @@ from tensorwright.graph.partition import (
     LEAST_GAIN,
     Limits,
     Pricing,
+    StepPrices,
     elide_concats,
     group_nodes,
     moves_nothing,
@@ -102,8 +103,7 @@ class _Prices:
 
     def __init__(self, graph: Graph, layouts: Layouts, pricing: Pricing) -> None:
         self.graph = graph
-        self.pricing = pricing
-        self.prices: dict[str, float | None] = {}
+        self.prices = StepPrices(pricing, MOST_PRICES)
         placed = replace(graph, layouts=MappingProxyType(dict(layouts)))
         alone = [concat.node for concat in elide_concats(placed)]
         self.groups = group_nodes(placed, alone, Limits())
@@ -159,11 +159,4 @@ class _Prices:
         is_opaque = operator_of(nodes[-1]).meaning is None
         if is_opaque or (len(nodes) == 1 and moves_nothing(graph, nodes[0])):
             return 0.0
-        workload = build_workload(graph, nodes).workload
-        if workload.key not in self.prices:
-            if len(self.prices) >= MOST_PRICES:
-                return None
-            seconds = self.pricing.seconds_of(workload)
-            own = self.pricing.step_seconds()
-            self.prices[workload.key] = None if seconds is None else seconds + own
-        return self.prices[workload.key]
+        return self.prices.seconds_of(build_workload(graph, nodes).workload)

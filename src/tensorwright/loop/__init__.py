@@ -23,13 +23,18 @@ from tensorwright.loop.ir import (
 from tensorwright.loop.lowering import lower
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes import (
+    CPU_PASSES,
     PASSES,
     Pass,
+    TargetPass,
     bind_decisions,
     cut_at_breakpoints,
     hoist_conditions,
+    order_tiles,
     partition_loops,
+    promote_accumulators,
     run_passes,
+    run_target_passes,
     simplify_loops,
     unroll_guarded,
     unroll_loops,
@@ -46,6 +51,7 @@ from tensorwright.loop.traversal import (
 )
 
 __all__ = [
+    "CPU_PASSES",
     "FOLD_IDENTITIES",
     "PASSES",
     "Allocate",
@@ -63,6 +69,7 @@ __all__ = [
     "Role",
     "Stmt",
     "Store",
+    "TargetPass",
     "Window",
     "bind_decisions",
     "block",
@@ -73,9 +80,12 @@ __all__ = [
     "hoist_conditions",
     "interpret",
     "lower",
+    "order_tiles",
     "pack",
     "partition_loops",
+    "promote_accumulators",
     "run_passes",
+    "run_target_passes",
     "simplify_loops",
     "total_size",
     "unroll_guarded",

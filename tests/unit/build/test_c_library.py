@@ -14,9 +14,8 @@ from tests.targets import native_target
 
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.codegen.c import refusal
-from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.graph import Graph, GraphBuilder, random_inputs
 from tensorwright.pipeline import export_c, opened, prepare
-from tensorwright.zoo import random_inputs
 
 TARGET = native_target()
 

@@ -21,6 +21,6 @@ def test_a_kernel(name: str, golden: Callable[..., None]) -> None:
     pages = []
     for workload in parts.workloads:
         with collect_dumps(("schedule", "loop")) as dumps:
-            loop_program(workload, default_trace(state_of(workload), AVX512))
+            loop_program(workload, default_trace(state_of(workload), AVX512), AVX512)
         pages += [f"--- {each.stage} {each.name}\n{each.text}" for each in dumps]
     golden("\n".join(pages))

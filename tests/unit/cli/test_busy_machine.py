@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 from tests.targets import native_target
 
 from tensorwright.cli.arguments import machine
-from tensorwright.cli.bench.machine import measure_ceiling
 from tensorwright.machine import Ceilings, Level, Load, LoadWatch, MachineState, keep_ceilings
 from tensorwright.tuning.session import Phase, Progress
+from tensorwright_lab.bench.machine import measure_ceiling
 
 Invoke = Callable[..., Result]
 BUSY = Load(0.9, 0.0, 2, "python 812")

@@ -15,9 +15,9 @@ import tensorwright
 from tensorwright.cli.arguments.options import read_shapes
 from tensorwright.graph import interpret
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.peers.comparison import BenchRow, make_row
 from tensorwright.records import Record, Status, open_store, record_tool
 from tensorwright.tuning.session import Budget
+from tensorwright_lab.comparison import BenchRow, make_row
 
 Invoke = Callable[..., Result]
 
@@ -246,7 +246,7 @@ def test_bench_writes_a_row_for_each_model(invoke: Invoke, model: Path, tmp_path
     ],
 )
 def test_what_passes(row: BenchRow, expected: bool) -> None:
-    from tensorwright.cli.bench.models import passes
+    from tensorwright_lab.bench.models import passes
 
     assert passes(row) is expected
 
@@ -261,7 +261,7 @@ def test_bench_wants_models_and_a_peer_that_exists(invoke: Invoke, model: Path) 
 def test_bench_tunes_first(
     invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tensorwright import search as searching
+    from tensorwright.drivers import tune as searching
 
     asked: list[float] = []
 
@@ -270,7 +270,7 @@ def test_bench_tunes_first(
         asked.append(how.budget.minutes)
         return searching.search(*others, replace(how, budget=Budget(trials=2)))
 
-    runs = importlib.import_module("tensorwright.cli.bench.network_runs")
+    runs = importlib.import_module("tensorwright_lab.bench.network_runs")
     monkeypatch.setattr(runs, "search", search)
     result = invoke(
         "bench", "models", model, "--rounds", 1, "--threads", 1, "--minutes", 3, "--records",
@@ -289,7 +289,7 @@ def test_bench_models_keeps_what_a_file_has(
     path = tmp_path / "rows.json"
     words = ("bench", "models", model, "--untuned", "--rounds", 0, "--threads", 1, "--json", path)
     assert invoke(*words).exit_code == 0
-    models = importlib.import_module("tensorwright.cli.bench.models")
+    models = importlib.import_module("tensorwright_lab.bench.models")
     monkeypatch.setattr(models, "bench_model", lambda *_: pytest.fail("the row is there"))
     result = invoke(*words, "--resume")
     assert result.exit_code == 0, result.output
@@ -301,7 +301,8 @@ def test_bench_models_keeps_what_a_file_has(
 
 
 def test_the_suite_of_the_paper() -> None:
-    from tensorwright.cli.arguments.models import split, suite
+    from tensorwright.cli.arguments.kinds import split
+    from tensorwright_lab.suites import suite
 
     assert [split(name)[1] for name in suite("paper")] == [
         *("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")

@@ -11,9 +11,9 @@ from tests.unit.cli.conftest import Invoke
 
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import algorithm_sketches
-from tensorwright.zoo.plausible import draw_network
+from tensorwright_lab.zoo.plausible import draw_network
 
-MODULE = importlib.import_module("tensorwright.cli.pretrain.collect")  # the name is the command's
+MODULE = importlib.import_module("tensorwright_lab.pretrain.collect")  # the name is the command's
 
 
 def family_of(seed: int) -> str:

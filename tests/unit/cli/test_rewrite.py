@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from tensorwright import graph_search
-from tensorwright.graph import GraphBuilder, interpret
+from tensorwright.drivers import rewrite as graph_search
+from tensorwright.graph import GraphBuilder, interpret, random_inputs
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.rewriting.prove import stamp_of
-from tensorwright.zoo import random_inputs
 
 Invoke = Callable[..., Result]
 

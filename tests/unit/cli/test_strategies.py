@@ -13,15 +13,15 @@ import pytest
 from click.testing import Result
 
 from tensorwright.base import override
-from tensorwright.cli.pretrain.networks import records_by_network, workloads_of
 from tensorwright.pipeline import prepare
 from tensorwright.records import Record, Status, open_store
 from tensorwright.schedule import state_of
-from tensorwright.tuning.pretraining import Conditions
 from tensorwright.tuning.proposing import load_proposing_model
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies import STRATEGIES, make_space_tables, sample
-from tensorwright.zoo.plausible import draw_network
+from tensorwright_lab.pretrain.networks import records_by_network, workloads_of
+from tensorwright_lab.pretraining import Conditions
+from tensorwright_lab.zoo.plausible import draw_network
 
 Invoke = Callable[..., Result]
 CONDITIONS = Conditions("x86-64-avx2", 1, is_cold=False)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.tuning.helpers import doubled
 
-from tensorwright.cli.summary import print_networks, print_untuned, print_workloads
+from tensorwright.cli.printing.summary import print_networks, print_untuned, print_workloads
 from tensorwright.tuning.session import (
     Comparison,
     NetworkResult,
@@ -75,7 +75,17 @@ def test_a_speed_up_within_what_turns_differ_by_is_told(
     table = rows(capsys, unsure, COMPARED)
     assert table["one"][-1] in ("~1.03x", "1.50x")
     assert " ".join(table["~"]) == "~ no more than the turns differ among themselves"
+    assert table["all"][-1].startswith("~")
     assert "~" not in rows(capsys, COMPARED)
+
+
+def test_a_speed_up_of_turns_that_say_nothing_is_no_number(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    unsteady = replace(RECORDED, compared=Comparison(0.0557, 0.0024, 0.5, 200.0))
+    table = rows(capsys, unsteady, COMPARED)
+    assert table["all"][-1] == "unsteady"
+    assert table["unsteady:"][-1] == "busy?"
 
 
 def test_networks_are_named_with_their_spread(capsys: pytest.CaptureFixture[str]) -> None:

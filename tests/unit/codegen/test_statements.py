@@ -30,7 +30,6 @@ from tests.unit.codegen.kernels import (
 )
 
 from tensorwright.base import DType, InternalError, Target, UnsupportedError
-from tensorwright.codegen.analysis.promote import promote_accumulators
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import (
     Cast,
@@ -63,6 +62,7 @@ from tensorwright.loop import (
     Store,
     Window,
     block,
+    promote_accumulators,
 )
 from tensorwright.machine_code import assembly
 from tensorwright.schedule import ForKind, Scope
@@ -663,9 +663,9 @@ def test_accumulators_in_memory_are_kept_in_registers(
     is_kept: bool,
 ) -> None:
     source = added_up(heads, place)
-    promoted = promote_accumulators(source.body, target)
-    assert ("y.kept" in str(LoopProgram("p", source.parameters, promoted))) is is_kept
-    check(source, target, tolerance=1e-4)
+    promoted = promote_accumulators(source, target)
+    assert ("y.kept" in str(promoted)) is is_kept
+    check(promoted, target, tolerance=1e-4)
 
 
 @each_target
@@ -675,14 +675,14 @@ def test_an_accumulator_is_kept_in_registers_beside_a_prefetch(target: Target) -
     update = Store(y, (i,), Load(y, (i,)) + Load(x, (k, j, i)))
     fold = For(k, 6, SERIAL, block(ask, loops((j, 4, UNROLLED), (i, 40, VECTOR), body=update)))
     source = program(block(For(i, 40, VECTOR, Store(y, (i,), constant(1, F32))), fold), (x,), y)
-    promoted = LoopProgram("p", source.parameters, promote_accumulators(source.body, target))
+    promoted = promote_accumulators(source, target)
     inside = (
         str(promoted).partition("for k in")[2].partition("for i in 0..40  @vectorize:\n    y[")[0]
     )
     assert "prefetch x[k + 1, m, 0]" in inside
     assert "y.kept[i] += x[k, j, i]" in inside
     assert "y[i]" not in inside
-    check(source, target, tolerance=1e-4)
+    check(promoted, target, tolerance=1e-4)
 
 
 def test_an_accumulator_that_an_index_reads_stays_in_memory() -> None:

@@ -26,7 +26,7 @@ from tensorwright.graph import (
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.pipeline import finish
 from tensorwright.records import open_store
-from tensorwright.zoo import load_light
+from tensorwright_lab.zoo import load_light
 
 WHOLE = Layout(axis=1, block=54)
 

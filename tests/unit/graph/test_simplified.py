@@ -9,7 +9,7 @@ from tests.targets import AVX512
 
 from tensorwright.graph import Graph, choose_layouts, simplify_with_report
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.zoo import build, load_light
+from tensorwright_lab.zoo import build, load_light
 
 NETWORKS: dict[str, Callable[[], Graph]] = {
     "inception_v2": lambda: load_onnx(load_light("inception_v2", 0)),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tensorwright.peers.comparison import max_rel_error
+from tensorwright.peers.process import max_rel_error
 
 F = np.float32
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensorwright
-from tensorwright.peers.competitors import ours
+from tensorwright_lab.competitors import ours
 
 X = {"x": np.ones(2, np.float32)}
 

@@ -8,10 +8,9 @@ from tests.unit.test_graph_search import chain_of_products
 
 import tensorwright
 from tensorwright.base import MachineError
-from tensorwright.graph import GraphBuilder, interpret, simplify
-from tensorwright.peers.comparison import PeerPrices
+from tensorwright.graph import GraphBuilder, interpret, random_inputs, simplify
+from tensorwright.peers.prices import PeerPrices
 from tensorwright.rewriting.networks import TensorData, TypedOperator
-from tensorwright.zoo import random_inputs
 
 X = TensorData((64, 64))
 W = TensorData((64, 64), is_constant=True)

@@ -13,12 +13,12 @@ from tests.unit.peers.models import Array, draw, make_model, small_network
 
 from tensorwright.graph import interpret
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.peers.comparison import max_rel_error
+from tensorwright.peers.process import max_rel_error
 
 torch = pytest.importorskip("torch")
-network = pytest.importorskip("tensorwright.peers.competitors.torch_network")
-patterns = pytest.importorskip("tensorwright.peers.competitors.torch_patterns")
-peers = pytest.importorskip("tensorwright.peers.competitors.pytorch_peer")
+network = pytest.importorskip("tensorwright_lab.competitors.torch_network")
+patterns = pytest.importorskip("tensorwright_lab.competitors.torch_patterns")
+peers = pytest.importorskip("tensorwright_lab.competitors.pytorch_peer")
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def test_attention_that_is_spelt_out_becomes_one_operator(axis: int, joins: bool
 
 
 def test_the_compiler_is_asked_for_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = pytest.importorskip("tensorwright.peers.competitors.inductor_peer")
+    module = pytest.importorskip("tensorwright_lab.competitors.inductor_peer")
     asked: list[dict[str, Any]] = []
 
     def compile_(network: Any, **options: Any) -> Any:

@@ -28,7 +28,7 @@ from tests.unit.runtime.networks import (
 
 from tensorwright import compile as compile_model
 from tensorwright.base import InternalError, Target
-from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs
 from tensorwright.loop import Role
 from tensorwright.machine_code import compile_module
 from tensorwright.runtime import (
@@ -51,7 +51,7 @@ from tensorwright.runtime import (
     verify_plan,
     without_teams,
 )
-from tensorwright.zoo import build, random_inputs
+from tensorwright_lab.zoo import build
 
 ROOT = Path(__file__).parents[3]
 LONG_S, SHORT_S = 1e-3, 1e-8
@@ -369,7 +369,7 @@ def test_a_forked_child_runs_without_its_team() -> None:
 import os, sys
 import numpy as np
 from tensorwright import compile
-from tensorwright.zoo import random_inputs
+from tensorwright.graph import random_inputs
 from tests.unit.runtime.test_teams import small_network
 program = compile(small_network(), threads=2)
 x = random_inputs(small_network())["x"]
@@ -387,7 +387,7 @@ def test_where_libgomp_gives_fewer_threads_the_first_does_all() -> None:
 import numpy as np
 from tensorwright.graph import interpret
 from tensorwright import compile
-from tensorwright.zoo import random_inputs
+from tensorwright.graph import random_inputs
 from tests.unit.runtime.test_teams import meaning, small_network
 program = compile(small_network(), threads=2)
 inputs = random_inputs(small_network())

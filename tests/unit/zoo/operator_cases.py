@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.zoo import OperatorCase, find_cases
+from tensorwright_lab.zoo import OperatorCase, find_cases
 
 _SMALL = {
     "batch": 3,

@@ -10,7 +10,7 @@ from tensorwright.base import UsageError
 from tensorwright.graph import interpret, simplify, verify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.zoo.light import LIGHT_MODELS, load_light
+from tensorwright_lab.zoo.light import LIGHT_MODELS, load_light
 
 
 @pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])

@@ -11,7 +11,7 @@ from tensorwright.base import UsageError
 from tensorwright.graph import interpret
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.ops import work
-from tensorwright.zoo import (
+from tensorwright_lab.zoo import (
     Arrangement,
     OperatorCase,
     draw_operands,

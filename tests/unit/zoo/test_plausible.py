@@ -7,7 +7,7 @@ import pytest
 from tensorwright.base import Target
 from tensorwright.graph import verify
 from tensorwright.pipeline import prepare
-from tensorwright.zoo.plausible import FAMILIES, JUDGING_FAMILIES, draw_network
+from tensorwright_lab.zoo.plausible import FAMILIES, JUDGING_FAMILIES, draw_network
 
 _TARGET = Target.parse("x86-64-avx2")
 

@@ -13,12 +13,14 @@ import pytest
 
 from tensorwright import pipeline
 from tensorwright.base import MachineError, UsageError
-from tensorwright.cli.arguments.models import check_model, read_graph, read_proto, suite
+from tensorwright.cli.arguments.models import check_model, read_graph, read_proto
+from tensorwright.graph import random_inputs
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.zoo import WILD, load_wild, make_module, random_inputs
-from tensorwright.zoo.wild import suite as wild_suite
+from tensorwright_lab.suites import suite
+from tensorwright_lab.zoo import WILD, load_wild, make_module
+from tensorwright_lab.zoo.wild import suite as wild_suite
 
-FAMILIES = "tensorwright.zoo.wild"
+FAMILIES = "tensorwright_lab.zoo.wild"
 SMALL: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "encoders",
@@ -100,7 +102,7 @@ def test_the_module_of_a_model_is_made_again_with_norms_folded() -> None:
     points = torch.randn(inputs[0].shape, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         before = module(points)
-        fold = importlib.import_module("tensorwright.peers.competitors.torch_module").fold_norms
+        fold = importlib.import_module("tensorwright_lab.competitors.torch_module").fold_norms
         fold(module, inputs)
         after = module(points)
     norms = [each for each in module.modules() if isinstance(each, torch.nn.BatchNorm1d)]

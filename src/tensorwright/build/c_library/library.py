@@ -24,7 +24,7 @@ from tensorwright.build.procedures import procedures_of
 from tensorwright.codegen import Signature
 from tensorwright.codegen.c import FLAGS, c_name, machine_flags
 from tensorwright.graph import Partition
-from tensorwright.loop import LoopProgram
+from tensorwright.loop import LoopProgram, run_target_passes
 from tensorwright.ops import Array
 from tensorwright.runtime import (
     ArenaRef,
@@ -108,10 +108,10 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
 def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:
     """Of each kernel: what names it, what it is for people, and its loop nest."""
     for workload in library.partition.workloads:
-        program = loop_program(workload, library.traces[workload.key])
+        program = loop_program(workload, library.traces[workload.key], library.target)
         yield workload.key, f"{workload.name}, {workload.key}", program
     for text, program in procedures_of(library.partition).items():
-        yield text, program.name, program
+        yield text, program.name, run_target_passes(program, library.target)
 
 
 def _refuse(plan: Plan) -> None:

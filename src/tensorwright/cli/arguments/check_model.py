@@ -13,8 +13,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helpe
 from tensorwright.base import Array
 from tensorwright.cli.arguments.compilation import Compilation
 from tensorwright.cli.arguments.models import read_proto, save_proto
-from tensorwright.peers.comparison import describe_error, max_rel_error, max_steps
-from tensorwright.peers.process import PeerProcess
+from tensorwright.peers.process import PeerProcess, describe_error, max_rel_error, max_steps
 
 TOLERANCE = 1e-4
 """Of the largest number of an output: what sums in another order may differ by."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tensorwright.base import Target
-from tensorwright.cli.wrapping import echo_prose
+from tensorwright.cli.printing.wrapping import echo_prose
 from tensorwright.machine import LoadWatch, MachineState, check_machine
 from tensorwright.tuning.session import Progress
 

@@ -8,34 +8,13 @@ from pathlib import Path
 import onnx
 from onnx import ModelProto
 
-from tensorwright.base import TensorwrightError, UsageError
-from tensorwright.cli.arguments.kinds import SUITE_KINDS, refuse_other_than_model, split
+from tensorwright.base import TensorwrightError
+from tensorwright.cli.arguments.kinds import refuse_other_than_model, split
 from tensorwright.cli.arguments.options import Shapes
+from tensorwright.cli.laboratory import laboratory
 from tensorwright.graph import Graph
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.zoo import LIGHT_MODELS, TASO, WILD, ZOO, build, load_light, load_wild
-
-_NAMES = dict(zip(SUITE_KINDS, (LIGHT_MODELS, (*ZOO, *TASO), WILD), strict=True))
-PAPER = "paper"
-_OF_PAPER = ("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
-REWRITING = "rewriting"
-_OF_REWRITING = (
-    *TASO,
-    *("bert_base", "resnet50", "resnext50", "inception_v3", "squeezenet", "vgg19", "mobilenet_v2"),
-)
-_OF_ZOO = {"zoo": ZOO, PAPER: _OF_PAPER, "taso": TASO, REWRITING: _OF_REWRITING}
-SUITES = tuple(dict.fromkeys((*SUITE_KINDS, *_OF_ZOO)))
-
-
-def suite(name: str) -> tuple[str, ...]:
-    """The MODEL arguments of a suite; "paper" are the networks that Ansor was measured with, "taso"
-    those that TASO was, as its examples define them, "rewriting" those of TASO and TENSAT, on which
-    searches over graphs are compared.
-    """
-    if name in _OF_ZOO:
-        return tuple(f"zoo:{each}" for each in _OF_ZOO[name])
-    return tuple(f"{name}:{each}" for each in _NAMES[name])
 
 
 def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph:
@@ -46,21 +25,19 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
     """
     refuse_other_than_model(model)
     kind, name = split(model)
-    if kind == "zoo":
-        _refuse_shapes(model, shapes)
-        return build(name, seed)
-    if kind == "light":
-        return load_onnx(load_light(name, seed), shapes)
-    if kind == "wild":
-        return load_onnx(load_wild(name, seed), shapes)
-    return load_onnx(name, shapes)
+    if not kind:
+        return load_onnx(name, shapes)
+    graph: Graph = laboratory("suites", f"network {model}").read_network(kind, name, shapes, seed)
+    return graph
 
 
 def check_model(model: str) -> None:
     """Refuse now a MODEL argument that names no model, with the error of `read_graph`."""
     refuse_other_than_model(model)
     kind, name = split(model)
-    if not (name in _NAMES[kind] if kind else Path(name).exists()):
+    if kind:
+        laboratory("suites", f"network {model}").check_name(kind, name)
+    elif not Path(name).exists():
         read_graph(model)
 
 
@@ -86,13 +63,12 @@ def check_readable(models: Sequence[str], shapes: Shapes | None) -> None:
 def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:
     """The same as an ONNX model, for another runtime: as it came, where that has all shapes."""
     kind, name = split(model)
-    if kind == "light" and not shapes:
-        return load_light(name, seed)
-    if kind == "wild" and not shapes:
-        return load_wild(name, seed)
-    if kind == "" and not shapes:
+    if shapes:
+        return to_onnx(read_graph(model, shapes, seed))
+    if not kind:
         return onnx.load(name)
-    return to_onnx(read_graph(model, shapes, seed))
+    proto: ModelProto = laboratory("suites", f"network {model}").read_proto(kind, name, seed)
+    return proto
 
 
 def save_proto(proto: ModelProto, path: Path) -> None:
@@ -110,13 +86,3 @@ def row_name(model: str) -> str:
     """What tables call a MODEL argument: SUITE:NAME, or a file without folder and suffix."""
     kind, name = split(model)
     return f"{kind}:{name}" if kind else Path(name).stem
-
-
-def _refuse_shapes(model: str, shapes: Shapes | None) -> None:
-    if shapes:
-        raise UsageError(
-            stage="cli",
-            where="option --input-shapes",
-            reason=f"{model} leaves no shape open",
-            remedy="leave the option out",
-        )

@@ -62,8 +62,8 @@ def read_object(reference: str) -> object:
     found: object = _import(reference, module_name)
     for part in attribute.split("."):
         if not hasattr(found, part):
-            names = [name for name in dir(found) if not name.startswith("_")]
-            remedy = did_you_mean(part, names, "name something that it defines")
+            names = [name for name in vars(found) if not name.startswith("_")]
+            remedy = did_you_mean(part, names, f"it defines {', '.join(names) or 'nothing'}")
             raise _error(reference, f"{module_name} has no {attribute}", remedy)
         found = getattr(found, part)
     return found
@@ -81,7 +81,9 @@ def _import(reference: str, name: str) -> ModuleType:
         raise
     except Exception as error:
         reason = f"{name} cannot be imported: {type(error).__name__}: {error}"
-        remedy = "give a module that Python finds from this folder, or a file: own.py:NAME"
+        remedy = f"mend {name}: Python stops in it"
+        if isinstance(error, FileNotFoundError | ModuleNotFoundError):
+            remedy = "give a module that Python finds from this folder, or a file: own.py:NAME"
         raise _error(reference, reason, remedy) from error
 
 
@@ -103,7 +105,9 @@ def _call(reference: str, function: Callable[[], object]) -> object:
         raise
     except Exception as error:
         reason = f"calling it failed: {type(error).__name__}: {error}"
-        raise _error(reference, reason, "give a function that needs no arguments") from error
+        needs = isinstance(error, TypeError)
+        remedy = "give a function that needs no arguments" if needs else "mend the function"
+        raise _error(reference, reason, remedy) from error
 
 
 def _error(where: str, reason: str, remedy: str) -> UsageError:

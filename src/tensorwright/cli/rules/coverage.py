@@ -7,28 +7,22 @@ from pathlib import Path
 
 import click
 
-from tensorwright.cli.arguments.models import (
-    REWRITING,
-    SUITES,
-    check_model,
-    read_graph,
-    row_name,
-    short_name,
-    suite,
-)
+from tensorwright.cli.arguments.models import check_model, read_graph, row_name, short_name
 from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.laboratory import laboratory
+from tensorwright.cli.printing.tables import print_table, write_objects
 from tensorwright.cli.rules.reading import read_rules
 from tensorwright.graph import simplify
-from tensorwright.peers.comparison import print_table, write_objects
 from tensorwright.rewriting.candidates import places_of_rules
 from tensorwright.rewriting.networks import read_network
 
 Places = Mapping[str, int]
+_USUAL = "rewriting"
 
 
 @click.command("coverage")
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
-@click.option("--suite", "suites", type=click.Choice(SUITES), multiple=True, help="A whole suite.")
+@click.option("--suite", "suites", multiple=True, metavar="NAME", help="A whole suite.")
 @click.option("--file", type=click.Path(path_type=Path), help="Other rules than the shipped ones.")
 @click.option("--json", "output", metavar="FILE", help="Keep the counts in this file.")
 def command(
@@ -41,8 +35,9 @@ def command(
 
     Example: tensorwright rules coverage light:inception_v1
     """
-    chosen = suites or (() if models else (REWRITING,))
-    names = tuple(dict.fromkeys((*models, *(each for name in chosen for each in suite(name)))))
+    chosen = suites or (() if models else (_USUAL,))
+    listed = (laboratory("suites", f"suite {name}").suite(name) for name in chosen)
+    names = tuple(dict.fromkeys((*models, *(each for names in listed for each in names))))
     for name in names:
         check_model(name)
     if output is not None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
+from tensorwright.cli.printing.tables import print_table
 from tensorwright.cli.rules.reading import read_rules
-from tensorwright.peers.comparison import print_table
 from tensorwright.rewriting import (
     Rule,
     operator_named,

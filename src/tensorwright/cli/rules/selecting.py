@@ -10,7 +10,7 @@ import click
 
 from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.progress import ProgressLines
-from tensorwright.peers.comparison import print_table
+from tensorwright.cli.printing.tables import print_table
 from tensorwright.rewriting import Rule, rule_text
 from tensorwright.rewriting.generate import Generated, Stage
 from tensorwright.rewriting.library import LibraryRule, build_library, library_text, stages_of

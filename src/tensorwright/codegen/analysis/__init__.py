@@ -11,8 +11,6 @@ from tensorwright.codegen.analysis.linear import (
     linear_range,
     scaled,
 )
-from tensorwright.codegen.analysis.promote import promote_accumulators
-from tensorwright.codegen.analysis.tile_order import order_tiles
 from tensorwright.codegen.analysis.tiles import tile_width
 from tensorwright.codegen.analysis.workspace import (
     BUFFER_ALIGN,
@@ -32,8 +30,6 @@ __all__ = [
     "decide",
     "element_count",
     "linear_range",
-    "order_tiles",
-    "promote_accumulators",
     "refuse_groups",
     "scaled",
     "tile_width",

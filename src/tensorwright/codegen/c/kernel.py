@@ -7,7 +7,7 @@ Where the compiler knows OpenMP, parallel loops run on `threads` threads.
 from __future__ import annotations
 
 from tensorwright.base import Target
-from tensorwright.codegen.analysis import Facts, promote_accumulators, refuse_groups
+from tensorwright.codegen.analysis import Facts, refuse_groups
 from tensorwright.codegen.c.statements import Kernel, Statements, function_text, pointer_type
 from tensorwright.codegen.c.text import Names, c_name
 from tensorwright.codegen.c.values import Piece
@@ -32,7 +32,6 @@ def emit(program: LoopProgram, target: Target) -> Source:
     """
     name = c_name(program.name)
     refuse_groups(program)
-    body = promote_accumulators(program.body, target)
     kernel = Kernel(name, target, Facts(target, masked_rests=False))
     names = Names()
     main = Statements(kernel, names, is_parallel=False)
@@ -43,7 +42,7 @@ def emit(program: LoopProgram, target: Target) -> Source:
         piece = Piece(names.fresh(buffer.name), buffer.dtype, is_input)
         main.storages[buffer.name] = piece
         pointers[piece.pointer] = pointer_type(piece)
-    main.statement(body)
+    main.statement(program.body)
     listed = "".join(f"{kind}{pointer}, " for pointer, kind in pointers.items())
     arguments = "".join(f"args[{position}], " for position in range(len(pointers)))
     head = f"static void {name}_main({listed}char *workspace, char *slice, int threads)"

@@ -10,8 +10,6 @@ import re
 
 from tensorwright.base import Target
 from tensorwright.codegen.analysis.facts import Facts, refuse_groups
-from tensorwright.codegen.analysis.promote import promote_accumulators
-from tensorwright.codegen.analysis.tile_order import order_tiles
 from tensorwright.codegen.analysis.workspace import BUFFER_ALIGN, Workspace, element_count
 from tensorwright.codegen.llvm.intrinsics import intrinsics_of
 from tensorwright.codegen.llvm.memory.access import Piece
@@ -32,7 +30,6 @@ def emit(program: LoopProgram, target: Target) -> Source:
     """
     name = _symbol(program.name)
     refuse_groups(program)
-    body = order_tiles(promote_accumulators(program.body, target), target)
     module = Module()
     windows = {each.name: each.window_lanes for each in intrinsics_of(target).values()}
     kernel = Kernel(name, target, module, Facts(target, windows), Workspace(), [])
@@ -47,7 +44,7 @@ def emit(program: LoopProgram, target: Target) -> Source:
         buffer = parameter.buffer
         size = element_count(buffer)
         main.storages[buffer.name] = Piece(pointer, buffer.dtype, size, BUFFER_ALIGN)
-    main.statement(body)
+    main.statement(program.body)
     main.function.finish()
     for region in kernel.regions:
         write_entry(module, region, kernel.workspace.own.size)

@@ -3,12 +3,11 @@
 `proposals.py` says where the rules are in doubt, `by_price.py` settles that by predicted time.
 """
 
-from tensorwright.graph.partition.by_price import LEAST_GAIN
 from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.grouping import Limits, group_nodes
 from tensorwright.graph.partition.memory import check_memory
 from tensorwright.graph.partition.partition import DEFAULT_LIMITS, partition
-from tensorwright.graph.partition.pricing import Decision, Pricing
+from tensorwright.graph.partition.pricing import LEAST_GAIN, Decision, Pricing, StepPrices
 from tensorwright.graph.partition.steps import (
     AliasCall,
     ConcatInPlace,
@@ -34,6 +33,7 @@ __all__ = [
     "Partition",
     "Pricing",
     "Step",
+    "StepPrices",
     "check_memory",
     "elide_concats",
     "group_nodes",

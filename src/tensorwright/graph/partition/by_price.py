@@ -14,13 +14,10 @@ from dataclasses import dataclass
 
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.partition.grouping import Kind, Limits, is_within
-from tensorwright.graph.partition.pricing import Decision, Pricing
+from tensorwright.graph.partition.pricing import LEAST_GAIN, Decision, Pricing, StepPrices
 from tensorwright.graph.partition.proposals import Nodes, doubtful_cuts, doubtful_join, kind_of
 from tensorwright.graph.partition.views import view_offsets
 from tensorwright.graph.workload import build_workload, workload_name
-
-LEAST_GAIN = 1.2
-"""By how much faster another grouping must be expected to be: predictions are no measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +56,8 @@ class _Regrouping:
         self.graph = graph
         self.alone = alone
         self.limits = limits
-        self.pricing = pricing
         self.decisions: dict[tuple[Nodes, Nodes], Decision] = {}
-        self.prices: dict[str, float | None] = {}
+        self.prices = StepPrices(pricing)
 
     def cut(self, nodes: Nodes) -> tuple[Nodes, ...]:
         """The group, or the pieces that are expected to be faster."""
@@ -158,12 +154,7 @@ class _Regrouping:
         """Seconds of a group with its step; a view costs nothing."""
         if len(nodes) == 1 and view_offsets(self.graph, nodes[0]) is not None:
             return 0.0
-        workload = build_workload(self.graph, nodes).workload
-        if workload.key not in self.prices:
-            seconds = self.pricing.seconds_of(workload)
-            own = self.pricing.step_seconds()
-            self.prices[workload.key] = None if seconds is None else seconds + own
-        return self.prices[workload.key]
+        return self.prices.seconds_of(build_workload(self.graph, nodes).workload)
 
     def _is_kernel(self, nodes: Nodes) -> bool:
         return nodes[-1].outputs[0] not in self.alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +23,31 @@ class Pricing(Protocol):
     def step_seconds(self) -> float:
         """Seconds that each kernel costs beside its work: its call, and waiting for threads."""
         ...
+
+
+LEAST_GAIN = 1.2
+"""By how much faster another choice must be expected to be: predictions are no measurements."""
+
+
+class StepPrices:
+    """What workloads take as steps of a network, each asked for once; used inside one function.
+
+    most   so many are asked for, then nothing can be said
+    """
+
+    def __init__(self, pricing: Pricing, most: float = math.inf) -> None:
+        self._pricing, self._most = pricing, most
+        self._seconds: dict[str, float | None] = {}
+
+    def seconds_of(self, workload: Workload) -> float | None:
+        """Seconds of a workload, its call included; None where nothing can be said."""
+        if workload.key not in self._seconds:
+            if len(self._seconds) >= self._most:
+                return None
+            seconds = self._pricing.seconds_of(workload)
+            step_seconds = self._pricing.step_seconds()
+            self._seconds[workload.key] = None if seconds is None else seconds + step_seconds
+        return self._seconds[workload.key]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,42 @@
-"""Passes over loop nests, one file each. Read `simplify.py` first, then `partition.py`."""
+"""Passes over loop nests, one file each. Read `simplify.py` first, then `partition.py`.
+
+`run_passes` is what every program goes through; `run_target_passes` are those, after them, that ask
+what a kind of target has.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import dump, knobs
+from tensorwright.base import Target, dump, knobs
 from tensorwright.loop.ir import LoopProgram
 from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
 from tensorwright.loop.passes.hoist import hoist_conditions
 from tensorwright.loop.passes.partition import partition_loops
+from tensorwright.loop.passes.promote import promote_accumulators
 from tensorwright.loop.passes.simplify import simplify_loops
+from tensorwright.loop.passes.tile_order import order_tiles
 from tensorwright.loop.passes.unroll import unroll_guarded, unroll_loops
 from tensorwright.loop.passes.verify import verify
 from tensorwright.loop.passes.version import version_guards
 from tensorwright.loop.passes.whole_vectors import widen_local_buffers
 
 __all__ = [
+    "CPU_PASSES",
     "DEFAULT_PIPELINE",
     "PASSES",
     "Pass",
+    "TargetPass",
     "bind_decisions",
     "cut_at_breakpoints",
     "hoist_conditions",
+    "order_tiles",
     "partition_loops",
+    "promote_accumulators",
     "run_passes",
+    "run_target_passes",
     "simplify_loops",
     "unroll_guarded",
     "unroll_loops",
@@ -68,5 +79,29 @@ def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) 
         program = step.run(program)
         if check:
             verify(program, allow_decisions=True)
+        dump("loop", step.name, program.__str__)
+    return program
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPass:
+    """A pass that asks what the target has, over a program that the others have gone through."""
+
+    name: str
+    run: Callable[[LoopProgram, Target], LoopProgram]
+
+
+CPU_PASSES = (
+    TargetPass("promote_accumulators", promote_accumulators),
+    TargetPass("order_tiles", order_tiles),
+)
+
+
+def run_target_passes(program: LoopProgram, target: Target) -> LoopProgram:
+    """As `run_passes`, the passes of the target's kind."""
+    for step in CPU_PASSES:
+        program = step.run(program, target)
+        if knobs.VERIFY.get():
+            verify(program)
         dump("loop", step.name, program.__str__)
     return program

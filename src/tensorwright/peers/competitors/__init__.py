@@ -1,13 +1,3 @@
-"""The competitors, each at its best: one module with `create() -> Peer` a kind."""
+"""The runtimes in which answers are checked: a module each, with a class that keeps `Peer`."""
 
-from tensorwright.peers.competitors.tuning_curve import (
-    CurvePoint,
-    read_curve,
-    seconds_to_reach,
-)
-
-__all__ = [
-    "CurvePoint",
-    "read_curve",
-    "seconds_to_reach",
-]
+__all__: list[str] = []

@@ -1,5 +1,17 @@
 """A competitor in a process of its own, and several timed in turns. Read `protocol.py` first."""
 
+from tensorwright.peers.process.accuracy import (
+    NO_STEPS,
+    Apart,
+    Steps,
+    apart,
+    choose_reference,
+    describe_error,
+    max_rel_error,
+    max_steps,
+    worst_of,
+    wrong_text,
+)
 from tensorwright.peers.process.kinds import KINDS, Kind, find_kind
 from tensorwright.peers.process.process import PeerProcess
 from tensorwright.peers.process.protocol import Arrays, FailureKind, Peer, PeerFailed, PeerInfo
@@ -8,6 +20,8 @@ from tensorwright.peers.process.versions import Versions, compare_versions
 
 __all__ = [
     "KINDS",
+    "NO_STEPS",
+    "Apart",
     "Arrays",
     "Competitor",
     "Failure",
@@ -18,10 +32,18 @@ __all__ = [
     "PeerInfo",
     "PeerProcess",
     "Result",
+    "Steps",
     "Timing",
     "Versions",
+    "apart",
+    "choose_reference",
     "compare_versions",
+    "describe_error",
     "find_kind",
+    "max_rel_error",
+    "max_steps",
     "ratio",
     "rotate",
+    "worst_of",
+    "wrong_text",
 ]

@@ -1,4 +1,7 @@
-"""The kinds of competitors. A new one is a module with a class that keeps `Peer`, and a line."""
+"""The kinds of competitors. A new one is a module with a class that keeps `Peer`, and a line.
+
+Those of the package tensorwright-lab are named here, too: nothing imports them but their process.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from tensorwright.peers.process.protocol import Peer
 class Kind:
     """A kind of competitor.
 
-    factory  its class, in a module of `competitors/` that is imported in its process only
+    factory  its class, in a module that is imported in its process only
     package  the package that it needs, and `extra` of tensorwright that installs it; "" for none
     limit_s  longest a command may take: some compile for minutes
     program  that it calls; "" for none
@@ -31,16 +34,26 @@ class Kind:
     lacks: bool = False
 
 
-_COMPETITORS = "tensorwright.peers.competitors"
+_HERE = "tensorwright.peers.competitors"
+_LABORATORY = "tensorwright_lab"
+_THERE = f"{_LABORATORY}.competitors"
 
 KINDS = (
-    Kind("ours", "ours.OursPeer"),
-    Kind("onnxruntime", "onnxruntime_peer.OnnxRuntimePeer", "onnxruntime", "bench"),
-    Kind("openvino", "openvino_peer.OpenVinoPeer", "openvino", "bench"),
-    Kind("pytorch", "pytorch_peer.TorchPeer", "torch", "torch", lacks=True),
-    Kind("inductor", "inductor_peer.InductorPeer", "torch", "torch", 1800.0, "g++", lacks=True),
-    Kind("tvm", "metaschedule.peer.TvmPeer", "tvm", "tvm", 7200.0),
-    Kind("function", "function_peer.FunctionPeer"),
+    Kind("ours", f"{_THERE}.ours.OursPeer"),
+    Kind("onnxruntime", f"{_HERE}.onnxruntime_peer.OnnxRuntimePeer", "onnxruntime", "bench"),
+    Kind("openvino", f"{_HERE}.openvino_peer.OpenVinoPeer", "openvino", "bench"),
+    Kind("pytorch", f"{_THERE}.pytorch_peer.TorchPeer", "torch", "torch", lacks=True),
+    Kind(
+        "inductor",
+        f"{_THERE}.inductor_peer.InductorPeer",
+        "torch",
+        "torch",
+        1800.0,
+        "g++",
+        lacks=True,
+    ),
+    Kind("tvm", f"{_THERE}.metaschedule.peer.TvmPeer", "tvm", "tvm", 7200.0),
+    Kind("function", f"{_THERE}.function_peer.FunctionPeer"),
 )
 
 
@@ -66,17 +79,26 @@ def find_kind(name: str) -> Kind:
 def create_peer(kind: Kind) -> Peer:
     """Import the kind's module and make its peer."""
     module, _, name = kind.factory.rpartition(".")
-    peer: Peer = getattr(importlib.import_module(f"{_COMPETITORS}.{module}"), name)()
+    peer: Peer = getattr(importlib.import_module(module), name)()
     return peer
 
 
 def _require_package(kind: Kind) -> None:
+    is_of_laboratory = kind.factory.startswith(_LABORATORY)
+    if is_of_laboratory and importlib.util.find_spec(_LABORATORY) is None:
+        raise MachineError(
+            stage="peers",
+            where=f"peer {kind.name}",
+            reason="it is part of the package tensorwright-lab, which is not installed",
+            remedy="pip install tensorwright-lab",
+        )
+    package = "tensorwright-lab" if is_of_laboratory else "tensorwright"
     if kind.package and importlib.util.find_spec(kind.package) is None:
         raise MachineError(
             stage="peers",
             where=f"peer {kind.name}",
             reason=f"the package {kind.package} is not installed",
-            remedy=f"pip install 'tensorwright[{kind.extra}]'",
+            remedy=f"pip install '{package}[{kind.extra}]'",
         )
 
 

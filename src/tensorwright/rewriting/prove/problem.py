@@ -186,7 +186,8 @@ def _typings(
         raise UsageError(
             stage="rules",
             where=f"operator {term.operator}",
-            reason=f"it takes {operator.arity} arguments, not {len(term.args)}",
+            reason=f"it has {len(term.args)} arguments and takes {operator.arity}",
+            remedy="`tensorwright rules operators` lists what each takes",
         )
     partial: list[tuple[Ranks, tuple[Shape, ...]]] = [({}, ())]
     for arg in term.args:

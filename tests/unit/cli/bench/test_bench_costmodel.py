@@ -11,9 +11,9 @@ from tests.targets import AVX512
 from tests.unit.cli.conftest import Invoke
 from tests.unit.tuning.models.model_samples import made_up
 
-from tensorwright.cli.bench.costmodel_cases import Case, cases
+from tensorwright_lab.bench.costmodel_cases import Case, cases
 
-MODULE = importlib.import_module("tensorwright.cli.bench.costmodel")  # the name is the command's
+MODULE = importlib.import_module("tensorwright_lab.bench.costmodel")  # the name is the command's
 TARGET = AVX512
 
 

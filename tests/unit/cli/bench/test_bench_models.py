@@ -14,13 +14,8 @@ from tests.unit.cli.conftest import Invoke
 from tests.unit.peers.tampered import wrong_answers
 
 from tensorwright.cli.arguments.check_model import quantised_steps
-from tensorwright.peers.comparison import (
-    describe_error,
-    max_rel_error,
-    max_steps,
-    networks,
-    this_build,
-)
+from tensorwright.peers.process import describe_error, max_rel_error, max_steps
+from tensorwright_lab.comparison import networks, this_build
 
 MakeOnnx = Callable[..., Path]
 

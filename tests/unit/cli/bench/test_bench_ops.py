@@ -13,11 +13,11 @@ from tests.unit.peers.tampered import wrong_answers
 from tests.unit.zoo.operator_cases import small_case
 
 from tensorwright.base import detect_target
-from tensorwright.cli.bench.ops import TuneBudget, plan_rival, reach_time
-from tensorwright.peers.comparison import OpPlan, operators
 from tensorwright.peers.process import PeerProcess
 from tensorwright.records import MemoryStore, Record, Status, detect_hardware
-from tensorwright.zoo import OperatorCase, operator_program
+from tensorwright_lab.bench.ops import TuneBudget, plan_rival, reach_time
+from tensorwright_lab.comparison import OpPlan, operators
+from tensorwright_lab.zoo import OperatorCase, operator_program
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def small_suite(monkeypatch: pytest.MonkeyPatch) -> None:
     def find(names: tuple[str, ...], batch: int) -> tuple[OperatorCase, ...]:
         return tuple(small_case(name, batch) for name in names)
 
-    module = importlib.import_module("tensorwright.cli.bench.ops")  # the name is the command's, too
+    module = importlib.import_module("tensorwright_lab.bench.ops")  # the name is the command's, too
     monkeypatch.setattr(module, "find_cases", find)
     monkeypatch.setattr(module, "choose_copies", lambda *_: 2)
 

@@ -14,12 +14,12 @@ from tests.targets import native_target
 from tests.unit.cli.conftest import Invoke
 from tests.unit.tuning.time_model.small_trees import model_of
 
-from tensorwright.cli.bench.plausible_workloads import FIRST_SEED, draw_workloads
-from tensorwright.peers.comparison import this_build
-from tensorwright.tuning.comparison import RandomComparison
 from tensorwright.tuning.time_model import TrainedKeys, save_time_model
+from tensorwright_lab.bench.plausible_workloads import FIRST_SEED, draw_workloads
+from tensorwright_lab.comparison import this_build
+from tensorwright_lab.judging import RandomComparison
 
-MODULE = importlib.import_module("tensorwright.cli.bench.random_workloads")
+MODULE = importlib.import_module("tensorwright_lab.bench.random_workloads")
 
 
 @pytest.fixture

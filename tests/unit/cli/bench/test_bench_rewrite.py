@@ -15,9 +15,13 @@ from rich.console import Console
 from tests.unit.cli.conftest import Invoke
 
 from tensorwright.base import InputError, MachineError
-from tensorwright.cli.arguments.models import suite
-from tensorwright.cli.bench.rewriting.growth import GrowthRow, growth_row, print_growth
-from tensorwright.cli.bench.rewriting.rows import (
+from tensorwright.graph import GraphBuilder, Partition, simplify
+from tensorwright.graph.onnx_export import save_onnx
+from tensorwright.peers.process import Arrays, Versions, compare_versions
+from tensorwright.records import RecordStore
+from tensorwright.tuning.session import Search, Setting
+from tensorwright_lab.bench.rewriting.growth import GrowthRow, growth_row, print_growth
+from tensorwright_lab.bench.rewriting.rows import (
     Measured,
     RewriteRow,
     Searched,
@@ -26,16 +30,12 @@ from tensorwright.cli.bench.rewriting.rows import (
     read_rewrite,
     write_rewrite,
 )
-from tensorwright.graph import GraphBuilder, Partition, simplify
-from tensorwright.graph.onnx_export import save_onnx
-from tensorwright.peers.comparison import this_build
-from tensorwright.peers.process import Arrays, Versions, compare_versions
-from tensorwright.records import RecordStore
-from tensorwright.tuning.session import Search, Setting
-from tensorwright.zoo import repeated_blocks
+from tensorwright_lab.comparison import this_build
+from tensorwright_lab.suites import suite
+from tensorwright_lab.zoo import repeated_blocks
 
-COMMAND = importlib.import_module("tensorwright.cli.bench.rewriting.command")
-RUNS = importlib.import_module("tensorwright.cli.bench.rewriting.runs")
+COMMAND = importlib.import_module("tensorwright_lab.bench.rewriting.command")
+RUNS = importlib.import_module("tensorwright_lab.bench.rewriting.runs")
 FOUND = Searched(10, 8, {"merge": 2}, 1.5, 1.2, 1000, 2000, 99, "rounds", 4.0, 2.0, 6.0, 4.0, True)
 PEERS = {"onnxruntime": Measured(3.0, 6.0)}
 ROW = RewriteRow("one", FOUND, Measured(8.0, 2.0), PEERS, 0, 1e-6, build=this_build())

@@ -13,14 +13,14 @@ from tests.unit.cli.conftest import Invoke
 from tests.unit.tuning.time_model.small_trees import model_of
 
 from tensorwright.base import Target, UsageError
-from tensorwright.cli.bench.zero_groups import groups_of
-from tensorwright.cli.bench.zero_rows import ZeroRow, curve_of, read_zero, write_zero
-from tensorwright.peers.comparison import this_build
 from tensorwright.records import Record, Status
-from tensorwright.tuning.comparison import best_after
 from tensorwright.tuning.time_model import TimeModel, save_time_model
+from tensorwright_lab.bench.zero_groups import groups_of
+from tensorwright_lab.bench.zero_rows import ZeroRow, curve_of, read_zero, write_zero
+from tensorwright_lab.comparison import this_build
+from tensorwright_lab.judging import best_after
 
-MODULE = importlib.import_module("tensorwright.cli.bench.zero")  # the name is the command's
+MODULE = importlib.import_module("tensorwright_lab.bench.zero")  # the name is the command's
 TARGET = Target.parse("x86-64-avx2")
 HEAD = {"target": TARGET.key, "trials": (0, 1, 4)}
 

@@ -32,7 +32,7 @@ from tensorwright.graph import (
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.pipeline import finish
 from tensorwright.records import open_store
-from tensorwright.zoo import load_light
+from tensorwright_lab.zoo import load_light
 
 Network = Callable[[], Graph]
 

@@ -26,7 +26,7 @@ from tensorwright.graph import (
 from tensorwright.graph.builder import frozen_array
 from tensorwright.graph.passes.identities import remove_dead_code
 from tensorwright.ops import infer_types
-from tensorwright.zoo import build as build_network
+from tensorwright_lab.zoo import build as build_network
 
 RANDOM = np.random.default_rng(7)
 

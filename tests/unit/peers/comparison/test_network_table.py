@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from tensorwright.base import InputError, OutputError
-from tensorwright.peers.comparison import (
+from tensorwright_lab.comparison import (
     BenchRow,
     Compiled,
     PeerTime,

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tensorwright.base import MachineError, Target
-from tensorwright.peers.comparison import Compiled, compare_model
-from tensorwright.peers.comparison import networks as comparison
-from tensorwright.peers.comparison.network_rows import summarise_ratios
 from tensorwright.peers.process import Arrays, PeerFailed, PeerInfo, instructions
 from tensorwright.peers.process.instructions import holding_variables
+from tensorwright_lab.comparison import Compiled, compare_model
+from tensorwright_lab.comparison import networks as comparison
+from tensorwright_lab.comparison.network_rows import summarise_ratios
 
 ADD = f"{Path(__file__).parents[1] / 'competitors.py'}:add"
 CRASH = f"{Path(__file__).parents[1] / 'competitors.py'}:crash"

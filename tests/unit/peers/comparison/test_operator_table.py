@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from tensorwright.base import InputError
-from tensorwright.peers.comparison import (
+from tensorwright_lab.comparison import (
     OpRow,
     OpTime,
     Rival,

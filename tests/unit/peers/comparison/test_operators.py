@@ -10,20 +10,20 @@ from tests.targets import native_target
 from tests.unit.zoo.operator_cases import small_case
 
 from tensorwright.base import UsageError
-from tensorwright.peers.comparison import (
+from tensorwright.pipeline import choose
+from tensorwright.records import MemoryStore
+from tensorwright.schedule import format_trace
+from tensorwright_lab.comparison import (
     OpPlan,
     choose_copies,
     compare_case,
     needed_flops,
     require_peer,
 )
-from tensorwright.peers.comparison import operators as op_compare
-from tensorwright.peers.competitors import our_operators as op_ours
-from tensorwright.peers.competitors import torch_eager_operators as op_torch
-from tensorwright.pipeline import choose
-from tensorwright.records import MemoryStore
-from tensorwright.schedule import format_trace
-from tensorwright.zoo import (
+from tensorwright_lab.comparison import operators as op_compare
+from tensorwright_lab.competitors import our_operators as op_ours
+from tensorwright_lab.competitors import torch_eager_operators as op_torch
+from tensorwright_lab.zoo import (
     OperatorProgram,
     draw_operands,
     evaluate_program,

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tensorwright.base import InputError, Target
-from tensorwright.peers.competitors import CurvePoint, read_curve, seconds_to_reach
-from tensorwright.peers.competitors.tuning_curve import append_points
 from tensorwright.peers.process import PeerProcess
+from tensorwright_lab.competitors import CurvePoint, read_curve, seconds_to_reach
+from tensorwright_lab.competitors.tuning_curve import append_points
 
 POINTS = (CurvePoint(1, 2.5, math.inf), CurvePoint(2, 2.5, 0.5), CurvePoint(3, 4.0, 0.25))
 
@@ -41,7 +41,7 @@ def test_when_a_time_was_reached() -> None:
 
 def test_workloads_by_name_and_by_shape() -> None:
     pytest.importorskip("tvm", exc_type=ImportError)
-    peer = importlib.import_module("tensorwright.peers.competitors.metaschedule.peer")
+    peer = importlib.import_module("tensorwright_lab.competitors.metaschedule.peer")
     for path, shape in (("GMM.1", None), ("GMM", [1, 128, 128, 128]), ("matmul", [2, 3, 4])):
         tensors = peer.make_workload(path, shape)
         assert len(tensors) == 3
@@ -54,7 +54,7 @@ def test_workloads_by_name_and_by_shape() -> None:
 
 def test_calls_of_all_copies_are_native() -> None:
     tvm = pytest.importorskip("tvm", exc_type=ImportError)
-    calls = importlib.import_module("tensorwright.peers.competitors.metaschedule.calls")
+    calls = importlib.import_module("tensorwright_lab.competitors.metaschedule.calls")
     a = tvm.te.placeholder((64,), "float32", "a")
     b = tvm.te.compute((64,), lambda i: a[i] * 2 + 1, "b")
     target = tvm.target.Target({"kind": "llvm"})
@@ -72,7 +72,7 @@ def test_calls_of_all_copies_are_native() -> None:
 
 @pytest.mark.slow
 def test_two_trials_are_tuned_and_then_used(tmp_path: Path) -> None:
-    pytest.importorskip("tensorwright.peers.competitors.metaschedule.peer", exc_type=ImportError)
+    pytest.importorskip("tensorwright_lab.competitors.metaschedule.peer", exc_type=ImportError)
     a, b = (np.random.default_rng(n).random((1, 128, 128), np.float32) for n in (0, 1))
     options = {"trials": 2, "batch": 2, "work_dir": str(tmp_path)}
     for _ in range(2):  # the second time nothing is left to tune

@@ -16,13 +16,14 @@ from tests.unit.rewriting.extraction.problems import (
     split_again,
 )
 
-from tensorwright.rewriting.extraction import ExtractionProblem, cheapest_dag, cheapest_exact
-from tensorwright.rewriting.extraction.conflicts import exclusive_users
-from tensorwright.rewriting.extraction.decomposition import independent_parts
-from tensorwright.rewriting.extraction.derivation_cuts import cut_of, violated_cuts
-from tensorwright.rewriting.extraction.integer_program import IntegerProgram
-from tensorwright.rewriting.extraction.reduction import reduced
-from tensorwright.rewriting.extraction.simulation import without_simulated
+from tensorwright.rewriting.extraction import ExtractionProblem, cheapest_dag
+from tensorwright_lab.exact_extraction import cheapest_exact
+from tensorwright_lab.exact_extraction.conflicts import exclusive_users
+from tensorwright_lab.exact_extraction.decomposition import independent_parts
+from tensorwright_lab.exact_extraction.derivation_cuts import cut_of, violated_cuts
+from tensorwright_lab.exact_extraction.integer_program import IntegerProgram
+from tensorwright_lab.exact_extraction.reduction import reduced
+from tensorwright_lab.exact_extraction.simulation import without_simulated
 
 SEEDS = range(60)
 SHAPES = ((7, 3, (0, 5)), (6, 4, (0, 2)), (8, 2, (1, 9)), (5, 5, (0, 30)))

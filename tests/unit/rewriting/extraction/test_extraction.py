@@ -12,11 +12,11 @@ from tensorwright.rewriting.extraction import (
     Selection,
     cheap_selections,
     cheapest_dag,
-    cheapest_exact,
     cheapest_trees,
     contracted,
 )
 from tensorwright.rewriting.extraction.draft import Draft
+from tensorwright_lab.exact_extraction import cheapest_exact
 
 SEEDS = range(60)
 

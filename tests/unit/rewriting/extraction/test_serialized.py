@@ -9,7 +9,8 @@ import pytest
 from tests.unit.rewriting.extraction.problems import merged, random_problem
 
 from tensorwright.base import UsageError
-from tensorwright.rewriting.extraction import ExtractionProblem, read_egraph, write_egraph
+from tensorwright.rewriting.extraction import ExtractionProblem
+from tensorwright_lab.exact_extraction import read_egraph, write_egraph
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -10,10 +10,10 @@ import pytest
 from tests.unit.rewriting.networks.random_networks import random_matrices
 
 from tensorwright.base import UsageError
+from tensorwright.drivers.rewrite import check_certificate
 from tensorwright.graph import Graph, GraphBuilder, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.graph_search import check_certificate
 from tensorwright.rewriting import Rule, parse_rule
 from tensorwright.rewriting.extraction import cheap_selections
 from tensorwright.rewriting.library import load_library

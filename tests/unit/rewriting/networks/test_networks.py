@@ -10,7 +10,7 @@ import pytest
 from benchmarks.correctness.rewriting_searches import in_double
 
 from tensorwright.base import DType
-from tensorwright.graph import Graph, GraphBuilder, interpret, simplify
+from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs, simplify
 from tensorwright.rewriting import parse_rule, parse_rules
 from tensorwright.rewriting.egraph import Applies, BudgetSpent, Saturated, Scope
 from tensorwright.rewriting.extraction import cheapest_dag
@@ -31,7 +31,7 @@ from tensorwright.rewriting.networks import (
     write_outline,
 )
 from tensorwright.rewriting.networks.opaque import CALL
-from tensorwright.zoo import build, random_inputs
+from tensorwright_lab.zoo import build
 
 RULES = network_rules(each.rule for each in load_library())
 MERGE = next(each.rule for each in load_library() if each.rule.name == "merge-matmuls")

@@ -28,8 +28,8 @@ from tensorwright.expr import (
 from tensorwright.graph import Workload, program
 from tensorwright.pipeline import prepare
 from tensorwright.tuning.datasets import parse_workload
-from tensorwright.zoo import build
-from tensorwright.zoo.plausible import draw_network
+from tensorwright_lab.zoo import build
+from tensorwright_lab.zoo.plausible import draw_network
 
 AVX2 = Target.parse("x86-64-avx2")
 

@@ -15,7 +15,6 @@ from tensorwright.codegen import Signature
 from tensorwright.processes import never
 from tensorwright.records import Status
 from tensorwright.schedule import Workload, format_trace, state_of
-from tensorwright.tuning.comparison import Bench, compare_with_random, distribution_of
 from tensorwright.tuning.measuring import (
     BuildFailed,
     BuildResult,
@@ -25,6 +24,7 @@ from tensorwright.tuning.measuring import (
     PoolBuilder,
 )
 from tensorwright.tuning.space import default_trace
+from tensorwright_lab.judging import Bench, compare_with_random, distribution_of
 
 WORKLOAD = matmul()
 CHOSEN = format_trace(default_trace(state_of(WORKLOAD), native_target()))

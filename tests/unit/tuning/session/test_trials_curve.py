@@ -11,9 +11,9 @@ from benchmarks.trials_curve import Plan, Point, make_executables, marks_of, ris
 from tests.targets import native_target
 from tests.unit.tuning.session.test_in_network import network
 
+from tensorwright.drivers.tune import setting_of
 from tensorwright.records import Record, SqliteStore, Status, load_choice
 from tensorwright.runtime import load
-from tensorwright.search import setting_of
 
 TARGET = native_target()
 

@@ -9,14 +9,16 @@ import pytest
 from click.testing import CliRunner
 
 from tensorwright.base import RecordError, Target
-from tensorwright.cli.pretrain.train import command as train_command
 from tensorwright.pipeline import prepare
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.datasets import Shares, varied_candidates
 from tensorwright.tuning.features import FEATURE_NAMES, STATEMENT
 from tensorwright.tuning.models import Rates, RooflineModel, machine_of
-from tensorwright.tuning.pretraining import (
+from tensorwright.tuning.space import space_of
+from tensorwright.tuning.strategies.model_guide import ModelGuides
+from tensorwright_lab.pretrain.train import command as train_command
+from tensorwright_lab.pretraining import (
     CONDITIONS,
     Collector,
     Conditions,
@@ -30,11 +32,9 @@ from tensorwright.tuning.pretraining import (
     train,
     write_features,
 )
-from tensorwright.tuning.pretraining.programs import Programs, programs_of
-from tensorwright.tuning.pretraining.time_loss import MedianLoss, UpperLoss, weights_of
-from tensorwright.tuning.space import space_of
-from tensorwright.tuning.strategies.model_guide import ModelGuides
-from tensorwright.zoo.plausible import draw_network
+from tensorwright_lab.pretraining.programs import Programs, programs_of
+from tensorwright_lab.pretraining.time_loss import MedianLoss, UpperLoss, weights_of
+from tensorwright_lab.zoo.plausible import draw_network
 
 TARGET = Target.parse("x86-64-avx2")
 MACHINE = machine_of(TARGET, 2)

@@ -14,14 +14,14 @@ import pytest
 from tests.unit.tuning.time_model.small_trees import model_of
 
 from tensorwright.base import Target
-from tensorwright.cli.bench.plausible_workloads import FIRST_SEED, draw_workloads
-from tensorwright.cli.bench.zero import FIRST_SEED as FIRST_SEED_OF_ZERO
 from tensorwright.tuning.time_model import (
     TrainedKeys,
     load_time_model,
     pretrained_model,
     save_time_model,
 )
+from tensorwright_lab.bench.plausible_workloads import FIRST_SEED, draw_workloads
+from tensorwright_lab.bench.zero import FIRST_SEED as FIRST_SEED_OF_ZERO
 
 MEASURED = Path(__file__).parents[4] / "benchmarks" / "pretraining" / "measured.tar.xz"
 KEYS = ("00000001aaaaaaaa", "fedcba9876543210", "0123456789abcdef")

@@ -54,7 +54,7 @@ from tensorwright.schedule import (
 from tensorwright.tuning.space import default_trace, rule_sketches, space_of
 from tensorwright.tuning.space.axes.accesses import points
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, window_tile
-from tensorwright.zoo import (
+from tensorwright_lab.zoo import (
     OperatorCase,
     OperatorProgram,
     draw_operands,

@@ -1,0 +1,15 @@
+"""The laboratory of tensorwright: what compares, draws, pretrains and reproduces papers.
+
+    zoo               networks of papers, of the onnx package, of PyTorch; random plausible ones
+    competitors       runtimes at their best, one module each
+    comparison        competitors side by side, their rows and tables
+    judging           chosen schedules against random ones
+    pretraining       the models that the compiler ships, trained
+    exact_extraction  the cheapest term of an e-graph, proved
+    bench, pretrain, demo, suites   what it adds to the command line
+
+It imports the compiler; nothing of the compiler imports it. Its commands are those of the program
+`tensorwright` as soon as it is installed.
+"""
+
+__all__: list[str] = []

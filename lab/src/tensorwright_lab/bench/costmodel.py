@@ -1,0 +1,286 @@
+"""`tensorwright bench costmodel`: how well cost models rank programs that they have not seen."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from tensorwright.base import Target, knobs, write_atomically
+from tensorwright.cli.arguments.options import machine_options, seed_option, threads_of
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.printing.tables import print_table
+from tensorwright.records import RecordStore, detect_hardware, open_store
+from tensorwright.schedule import state_of
+from tensorwright.tuning import Task
+from tensorwright.tuning.datasets import CollectSetting, collect, dataset, known_records
+from tensorwright.tuning.features import Featurizer
+from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
+from tensorwright.tuning.models import (
+    BlendedModel,
+    BoostedModel,
+    BoostedSettings,
+    CostModel,
+    Judgement,
+    LossKind,
+    RandomModel,
+    RooflineModel,
+    Sample,
+    judge,
+    machine_of,
+    overall,
+    scores_of,
+    split,
+)
+from tensorwright.tuning.space import space_of
+from tensorwright_lab.bench.costmodel_cases import Case, cases
+
+_NEEDED_ACCURACY = 0.85
+_NEEDED_TOP5 = 0.92
+_AIMED_UNSEEN = 0.75
+_TELL_S = 5.0
+_MEASURE = MeasureOptions(repeats=4, min_sample_s=0.003, most_s=0.15)
+
+Make = Callable[[], CostModel]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A case and its measured programs.
+
+    noise  by what share the median time of a program is above its fastest, typically
+    """
+
+    case: Case
+    samples: tuple[Sample, ...]
+    noise: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelResult:
+    """How a model did: on programs of each workload, and on families that it had never seen."""
+
+    model: str
+    cases: tuple[tuple[str, Judgement], ...]
+    mean: Judgement
+    unseen: tuple[tuple[str, float], ...]
+
+    @property
+    def unseen_mean(self) -> float:
+        """Mean pair accuracy over the families left out."""
+        return float(np.mean([accuracy for _, accuracy in self.unseen]))
+
+
+@click.command("costmodel")
+@click.option(
+    "--records",
+    type=click.Path(path_type=Path),
+    help="Where the measurements are kept; a file in the cache of its own if not given.",
+)
+@click.option(
+    "--programs", type=click.IntRange(min=20), default=2000, help="Measured programs, in all."
+)
+@machine_options
+@seed_option
+@click.option("--splits", type=click.IntRange(min=1), default=3, help="Random splits to average.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the figures to a file, too.")
+def command(
+    records: Path | None,
+    programs: int,
+    target: Target,
+    threads: int | None,
+    seed: int,
+    splits: int,
+    json_path: str | None,
+) -> None:
+    """Measure random programs of ten workloads and see how well models rank them.
+
+    Four fifths of the programs of each workload train a model, the others test it. Measuring goes
+    on where it was left. The machine should do nothing else: noise counts as error.
+
+    Example: tensorwright bench costmodel --programs 2000 --json costmodel.json
+    """
+    if json_path is not None:
+        check_writable(json_path, records)
+    count = threads_of(threads)
+    path = records or knobs.HOME.get() / "costmodel.jsonl"
+    with open_store(path) as store:
+        measured = _gather(store, target, count, programs, seed)
+    results = [
+        _judge(name, make, measured, splits) for name, make in _models(target, count, seed).items()
+    ]
+    _show(measured, results)
+    if json_path is not None:
+        write_atomically(json_path, json.dumps(_to_json(measured, results), indent=1))
+
+
+def _models(target: Target, threads: int, seed: int) -> dict[str, Make]:
+    pairs = BoostedSettings(loss=LossKind.PAIRS, seed=seed)
+    squares = BoostedSettings(loss=LossKind.SQUARES, seed=seed)
+    return {
+        "boosted, pairs": lambda: BoostedModel(pairs),
+        "boosted, squares": lambda: BoostedModel(squares),
+        "pairs + roofline": lambda: BlendedModel(
+            BoostedModel(pairs), RooflineModel(machine_of(target, threads))
+        ),
+        "roofline": lambda: RooflineModel(machine_of(target, threads)),
+        "random": lambda: RandomModel(seed),
+    }
+
+
+# Measuring
+
+
+def _gather(
+    store: RecordStore, target: Target, threads: int, programs: int, seed: int
+) -> tuple[Measured, ...]:
+    """The measured programs of every case; those that are missing are measured now."""
+    chosen = cases(target)
+    setting = CollectSetting(target, detect_hardware().fingerprint, threads, seed)
+    wanted = -(-programs // len(chosen))
+    with _tools() as tools:
+        for number, case in enumerate(chosen):
+            _collect(case, f"{number + 1}/{len(chosen)} {case.name}", wanted, store, setting, tools)
+    return tuple(_read(case, store, setting) for case in chosen)
+
+
+@contextmanager
+def _tools() -> Iterator[tuple[PoolBuilder, ChildRunner]]:
+    with PoolBuilder() as builder, ChildRunner(_MEASURE) as runner:
+        yield builder, runner
+
+
+def _collect(
+    case: Case,
+    title: str,
+    wanted: int,
+    store: RecordStore,
+    setting: CollectSetting,
+    tools: tuple[PoolBuilder, ChildRunner],
+) -> None:
+    task = Task(case.workload)
+    state = state_of(case.workload)
+    space = space_of(state, setting.target)
+    started = told = time.monotonic()
+    first: int | None = None
+    for timed, tried in collect(task, space, store, setting, tools, wanted):
+        first = timed if first is None else first
+        now = time.monotonic()
+        if timed > first and (now - told > _TELL_S or timed >= wanted):
+            told = now
+            left_s = (wanted - timed) * (now - started) / (timed - first)
+            click.echo(
+                f"{title}: {timed} of {wanted} programs, {tried - timed} failed, "
+                f"{left_s:.0f} s left",
+                err=True,
+            )
+
+
+def _read(case: Case, store: RecordStore, setting: CollectSetting) -> Measured:
+    state = state_of(case.workload)
+    space = space_of(state, setting.target)
+    records = known_records(store, setting, case.workload)
+    found = dataset(records, space, Featurizer(state, setting.target))
+    noise = [record.median_s / min(record.times_s) - 1.0 for record in found.records]
+    return Measured(case, found.samples, float(np.median(noise)) if noise else 0.0)
+
+
+# Judging
+
+
+def _judge(name: str, make: Make, measured: tuple[Measured, ...], splits: int) -> ModelResult:
+    found: dict[str, list[Judgement]] = {each.case.name: [] for each in measured}
+    for seed in range(splits):
+        train, test = _parted(measured, seed)
+        model = _trained(make, train)
+        for case, samples in test.items():
+            found[case].append(_judged(model, samples))
+    means = tuple((case, overall(each)) for case, each in found.items())
+    families = tuple(dict.fromkeys(each.case.family for each in measured))
+    unseen = tuple((family, _unseen(make, measured, family)) for family in families)
+    return ModelResult(name, means, overall([each for _, each in means]), unseen)
+
+
+def _parted(
+    measured: tuple[Measured, ...], seed: int
+) -> tuple[list[Sample], dict[str, list[Sample]]]:
+    train: list[Sample] = []
+    test: dict[str, list[Sample]] = {}
+    for each in measured:
+        first, second = split(len(each.samples), seed)
+        train += [each.samples[place] for place in first]
+        test[each.case.name] = [each.samples[place] for place in second]
+    return train, test
+
+
+def _unseen(make: Make, measured: tuple[Measured, ...], family: str) -> float:
+    """Pair accuracy on a family of which the model has seen nothing."""
+    train = [s for each in measured if each.case.family != family for s in each.samples]
+    model = _trained(make, train)
+    tests = [each.samples for each in measured if each.case.family == family]
+    return float(np.mean([_judged(model, list(each)).pair_accuracy for each in tests]))
+
+
+def _trained(make: Make, samples: list[Sample]) -> CostModel:
+    model = make()
+    model.observe(samples)
+    model.update()
+    return model
+
+
+def _judged(model: CostModel, samples: list[Sample]) -> Judgement:
+    return judge(scores_of(model, samples), np.array([sample.time_s for sample in samples]))
+
+
+# Showing
+
+
+def _show(measured: tuple[Measured, ...], results: list[ModelResult]) -> None:
+    cells = [
+        (case, *(_cell(result.cases[place][1]) for result in results))
+        for place, (case, _) in enumerate(results[0].cases)
+    ]
+    cells.append(("mean", *(_cell(result.mean) for result in results)))
+    cells.append(("RMSE, R2", *(f"{r.mean.rmse:.3f}, {r.mean.r2:.2f}" for r in results)))
+    for place, (family, _) in enumerate(results[0].unseen):
+        cells.append((f"without {family}", *(f"{r.unseen[place][1]:.3f}" for r in results)))
+    cells.append(("mean without", *(f"{result.unseen_mean:.3f}" for result in results)))
+    click.echo("pairs in the right order, and best of the first 1 and 5")
+    print_table(("workload", *(result.model for result in results)), cells)
+    noise = max(each.noise for each in measured)
+    click.echo(f"noise of the times, in the noisiest workload: {100 * noise:.1f} %")
+    best = results[0]
+    click.echo(
+        f"{best.model}: pair accuracy {best.mean.pair_accuracy:.3f} (at least {_NEEDED_ACCURACY}), "
+        f"best of 5 {best.mean.top5:.3f} (at least {_NEEDED_TOP5}), "
+        f"of unseen operators {best.unseen_mean:.3f} (aim {_AIMED_UNSEEN})"
+    )
+
+
+def _cell(one: Judgement) -> str:
+    return f"{one.pair_accuracy:.3f}  {one.top1:.2f} {one.top5:.2f}"
+
+
+def _to_json(measured: tuple[Measured, ...], results: list[ModelResult]) -> dict[str, Any]:
+    return {
+        "hardware": detect_hardware().fingerprint,
+        "programs": {each.case.name: len(each.samples) for each in measured},
+        "noise": {each.case.name: each.noise for each in measured},
+        "models": [
+            {
+                "model": result.model,
+                "mean": asdict(result.mean),
+                "workloads": {case: asdict(one) for case, one in result.cases},
+                "unseen": dict(result.unseen),
+                "unseen_mean": result.unseen_mean,
+            }
+            for result in results
+        ],
+    }

@@ -1,0 +1,5 @@
+"""`tensorwright bench rewrite`.  Read `command.py`, then `runs.py`; `growth.py` stands alone."""
+
+from tensorwright_lab.bench.rewriting.command import command
+
+__all__ = ["command"]

@@ -1,0 +1,279 @@
+"""One network of `bench rewrite`: searched in a process of its own, compiled before and after,
+timed in turns.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from tensorwright.base import (
+    InternalError,
+    MachineError,
+    Target,
+    TensorwrightError,
+    peak_memory_bytes,
+)
+from tensorwright.cli.arguments.models import read_graph, read_proto, row_name, save_proto
+from tensorwright.cli.arguments.options import Shapes
+from tensorwright.drivers.rewrite import Rewritten, rewrite
+from tensorwright.drivers.tune import search, setting_of
+from tensorwright.graph import Graph, random_inputs
+from tensorwright.graph.onnx_export import save_onnx
+from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.peers.process import (
+    Arrays,
+    Versions,
+    apart,
+    choose_reference,
+    compare_versions,
+    worst_of,
+    wrong_text,
+)
+from tensorwright.pipeline import finish, open_pricing, opened, prepare
+from tensorwright.processes import Child, Done, Job, Raised
+from tensorwright.records import MemoryStore
+from tensorwright.rewriting.candidates import CostKind, SearchKind
+from tensorwright.rewriting.networks import ProgramPrices, operator_seconds
+from tensorwright.tuning.session import Budget, Search, choose_callbacks
+from tensorwright_lab.bench.rewriting.rows import Measured, RewriteRow, Searched
+from tensorwright_lab.comparison import this_build
+
+DEFAULT_PEERS = ("onnxruntime",)
+_SEARCH_LIMIT_S = 4 * 3600.0
+_RUN_LIMIT_S = 120.0
+_BEFORE, _AFTER = "before", "after"
+OURS = "ours"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How networks are searched and measured.
+
+    seconds   of a search, see `rewrite`      rounds    of the rotation; 0 does not time
+    is_tuned  whether schedules on record are used, those of the store at `records`
+    search, cost, measures, nodes   as `rewrite` calls them
+    minutes   of tuning for each of both networks; None tunes nothing
+    """
+
+    target: Target
+    threads: int
+    seed: int
+    seconds: float | None
+    rounds: int = 11
+    is_exact: bool = False
+    is_tuned: bool = False
+    records: Path | None = None
+    shapes: Shapes | None = None
+    search: str = SearchKind.BOTH
+    cost: str = CostKind.PROGRAMS
+    measures: bool = True
+    nodes: int | None = None
+    minutes: float | None = None
+    peers: tuple[str, ...] = DEFAULT_PEERS
+
+
+def bench_rewriting(model: str, plan: Plan) -> RewriteRow:
+    """The row of a network; whatever goes wrong with it is in the row."""
+    return replace(_row_or_failure(model, plan), build=this_build())
+
+
+def _row_or_failure(model: str, plan: Plan) -> RewriteRow:
+    name = row_name(model)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tensorwright-bench-") as folder:
+            return _row(name, model, plan, Path(folder))
+    except TensorwrightError as error:
+        return RewriteRow(name, failure=f"{type(error).__name__}: {error.message()}")
+
+
+def _row(name: str, model: str, plan: Plan, folder: Path) -> RewriteRow:
+    found = in_own_process(search_model, model, plan, folder)
+    trials = 0
+    try:
+        if plan.minutes and found.is_changed:
+            trials = _tune(name, model, plan, folder)
+        inputs = in_own_process(build_versions, model, plan, folder, found.is_changed)
+    except TensorwrightError as error:
+        return RewriteRow(name, found, failure=f"{type(error).__name__}: {error.message()}")
+    words = (_BEFORE, _AFTER) if found.is_changed else (_BEFORE,)
+    models = [folder / f"{each}.onnx" for each in words]
+    runs = {peer: _compare(peer, models, inputs, plan) for peer in plan.peers}
+    runs[OURS] = _compare(OURS, [folder / f"{each}.tw" for each in words], inputs, plan)
+    measured, largest = judge(runs)
+    ours = measured.pop(OURS)
+    return RewriteRow(name, found, ours, measured, trials, largest)
+
+
+def judge(
+    runs: Mapping[str, tuple[Measured, tuple[Arrays, ...]]],
+) -> tuple[dict[str, Measured], float | None]:
+    """Take the times from runtimes whose answers are wrong: theirs, and the largest error of ours.
+
+    runs   of each runtime the times, and the answers of the network before and after; ours last
+
+    The reference is that of `choose_reference`, among the peers' answers before, or ours where
+    there is none. What the network that we have rewritten computes in a peer that has the first
+    one right is an answer of ours.
+    """
+    measured = {name: each for name, (each, _) in runs.items()}
+    answers = {name: outputs for name, (_, outputs) in runs.items() if outputs}
+    if not answers:
+        return measured, None
+    first = {name: outputs[0] for name, outputs in answers.items()}
+    voices = {name: each for name, each in first.items() if name != OURS} or first
+    reference = first[choose_reference(voices)]
+    before = {name: apart(each, reference) for name, each in first.items()}
+    ours = []
+    for name, outputs in answers.items():
+        error = worst_of([apart(each, reference) for each in outputs])
+        if name == OURS or not before[name].is_wrong:
+            ours.append(error)
+        if error.is_wrong:
+            what = name if before[name].is_wrong else f"{name}, rewritten,"
+            failure = wrong_text(what, error, before)
+            measured[name] = Measured(failure=failure, version=measured[name].version)
+    return measured, worst_of(ours).relative
+
+
+def _tune(name: str, model: str, plan: Plan, folder: Path) -> int:
+    """Tune both networks into one store, each for the plan's minutes; how many candidates.
+
+    What they share is tuned for both.  The first has its second half last, so that neither gains
+    by coming later.  Raises KeyboardInterrupt after an interrupt.
+    """
+    assert plan.minutes is not None
+    before = read_graph(model, plan.shapes, plan.seed)
+    after = load_onnx(str(folder / f"{_AFTER}.onnx"))
+    turns = ((before, plan.minutes / 2), (after, plan.minutes), (before, plan.minutes / 2))
+    setting, trials = setting_of(plan.target, plan.threads), 0
+    with opened(plan.records, create=True) as store:
+        for turn, (graph, minutes) in enumerate(turns):
+            click.echo(f"{name}: tuning for {minutes:g} minutes", err=True)
+            how = Search(Budget(minutes), plan.seed + turn, choose_callbacks(is_quiet=False))
+            parts = prepare(graph, plan.target, threads=plan.threads)
+            result = search(parts, setting, store, how)
+            trials += result.trials
+            if result.is_interrupted:
+                click.echo(result.resume_text, err=True)
+                raise KeyboardInterrupt
+    return trials
+
+
+def _compare(
+    kind: str, paths: list[Path], inputs: Arrays, plan: Plan
+) -> tuple[Measured, tuple[Arrays, ...]]:
+    """Times and outputs of a runtime; of a network that did not change both times are one."""
+    try:
+        found: Versions = compare_versions(
+            kind,
+            [str(path) for path in paths],
+            inputs,
+            plan.threads,
+            target=plan.target,
+            rounds=plan.rounds,
+            limit_s=_RUN_LIMIT_S,
+        )
+    except MachineError as error:  # it is not installed, or failed
+        return Measured(failure=error.message().splitlines()[0]), ()
+    version = found.runtime
+    if not found.times_s:
+        return Measured(version=version), found.outputs
+    before_ms, after_ms = found.times_s[0] * 1e3, found.times_s[-1] * 1e3
+    return Measured(before_ms, after_ms, version=version), found.outputs
+
+
+def in_own_process(function: Callable[..., T], *arguments: object) -> T:
+    """Call a function in a fresh process, whose memory is that of the function alone.
+
+    Raises:  what the function raises; InternalError where the process ends or hangs.
+    """
+    child = Child()
+    try:
+        outcome = child.do(Job(function, arguments), _SEARCH_LIMIT_S)
+    finally:
+        child.close()
+    if isinstance(outcome, Done):
+        value: T = outcome.value
+        return value
+    if isinstance(outcome, Raised) and outcome.error is not None:
+        raise outcome.error
+    raise InternalError(stage="bench", where=function.__name__, reason=str(outcome))
+
+
+def search_model(model: str, plan: Plan, folder: Path) -> Searched:
+    """Rewrite a network, and keep it as a file if it changed.  Runs in a process of its own."""
+    graph = read_graph(model, plan.shapes, plan.seed)
+    found, searched = search_graph(graph, plan)
+    if found.is_changed:
+        save_onnx(found.graph, folder / f"{_AFTER}.onnx")
+    return searched
+
+
+def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
+    """Rewrite a network, and say what that took in this process."""
+    loaded_bytes, start_s = peak_memory_bytes(), time.process_time()
+    found = rewrite(
+        graph,
+        target=plan.target,
+        threads=plan.threads,
+        seconds=plan.seconds,
+        exact=plan.is_exact,
+        search=plan.search,
+        cost=plan.cost,
+        measure=plan.measures,
+        nodes=plan.nodes,
+    )
+    cpu_s, peak_bytes = time.process_time() - start_s, peak_memory_bytes()
+    pricing = open_pricing(plan.target, plan.threads)
+    assert pricing is not None, "rewriting has asked it"
+    prices = ProgramPrices(plan.target, pricing)
+    before_s = operator_seconds(found.source, prices)
+    searched = Searched(
+        nodes_before=len(found.source.nodes),
+        nodes_after=len(found.graph.nodes),
+        rules=dict(found.rules),
+        search_s=found.seconds,
+        cpu_s=cpu_s,
+        loaded_bytes=loaded_bytes,
+        peak_bytes=peak_bytes,
+        egraph_nodes=found.nodes,
+        stop=found.stop_text,
+        operators_before_s=before_s,
+        operators_after_s=operator_seconds(found.graph, prices) if found.is_changed else before_s,
+        programs_before_s=_known(found.before_s),
+        programs_after_s=_known(found.after_s),
+        is_changed=found.is_changed,
+        trial_gain=None if found.trial is None else found.trial.before_s / found.trial.after_s,
+    )
+    return found, searched
+
+
+def _known(seconds: float) -> float | None:
+    return None if math.isnan(seconds) else seconds
+
+
+def build_versions(model: str, plan: Plan, folder: Path, is_changed: bool) -> Arrays:
+    """Write the files that are timed, and draw inputs.  Runs in a process of its own."""
+    graph = read_graph(model, plan.shapes, plan.seed)
+    save_proto(read_proto(model, plan.shapes, plan.seed), folder / f"{_BEFORE}.onnx")
+    _compile(graph, plan, folder / f"{_BEFORE}.tw")
+    if is_changed:
+        after = load_onnx(str(folder / f"{_AFTER}.onnx"))
+        _compile(after, plan, folder / f"{_AFTER}.tw")
+    return random_inputs(graph, plan.seed)
+
+
+def _compile(graph: Graph, plan: Plan, path: Path) -> None:
+    parts = prepare(graph, plan.target, threads=plan.threads)
+    with opened(plan.records) if plan.is_tuned else MemoryStore() as store:
+        finish(parts, plan.target, plan.threads, store).save(path)

@@ -1,0 +1,64 @@
+"""Competitors side by side: the same answers, and how fast, in turns. Read `networks.py`."""
+
+from tensorwright_lab.comparison.builds import AGAIN, build_columns, print_builds, this_build
+from tensorwright_lab.comparison.network_rows import (
+    BenchRow,
+    Compiled,
+    PeerTime,
+    RatioSummary,
+    make_row,
+    read_rows,
+    write_rows,
+)
+from tensorwright_lab.comparison.network_table import print_rows
+from tensorwright_lab.comparison.networks import compare_model
+from tensorwright_lab.comparison.operator_table import (
+    OpMean,
+    OpRow,
+    Rival,
+    print_op_rows,
+    read_op_rows,
+    summarise_rows,
+    write_op_rows,
+)
+from tensorwright_lab.comparison.operators import (
+    METASCHEDULE,
+    OpPlan,
+    OpTime,
+    RivalPlan,
+    choose_copies,
+    compare_case,
+    needed_flops,
+    require_peer,
+)
+
+__all__ = [
+    "AGAIN",
+    "METASCHEDULE",
+    "BenchRow",
+    "Compiled",
+    "OpMean",
+    "OpPlan",
+    "OpRow",
+    "OpTime",
+    "PeerTime",
+    "RatioSummary",
+    "Rival",
+    "RivalPlan",
+    "build_columns",
+    "choose_copies",
+    "compare_case",
+    "compare_model",
+    "make_row",
+    "needed_flops",
+    "print_builds",
+    "print_op_rows",
+    "print_rows",
+    "read_op_rows",
+    "read_rows",
+    "require_peer",
+    "summarise_rows",
+    "this_build",
+    "write_op_rows",
+    "write_rows",
+]

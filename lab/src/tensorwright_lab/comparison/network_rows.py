@@ -1,0 +1,295 @@
+"""The rows of `bench models`: what was measured of each model, their means, as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from tensorwright.base import InputError
+from tensorwright.cli.printing.tables import write_objects
+from tensorwright.peers.process.accuracy import Apart, worst_of
+from tensorwright_lab.comparison.builds import this_build
+
+
+@dataclass(frozen=True, slots=True)
+class PeerTime:
+    """One peer on one model; None for what was not measured, "" for what there is not.
+
+    max_rel_error   largest difference of its outputs from the reference's, see `compare_model`
+    is_held         whether it kept to the vectors of a target that has narrower ones than the
+                    machine; None where the target has the machine's
+    """
+
+    peer: str
+    version: str = ""
+    time_ms: float | None = None
+    max_rel_error: float | None = None
+    failure: str = ""
+    is_held: bool | None = None
+
+    def with_time(self, time_s: float | None, failure: str) -> PeerTime:
+        """The same after the race."""
+        time_ms = None if time_s is None else time_s * 1e3
+        return replace(self, time_ms=time_ms, failure=self.failure or failure)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRow:
+    """One model against the best of its peers; None for what was not measured.
+
+    max_rel_error   largest difference of an output from the reference's, over the largest output;
+                    where it is wrong there is no time of ours, and `failure` says so
+    ours_ms         milliseconds per inference, with the schedules that are on record
+    peer, peer_ms   the fastest peer, and its time
+    ratio           peer_ms / ours_ms: above 1 we are faster
+    peak_share      part of the machine's peak that we reach
+    host_operators  operators that run on the host, not compiled; () for none
+    failure         why something was not measured; "" where all went well
+    peers           every peer, in the order asked for
+    tuned           how many of its `workloads` have a schedule on record
+    untuned_ms      milliseconds without any record; ours_ms where nothing is on record
+    untuned_ratio   peer_ms / untuned_ms
+    untuned_share   ours_ms / untuned_ms: what part of the tuned speed there is untuned; None where
+                    nothing is on record
+    held_ms         of the fastest peer that is held to the target; None where none is, or need be
+    build           digest of the sources that measured it; "" where that is not known
+    max_steps       largest difference of a quantised output, in its steps; None where there is none
+    """
+
+    model: str
+    max_rel_error: float | None
+    ours_ms: float | None
+    peer: str
+    peer_ms: float | None
+    ratio: float | None
+    host_operators: tuple[str, ...] = ()
+    failure: str = ""
+    peak_share: float | None = None
+    peers: tuple[PeerTime, ...] = ()
+    tuned: int = 0
+    workloads: int = 0
+    untuned_ms: float | None = None
+    untuned_ratio: float | None = None
+    untuned_share: float | None = None
+    held_ms: float | None = None
+    max_steps: float | None = None
+    build: str = ""
+
+    @property
+    def error(self) -> Apart:
+        """How far our answer is from the reference."""
+        return Apart(self.max_rel_error, self.max_steps)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether our answer is."""
+        return self.error.is_wrong
+
+    def with_error(self, error: Apart, failure: str) -> BenchRow:
+        """The same with the error of a further output, and what is said of it if it is wrong."""
+        worst = worst_of([self.error, error])
+        failure = self.failure or failure
+        row = replace(self, max_rel_error=worst.relative, max_steps=worst.steps, failure=failure)
+        return row.without_times() if row.is_wrong else row
+
+    def without_times(self) -> BenchRow:
+        """The same without our times, and without what follows from them."""
+        return replace(
+            self,
+            ours_ms=None,
+            ratio=None,
+            peak_share=None,
+            untuned_ms=None,
+            untuned_ratio=None,
+            untuned_share=None,
+        )
+
+    @property
+    def suite(self) -> str:
+        """The suite of a model that has one, else ""."""
+        kind, colon, _ = self.model.partition(":")
+        return kind if colon else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What is known of our executable before it runs.
+
+    flops   of an inference               peak   of the machine, in flop/s; both 0 where not known
+    tuned   workloads with a record       workloads   in all
+    """
+
+    host_operators: tuple[str, ...] = ()
+    flops: float = 0.0
+    peak: float = 0.0
+    tuned: int = 0
+    workloads: int = 0
+
+
+UNKNOWN = Compiled()
+
+
+def make_row(
+    model: str,
+    peer: str = "",
+    max_rel_error: float | None = None,
+    ours_s: float | None = None,
+    untuned_s: float | None = None,
+    failure: str = "",
+    peers: Sequence[PeerTime] = (),
+    compiled: Compiled = UNKNOWN,
+    max_steps: float | None = None,
+) -> BenchRow:
+    """Build a row from seconds; the ratios, the share of peak, and the best of `peers`, follow.
+
+    This build has measured it. Times of a wrong answer count nowhere: they are left out.
+
+    peer   whom to name where none has a time      untuned_s   None where nothing is on record
+    """
+    timed = [(each.time_ms, each.peer) for each in peers if each.time_ms is not None]
+    held = [each.time_ms for each in peers if each.is_held and each.time_ms is not None]
+    peer_ms: float | None = None
+    if timed:
+        peer_ms, peer = min(timed)
+    elif peers and not peer:
+        peer = peers[0].peer
+    ours_ms, untuned_ms = _milliseconds(ours_s), _milliseconds(untuned_s or ours_s)
+    reached = compiled.flops / ours_s if ours_s and compiled.flops else None
+    row = BenchRow(
+        model=model,
+        max_rel_error=max_rel_error,
+        ours_ms=ours_ms,
+        peer=peer,
+        peer_ms=peer_ms,
+        ratio=_over(peer_ms, ours_ms),
+        host_operators=compiled.host_operators,
+        failure=failure,
+        peak_share=_over(reached, compiled.peak),
+        peers=tuple(peers),
+        tuned=compiled.tuned,
+        workloads=compiled.workloads,
+        untuned_ms=untuned_ms,
+        untuned_ratio=_over(peer_ms, untuned_ms),
+        untuned_share=_over(ours_ms, untuned_ms) if untuned_s else None,
+        held_ms=min(held, default=None),
+        build=this_build(),
+        max_steps=max_steps,
+    )
+    if not row.is_wrong:
+        return row
+    return replace(row.without_times(), failure=failure or "ours answers wrongly")
+
+
+def _milliseconds(time_s: float | None) -> float | None:
+    return None if time_s is None else time_s * 1e3
+
+
+def _over(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole else part / whole
+
+
+@dataclass(frozen=True, slots=True)
+class RatioSummary:
+    """The ratios of several rows together: their geometric mean, and the least with its model.
+
+    suite   of all rows; "" for those of all suites      ratio   what is over what
+    """
+
+    suite: str
+    ratio: str
+    rows: int
+    mean: float
+    least: float
+    model: str
+
+    def __str__(self) -> str:
+        name = " ".join(filter(None, (self.suite, self.ratio)))
+        return (
+            f"{name}: geometric mean of {self.rows} ratios {self.mean:.2f}, "
+            f"the least {self.least:.2f} ({self.model})"
+        )
+
+
+Ratio = Callable[[BenchRow], float | None]
+
+PLAIN: Mapping[str, Ratio] = MappingProxyType({"ours/best": lambda row: row.ratio})
+TUNED: Mapping[str, Ratio] = MappingProxyType(
+    {
+        "untuned/best": lambda row: row.untuned_ratio,
+        "tuned/best": lambda row: row.ratio,
+        "untuned/tuned": lambda row: row.untuned_share,
+    }
+)
+HELD: Mapping[str, Ratio] = MappingProxyType(
+    {"ours/best held peer": lambda row: _over(row.held_ms, row.ours_ms)}
+)
+
+
+def summarise_ratios(rows: Sequence[BenchRow]) -> tuple[RatioSummary, ...]:
+    """Means of each ratio of speeds over all rows, and by suite where there are several."""
+    ratios = dict(TUNED if any(row.untuned_share for row in rows) else PLAIN)
+    if any(row.held_ms and row.held_ms != row.peer_ms for row in rows):
+        ratios.update(HELD)
+    suites = tuple(dict.fromkeys(row.suite for row in rows))
+    groups = ("", *suites) if len(suites) > 1 else ("",)
+    found = []
+    for name, ratio in ratios.items():
+        for suite in dict.fromkeys(groups):
+            pairs = [(ratio(row), row.model) for row in rows if suite in ("", row.suite)]
+            known = [(value, model) for value, model in pairs if value]
+            if known:
+                mean = statistics.geometric_mean([value for value, _ in known])
+                found.append(RatioSummary(suite, name, len(known), mean, *min(known)))
+    return tuple(found)
+
+
+def write_rows(
+    path: str | os.PathLike[str],
+    rows: Sequence[BenchRow],
+    head: Mapping[str, object] = MappingProxyType({}),
+) -> None:
+    """Write an object: what `head` says of the run, the means, and a line for each row.
+
+    A number that is not finite becomes null.
+    Raises:  OutputError if the file cannot be written.
+    """
+    means = summarise_ratios(rows)
+    mean = next((each.mean for each in means if each.ratio in ("ours/best", "tuned/best")), None)
+    head = {**head, "geometric_mean": mean, "means": [asdict(each) for each in means]}
+    write_objects(path, head, [asdict(row) for row in rows])
+
+
+def read_rows(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[BenchRow, ...]]:
+    """What `write_rows` wrote: what is said of the run, and the rows; nothing where there is no
+    file.
+
+    Raises:  InputError for a file of another kind.
+    """
+    if not Path(path).exists():
+        return {}, ()
+    try:
+        head = json.loads(Path(path).read_text())
+        rows = [
+            BenchRow(
+                **fields
+                | {
+                    "host_operators": tuple(fields["host_operators"]),
+                    "peers": tuple(PeerTime(**each) for each in fields["peers"]),
+                }
+            )
+            for fields in head.pop("rows")
+        ]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            stage="peers",
+            where=f"file {path}",
+            reason=f"it has no rows of bench models: {error}",
+            remedy="name another file, or leave --resume out",
+        ) from error
+    return head, tuple(rows)

@@ -1,0 +1,201 @@
+"""TVM MetaSchedule (Shao et al., NeurIPS 2022): tunes one operator, then runs its best schedule.
+
+The path names a workload of `tvm.s_tir.meta_schedule.testing.te_workload`: a function of it with
+option `shape` ("conv2d_nhwc", {"shape": [1, 7, 7, 512, 512, 3, 1, 1]}), or one of its cases by
+number, from 1 on ("C2D.4"). All is as TVM has it by default: evolutionary search in batches of 64
+on its XGBoost model; only builds leave out an import that they do not need. Operands are as the
+workload gives them: weights are not packed beforehand. With option `copies`, a call runs the kernel
+so often, each time on operands and an output of its own, as the other competitors do: on tensors
+that TVM has placed, called from a native loop (calls.py), so that no copy and no Python counts.
+
+Trials and the curve of the best (see tuning_curve.py) are kept in the folder of the option
+`work_dir`; a folder that has them goes on where it stopped, and one that has enough is only used.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import te
+from tvm.ir.utils import derived_object
+from tvm.s_tir import meta_schedule
+from tvm.s_tir.meta_schedule.testing import te_workload
+
+from tensorwright.base import Target, knobs
+from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
+from tensorwright_lab.competitors.metaschedule.build import build_candidate
+from tensorwright_lab.competitors.metaschedule.calls import NativeCalls
+from tensorwright_lab.competitors.tuning_curve import (
+    CurvePoint,
+    append_points,
+    read_curve,
+)
+
+TRIALS = 200
+BATCH = 64
+BUILD_S = 60.0
+
+
+class TvmPeer(Peer):
+    """See the module's text. Options: shape, trials, work_dir, seed, target (of ours),
+    mcpu (of LLVM), batch, copies.
+    """
+
+    def __init__(self) -> None:
+        self._module: Any = None
+        self._shapes: tuple[tuple[int, ...], ...] = ()
+        self._copies = 1
+        self._outputs: list[Any] = []
+        self.call: Callable[[], object] = not_bound
+
+    def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
+        """Tune what is left of the trials, and build the best schedule on record."""
+        os.environ["TVM_NUM_THREADS"] = str(threads)
+        tensors = make_workload(path, options.get("shape"))
+        self._shapes = tuple(tuple(int(extent) for extent in each.shape) for each in tensors)
+        self._copies = int(options.get("copies", 1))
+        function = te.create_prim_func(list(tensors))
+        machine = Target.parse(options.get("target", "native"))
+        target = make_target(machine, threads, options.get("mcpu"))
+        folder = Path(options.get("work_dir") or _default_folder(path, self._shapes, threads))
+        folder.mkdir(parents=True, exist_ok=True)
+        trials = int(options.get("trials", TRIALS))
+        tune(function, target, folder, trials, options)
+        database = meta_schedule.database.JSONDatabase(work_dir=str(folder))
+        schedule = meta_schedule.tir_integration.compile_tir(database, function, target)
+        if schedule is None:
+            raise ValueError(f"none of {trials} trials could be measured: see {folder / 'logs'}")
+        self._module = tvm.compile(schedule.mod, target=target)["main"]
+        detail = f"MetaSchedule, {threads} threads, {_told(folder)}"
+        return PeerInfo(str(tvm.__version__), detail, machine.vector_bytes)
+
+    def bind(self, inputs: Arrays) -> None:
+        """Copy the inputs, which are the operands in order, copy by copy, and place the outputs.
+
+        A shape may be written otherwise than the workload does, with as many elements.
+        """
+        wanted = self._shapes[:-1] * self._copies
+        if [array.size for array in inputs.values()] != [math.prod(shape) for shape in wanted]:
+            given = [array.shape for array in inputs.values()]
+            raise ValueError(f"inputs of shapes {given}, expected {list(wanted)}")
+        pairs = zip(inputs.values(), wanted, strict=True)
+        operands = [
+            tvm.runtime.tensor(np.ascontiguousarray(array).reshape(shape)) for array, shape in pairs
+        ]
+        empty = np.zeros(self._shapes[-1], np.float32)
+        self._outputs = [tvm.runtime.tensor(empty) for _ in range(self._copies)]
+        count = len(self._shapes) - 1
+        calls = [
+            (*operands[copy * count : (copy + 1) * count], output)
+            for copy, output in enumerate(self._outputs)
+        ]
+        self.call = NativeCalls(self._module, calls)
+
+    def run(self) -> Arrays:
+        """Compute the outputs of the bound inputs."""
+        self.call()
+        return {str(copy): output.numpy() for copy, output in enumerate(self._outputs)}
+
+
+def make_workload(path: str, shape: Sequence[int] | None) -> tuple[Any, ...]:
+    """The tensors of a workload by its name, inputs first, the output last.
+
+    Raises:  ValueError for an unknown one.
+    """
+    name, _, number = path.partition(".")
+    if shape is None and name in te_workload.CONFIGS:
+        make, cases = te_workload.CONFIGS[name]
+        place = int(number or 1) - 1
+        if not 0 <= place < len(cases):
+            raise ValueError(f"{name} has the cases 1 to {len(cases)}")
+        return tuple(make(*cases[place]))
+    make = te_workload.CONFIGS[name][0] if name in te_workload.CONFIGS else None
+    make = make or getattr(te_workload, path, None)
+    if make is None or shape is None:
+        known = ", ".join(te_workload.CONFIGS)
+        raise ValueError(f"{path} is neither one of {known}, nor a function with a shape")
+    return tuple(make(*shape))
+
+
+def make_target(machine: Target, threads: int, processor: str | None = None) -> Any:
+    """A machine as TVM's target: by its features, as LLVM may not know its name."""
+    features = machine.features
+    if processor is None and "avx512f" in features:
+        processor = "skylake-avx512"
+    elif processor is None and "avx2" in features:
+        processor = "haswell"
+    settings: dict[str, Any] = {"kind": "llvm", "num-cores": threads}
+    return tvm.target.Target(settings | ({"mcpu": processor} if processor else {}))
+
+
+def tune(function: Any, target: Any, folder: Path, trials: int, options: Mapping[str, Any]) -> None:
+    """Run the trials that the folder does not have yet."""
+    curve = read_curve(folder)
+    done = curve[-1].trials if curve else 0
+    if done >= trials:
+        return
+    meta_schedule.tune_tir(
+        function,
+        target=target,
+        work_dir=str(folder),
+        max_trials_global=trials - done,
+        num_trials_per_iter=int(options.get("batch", BATCH)),
+        num_tuning_cores="logical",
+        seed=int(options.get("seed", 0)) + done,
+        builder=meta_schedule.builder.LocalBuilder(f_build=build_candidate, timeout_sec=BUILD_S),
+        measure_callbacks=[
+            meta_schedule.measure_callback.AddToDatabase(),
+            meta_schedule.measure_callback.RemoveBuildArtifact(),
+            meta_schedule.measure_callback.UpdateCostModel(),
+            CurveWriter(folder, curve),
+        ],
+    )
+
+
+@derived_object
+class CurveWriter(meta_schedule.measure_callback.PyMeasureCallback):  # type: ignore[misc]
+    """Adds a point to the curve for every trial that comes back."""
+
+    def __init__(self, folder: Path, curve: tuple[CurvePoint, ...]) -> None:
+        super().__init__()
+        last = curve[-1] if curve else CurvePoint(0, 0.0, math.inf)
+        self.folder, self.trials, self.best_s = folder, last.trials, last.best_s
+        self.start = time.monotonic() - last.elapsed_s
+
+    def apply(
+        self,
+        task_scheduler: object,
+        task_id: int,
+        measure_candidates: object,
+        builder_results: object,
+        runner_results: Sequence[Any],
+    ) -> None:
+        """Told of the results of a batch."""
+        elapsed_s = time.monotonic() - self.start
+        points = []
+        for result in runner_results:
+            self.trials += 1
+            if result.run_secs and not result.error_msg:
+                times_s = [float(each) for each in result.run_secs]
+                self.best_s = min(self.best_s, sum(times_s) / len(times_s))
+            points.append(CurvePoint(self.trials, elapsed_s, self.best_s))
+        append_points(self.folder, tuple(points))
+
+
+def _told(folder: Path) -> str:
+    """What the curve says at its end."""
+    last = read_curve(folder)[-1]
+    return f"{last.trials} trials in {last.elapsed_s:.0f} s, best {last.best_s * 1e3:.4g} ms"
+
+
+def _default_folder(path: str, shapes: Sequence[Sequence[int]], threads: int) -> Path:
+    """A folder of its own for every workload, in the knob `home`."""
+    sizes = "-".join("x".join(map(str, shape)) for shape in shapes)
+    return Path(knobs.HOME.get()) / "tvm" / f"{path}-{sizes}-{threads}"

@@ -1,0 +1,97 @@
+"""A kernel of ours for a case of the operator suite, for `FunctionPeer`.
+
+The path of the factory is "tensorwright_lab.competitors.our_operators:make". A native loop
+calls the kernel once for each copy, so that Python's time between calls does not count; every copy
+has inputs, weights and outputs of its own. Scratch memory is shared: the copies run one after the
+other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tensorwright.base import DType, Target
+from tensorwright.build import Kernel, build_cached, load_kernel
+from tensorwright.loop import Role, pack
+from tensorwright.ops import Array
+from tensorwright.peers.process.protocol import Arrays
+from tensorwright.runtime import call_loop, empty, kernel_ready
+from tensorwright.schedule import parse_trace
+from tensorwright_lab.zoo import (
+    OperatorCase,
+    OperatorProgram,
+    draw_operands,
+    operator_program,
+    workload_arrays,
+)
+
+FACTORY = "tensorwright_lab.competitors.our_operators:make"
+
+
+class CopiedKernel:
+    """A kernel and the buffers of all copies; calling it runs all of them once."""
+
+    def __init__(
+        self, program: OperatorProgram, kernel: Kernel, copies: int, threads: int, seed: int = 0
+    ) -> None:
+        self.outputs: list[Array] = []
+        self._kept: list[Array] = []
+        self._code = load_kernel(kernel)
+        self._workspace = empty((max(64, kernel.spec.scratch_bytes(threads)),), DType.U8)
+        names = [tensor.name for tensor in program.workload.inputs]
+        rows = []
+        for copy in range(copies):
+            arrays = workload_arrays(program, draw_operands(program, copy, seed))
+            rows.append(self._arguments(kernel, dict(zip(names, arrays, strict=True))))
+        self._table = np.array(rows, np.uint64)
+        self._numbers = (
+            self._code.address(kernel.symbol),
+            self._table.ctypes.data,
+            self._table.strides[0],
+            copies,
+            0,
+            self._workspace.ctypes.data,
+            threads,
+            copies,
+        )
+
+    def __call__(self) -> list[Array]:
+        """The outputs of all copies, in the stated layout."""
+        call_loop().run(*self._numbers)
+        return self.outputs
+
+    def _arguments(self, kernel: Kernel, inputs: Mapping[str, Array]) -> list[int]:
+        addresses = []
+        for parameter in kernel.parameters:
+            if parameter.role is Role.OUTPUT:
+                array = empty(parameter.buffer.extents, parameter.buffer.dtype)
+                array[...] = math.nan
+                self.outputs.append(array)
+            else:
+                array = inputs[parameter.name]
+                if parameter.packing is not None:
+                    array = pack(array, parameter.packing)
+                array = kernel_ready(array)
+                self._kept.append(array)
+            addresses.append(int(array.ctypes.data))
+        return addresses
+
+
+def make(
+    inputs: Arrays,
+    threads: int,
+    *,
+    case: dict[str, Any],
+    trace: str,
+    target: str,
+    copies: int,
+    seed: int = 0,
+) -> Callable[[], list[Array]]:
+    """Build the kernel by its trace and give buffers to so many copies; `inputs` is not read."""
+    program = operator_program(OperatorCase.from_json(case))
+    kernel = build_cached(program.workload, parse_trace(trace), Target.parse(target))
+    return CopiedKernel(program, kernel, copies, threads, seed)

@@ -1,0 +1,144 @@
+"""Nodes that no selection takes together: of those that need a class, groups of which one is taken.
+
+    exclusive_users(problem)[name]      the nodes above a class, in groups
+
+Let a selection take nodes of two classes.  A root needs each, on some way; the ways part at a node
+that needs different classes for them, or at the roots, or one way ends on the other.  So nodes n
+and m are in conflict, unless
+
+    n and m are of different classes, of which
+    a class below n can need that of m, or a class below m can need that of n, or
+    some node, or the roots, needs two classes, one of which can need that of n, and the other that
+    of m.
+
+They are in conflict, too, where a class that all ways from the roots pass on to either has to take
+other nodes for n than for m: ways to n lead through its nodes `passed(n)`, those to m through
+`passed(m)`.  This holds in loops, where every class can need every other.
+
+Where tensors are concatenated in any order, nodes above one of them are in conflict, and a relaxed
+solution may not let all of them have their halves of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TypeAlias
+
+from tensorwright.rewriting.extraction.problem import ExtractionProblem
+from tensorwright_lab.exact_extraction.needed_classes import names_in
+
+
+def exclusive_users(problem: ExtractionProblem) -> dict[int, list[list[int]]]:
+    """For each class that a node needs, all such nodes in groups without two that go together."""
+    return _Conflicts(problem).groups()
+
+
+Passed: TypeAlias = dict[int, int]
+"""For classes that all ways lead through, the nodes by which they do."""
+
+
+def _either(one: Passed, other: Passed) -> Passed:
+    """What is passed on ways of two kinds."""
+    return {name: nodes | other[name] for name, nodes in one.items() if name in other}
+
+
+class _Conflicts:
+    """Sets of classes and of nodes are the bits of whole numbers.
+
+    passed   for each class, None where no way leads to it
+    """
+
+    def __init__(self, problem: ExtractionProblem) -> None:
+        self._problem = problem
+        self._below = [problem.below(node) for node in range(len(problem.cost))]
+        self._reach = self._reached()
+        self._under = [self._union(below) for below in self._below]
+        self._beside = self._found_beside()
+        self._passed: list[Passed | None] = [None] * len(problem.members)
+        self._find_passed()
+
+    def groups(self) -> dict[int, list[list[int]]]:
+        """Each group is grown as long as it can be."""
+        users: dict[int, list[int]] = {}
+        for node, below in enumerate(self._below):
+            for each in below:
+                users.setdefault(each, []).append(node)
+        return {name: self._grouped(nodes) for name, nodes in users.items()}
+
+    def _grouped(self, nodes: list[int]) -> list[list[int]]:
+        groups: list[list[int]] = []
+        for node in nodes:
+            for group in groups:
+                if all(self._are_in_conflict(node, each) for each in group):
+                    group.append(node)
+                    break
+            else:
+                groups.append([node])
+        return groups
+
+    def _are_in_conflict(self, left: int, right: int) -> bool:
+        first, second = self._problem.node_class[left], self._problem.node_class[right]
+        if first == second:
+            return True
+        if self._part_ways(left, right):
+            return True
+        is_below = self._under[left] >> second & 1 or self._under[right] >> first & 1
+        return not is_below and not self._beside[first] >> second & 1
+
+    def _part_ways(self, left: int, right: int) -> bool:
+        """Whether ways to two nodes lead through different nodes of one class."""
+        one, other = self._passed_to(left), self._passed_to(right)
+        return any(name in other and not nodes & other[name] for name, nodes in one.items())
+
+    def _passed_to(self, node: int) -> Passed:
+        """The nodes that ways to a node lead through, itself among them."""
+        name = self._problem.node_class[node]
+        return {**(self._passed[name] or {}), name: 1 << node}
+
+    def _find_passed(self) -> None:
+        """From the roots down until nothing changes, as dominators of a graph are found."""
+        problem, passed = self._problem, self._passed
+        waiting = deque(problem.roots)
+        for root in problem.roots:
+            passed[root] = {}
+        while waiting:
+            name = waiting.popleft()
+            for node in problem.members[name]:
+                to_node = self._passed_to(node)
+                for each in self._below[node]:
+                    known = passed[each]
+                    found = to_node if known is None else _either(known, to_node)
+                    if found != known:
+                        passed[each] = found
+                        waiting.append(each)
+
+    def _reached(self) -> list[int]:
+        """The classes that each class can need, itself among them."""
+        reach = [1 << name for name in range(len(self._problem.members))]
+        is_changed = True
+        while is_changed:
+            is_changed = False
+            for name, nodes in reversed([*enumerate(self._problem.members)]):
+                found = reach[name]
+                for node in nodes:
+                    for each in self._below[node]:
+                        found |= reach[each]
+                is_changed |= found != reach[name]
+                reach[name] = found
+        return reach
+
+    def _union(self, names: tuple[int, ...]) -> int:
+        found = 0
+        for name in names:
+            found |= self._reach[name]
+        return found
+
+    def _found_beside(self) -> list[int]:
+        """For each class those that a selection may need besides it by the same node."""
+        beside = [0] * len(self._reach)
+        for below in {frozenset(each) for each in (*self._below, self._problem.roots)}:
+            for name in below:
+                others = self._union(tuple(below - {name}))
+                for each in names_in(self._reach[name]) if others else ():
+                    beside[each] |= others
+        return beside

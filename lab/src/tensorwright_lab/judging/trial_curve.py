@@ -1,0 +1,48 @@
+"""How good a search is after so many trials: a short session for one workload, nothing kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tensorwright.records import MemoryStore, Record, Status
+from tensorwright.schedule import Workload
+from tensorwright.tuning.measuring import MeasureOptions
+from tensorwright.tuning.session import Budget, Parts, Search, Setting, TuneOptions, tune
+from tensorwright.tuning.task import Task
+from tensorwright_lab.judging.turns import Bench
+
+_OPTIONS = TuneOptions(should_resume=False, should_rank=False, recheck_rounds=0, seeds=0)
+
+
+def search_trials(
+    workload: Workload, bench: Bench, trials: int, seed: int, measuring: MeasureOptions
+) -> list[Record]:
+    """What a session of so many trials measures, in order; its first trial is the default.
+
+    measuring   how the runner measures
+    Raises:  KeyboardInterrupt where it was interrupted.
+    """
+    with MemoryStore() as store:
+        result = tune(
+            [Task(workload)],
+            Setting(bench.target, bench.threads),
+            store,
+            Search(Budget(trials=trials), seed, options=_OPTIONS),
+            measuring=measuring,
+            parts=Parts(builder=bench.builder, runner=bench.runner),
+        )
+        if result.is_interrupted:
+            raise KeyboardInterrupt
+        return list(store.query())
+
+
+def best_after(records: Sequence[Record], counts: Sequence[int], untuned: str) -> tuple[str, ...]:
+    """After each number of trials the trace of the fastest until then; the untuned one where
+    nothing ran.
+    """
+    found: list[str] = []
+    for count in counts:
+        good = [record for record in records[:count] if record.status is Status.OK]
+        best = min(good, key=lambda record: min(record.times_s), default=None)
+        found.append(untuned if best is None else best.trace)
+    return tuple(found)

@@ -1,5 +1,0 @@
-"""`tensorwright bench rewrite`.  Read `command.py`, then `runs.py`; `growth.py` stands alone."""
-
-from tensorwright.cli.bench.rewriting.command import command
-
-__all__ = ["command"]

@@ -1,0 +1,161 @@
+"""What a tuning session achieved, as a table.
+
+Speed-ups are those of the last comparison, in which the untuned and the tuned took turns.  Where it
+did not take place the times are those on record, and no speed-up is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import click
+
+from tensorwright.cli.printing.tables import print_table
+from tensorwright.tuning.session import (
+    Comparison,
+    NetworkResult,
+    StopReason,
+    TaskResult,
+    TuneResult,
+)
+
+_COLUMNS = ("workload", "times", "trials", "untuned ms", "tuned ms", "speed-up")
+_NOT_COMPARED = "not compared"
+_UNSTEADY = "unsteady"
+_MOST_SPREAD = 2.0  # of a speed-up: one that may as well be twice as high is none
+_FOUND_EARLIER, _TIMED_EARLIER, _DOUBTED = "*", "**", "~"
+_LONGEST_NAME = 28
+
+
+def print_workloads(results: Sequence[TaskResult]) -> None:
+    """One line per workload, the one that takes most of the time first, and the sums."""
+    ordered = sorted(results, key=lambda each: each.task.weight * each.times_s[1], reverse=True)
+    cells = [_line(result) for result in ordered]
+    cells.append(_sum_line(results))
+    print_table(_COLUMNS, cells)
+    marks = {_mark(result) for result in results}
+    told = [_speed_up(result) for result in results]
+    if any(each.startswith(_DOUBTED) for each in told):
+        click.echo(f"{_DOUBTED} no more than the turns differ among themselves")
+    if _UNSTEADY in told:
+        click.echo(
+            f"{_UNSTEADY}: the turns differ so much that they say nothing; is the machine busy?"
+        )
+    if _FOUND_EARLIER in marks:
+        click.echo(f"{_FOUND_EARLIER} an earlier run found this schedule; both times are of now")
+    if _TIMED_EARLIER in marks:
+        click.echo(f"{_TIMED_EARLIER} on record from an earlier run, at another moment")
+
+
+def print_networks(networks: Sequence[NetworkResult], names: Sequence[str] = ()) -> None:
+    """Each network as a whole, untuned and tuned, as they took turns at the end.
+
+    names   what the user calls them, in order; what the models call themselves where there are none
+    """
+    called = names or [each.name for each in networks]
+    for name, each in zip(called, networks, strict=True):
+        click.echo(f"{name}, the whole network: {_whole(each)}")
+
+
+def _whole(network: NetworkResult) -> str:
+    compared = network.whole
+    if compared is None:
+        return f"{_NOT_COMPARED}, {network.reason}"
+    if compared.is_same:
+        return f"{format_ms(compared.untuned_s)} ms untuned; nothing was faster in turns"
+    return (
+        f"{format_ms(compared.untuned_s)} ms untuned,\n  {format_ms(compared.tuned_s)} ms tuned, "
+        f"measured in turns: {_doubt(compared)}{compared}"
+    )
+
+
+def print_untuned(result: TuneResult) -> None:
+    """Name the workloads that no search has seen, and their share of the time that is known."""
+    for each, share in result.untuned:
+        workload = each.task.workload
+        cause = f", {each.error}" if each.error else ""
+        told = f"{share:.1%} of the time" if math.isfinite(each.times_s[1]) else "not measured"
+        click.echo(f"  untuned {workload.key} {workload.name}: {told}{cause}")
+
+
+def ending(result: TuneResult) -> str:
+    """How much was tried in which time, and why it ended before the budget was spent."""
+    reason = "" if result.reason is StopReason.BUDGET_SPENT else f" ({result.reason.value})"
+    failed = sum(bool(each.error) for each in result.tasks)
+    note = f", {failed} workloads could not be measured" if failed else ""
+    return f"{result.trials} trials in {result.elapsed_s:.0f} s{reason}{note}"
+
+
+def format_ms(time_s: float) -> str:
+    """Milliseconds with four digits; "-" where nothing was measured."""
+    return f"{time_s * 1e3:.4g}" if math.isfinite(time_s) else "-"
+
+
+def _line(result: TaskResult) -> tuple[str, ...]:
+    name = result.task.workload.name
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - 3]}..."
+    default_s, best_s = result.times_s
+    return (
+        f"{name} {result.task.workload.key[:6]} {_mark(result)}".rstrip(),
+        f"{result.task.weight:g}",
+        str(result.trials),
+        format_ms(default_s),
+        format_ms(best_s),
+        _speed_up(result),
+    )
+
+
+def _sum_line(results: Sequence[TaskResult]) -> tuple[str, ...]:
+    timed = [each for each in results if math.isfinite(sum(each.times_s))]
+    default_s, best_s = (
+        math.fsum(each.task.weight * each.times_s[place] for each in timed) or math.nan
+        for place in (0, 1)
+    )
+    return (
+        "all",
+        f"{sum(each.task.weight for each in results):g}",
+        str(sum(each.trials for each in results)),
+        format_ms(default_s),
+        format_ms(best_s),
+        _speed_up_of_all(timed, default_s / best_s),
+    )
+
+
+def _speed_up_of_all(results: Sequence[TaskResult], speed_up: float) -> str:
+    """As sure as the least sure of its parts."""
+    if not results:
+        return "-"
+    if any(each.compared is None for each in results):
+        return _NOT_COMPARED
+    told = [_speed_up(each) for each in results]
+    if _UNSTEADY in told:
+        return _UNSTEADY
+    doubt = _DOUBTED if any(each.startswith(_DOUBTED) for each in told) else ""
+    return f"{doubt}{speed_up:.2f}x"
+
+
+def _speed_up(result: TaskResult) -> str:
+    if result.error:
+        return "failed"
+    if result.is_untuned:
+        return "untuned"
+    if result.compared is None:
+        return _NOT_COMPARED
+    if result.compared.is_same:
+        return "same"
+    if not result.compared.is_sure and result.compared.most > _MOST_SPREAD * result.compared.least:
+        return _UNSTEADY
+    return f"{_doubt(result.compared)}{result.compared.speed_up:.2f}x"
+
+
+def _doubt(compared: Comparison) -> str:
+    """The mark of a speed-up that is no more than the turns differ among themselves."""
+    return "" if compared.is_sure else _DOUBTED
+
+
+def _mark(result: TaskResult) -> str:
+    if not result.is_from_earlier:
+        return ""
+    return _TIMED_EARLIER if result.compared is None else _FOUND_EARLIER

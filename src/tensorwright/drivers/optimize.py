@@ -1,0 +1,201 @@
+"""The search over graphs and loop nests together, within one budget.
+
+    graph     drivers.rewrite               the best graph for the network, by proved rules
+    tune      drivers.tune                  the workloads of that graph
+    compare   runtime.seconds_in_turns      it and the graph that came in, as they are on record now
+
+What was found is kept beside the records: the same command goes on with it, and `compile` uses it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tensorwright.base import InternalError, MachineError, Target
+from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
+from tensorwright.drivers.tune import parse_space, search, setting_of
+from tensorwright.graph import Graph
+from tensorwright.pipeline import (
+    Model,
+    Records,
+    Shapes,
+    cut,
+    finish,
+    import_graph,
+    keep_graph,
+    kept_graph,
+    opened,
+    parse_target,
+)
+from tensorwright.records import MemoryStore, RecordStore
+from tensorwright.runtime import Executable, seconds_in_turns
+from tensorwright.tuning.session import (
+    Budget,
+    Callback,
+    Search,
+    TuneOptions,
+    TuneResult,
+    compare_programs,
+    make_network_inputs,
+)
+from tensorwright.tuning.space import SpaceKind
+
+_GRAPH_SHARE = 0.1  # of the minutes at most, for the search for a graph
+_TRIAL_S = 0.1  # about what a trial takes: a budget of few trials is one of few seconds
+_TURNS = 40
+_TURNS_S = 3.0
+_NOISE = 1.01
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """What a joint search found.
+
+    graph      what is compiled          rewritten   the search for it; None where it was on record
+    result     of the tuning; its network is what came in, as it is untuned, and what is compiled
+    """
+
+    executable: Executable
+    graph: Graph
+    rewritten: Rewritten | None
+    result: TuneResult
+
+
+def optimize(
+    model: Model,
+    *,
+    minutes: float | None = None,
+    trials: int | None = None,
+    target: str | Target | None = None,
+    threads: int | None = None,
+    records: Records | None = None,
+    input_shapes: Shapes | None = None,
+    seed: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    rewrite: bool = True,
+    space: SpaceKind | str = SpaceKind.SKETCHES,
+    options: TuneOptions | None = None,
+) -> Executable:
+    """Tune a model on this machine and compile it with the best graph and schedules found.
+
+    minutes, trials   the budget: whichever is spent first; 10 minutes where both are None
+    records           where every measurement is kept; the default store where None
+    callbacks         told of the progress; `tuning.session.choose_callbacks` makes the usual ones
+    rewrite           look for a faster graph first, by proved rules (`tensorwright.rewrite`)
+    space             what is tried: "sketches", "templates" or "both"
+    options           strategy, patience and the like
+    The other arguments are those of `compile`.
+    Raises:  as `compile`, and RecordError for a store that cannot be used.
+    """
+    machine = parse_target(target)
+    source = import_graph(model, input_shapes)
+    with opened(records, create=True) as store:
+        how = Search(
+            Budget(minutes, trials),
+            seed,
+            tuple(callbacks),
+            options or TuneOptions(),
+            space=parse_space(space),
+        )
+        return search_jointly(source, machine, threads, store, how, rewrite=rewrite).executable
+
+
+def search_jointly(
+    source: Graph,
+    target: Target,
+    threads: int | None,
+    store: RecordStore,
+    how: Search,
+    *,
+    rewrite: bool = True,
+    on_interrupt: Callable[[], object] = lambda: None,
+) -> Optimized:
+    """As `optimize`, for a simplified network.
+
+    on_interrupt   told when the user stopped the tuning, before what is known by then is compiled
+    """
+    started = time.monotonic()
+    graph, rewritten = source, None
+    if rewrite:
+        graph, rewritten = _best_graph(source, target, threads, store, how.budget)
+    how = replace(how, budget=_left_of(how.budget, time.monotonic() - started))
+    parts = cut(graph, target, threads)
+    result = search(parts, setting_of(target, threads), store, how)
+    if result.is_interrupted:
+        on_interrupt()
+    executable = finish(parts, target, threads, store)
+    if graph is not source and not result.is_interrupted:
+        untouched = cut(source, target, threads)
+        rival = finish(untouched, target, threads, store)
+        inputs = make_network_inputs(parts)
+        times = seconds_in_turns((executable, rival), inputs, rounds=_TURNS, limit_s=_TURNS_S)
+        assert times is not None, "nobody stops it"
+        if times[0] > _NOISE * times[1]:
+            keep_graph(store, source, target, threads, "")
+            graph, executable = source, rival
+        untuned = finish(untouched, target, threads, MemoryStore())
+        whole = compare_programs(untouched, untuned, executable, _TURNS_S)
+        result = replace(result, networks=(whole,))
+    return Optimized(executable, graph, rewritten, result)
+
+
+def _best_graph(
+    source: Graph, target: Target, threads: int | None, store: RecordStore, budget: Budget
+) -> tuple[Graph, Rewritten | None]:
+    """The graph to tune: that on record, or the one that a search finds now, which is kept.
+
+    A fault of ours in the search is told, and the graph stays: it is right without the search,
+    which only makes it faster.  Nothing is kept then, so the next version searches anew.
+    """
+    kept = kept_graph(store, source, target, threads)
+    if kept is not None:
+        return kept, None
+    try:
+        found = rewrite(
+            source,
+            target=target,
+            threads=threads,
+            seconds=_graph_seconds(source, budget),
+            records=store,
+        )
+    except MachineError:  # nothing says what programs take: the graph stays
+        return source, None
+    except (InternalError, MemoryError) as fault:
+        warnings.warn(_fault_text(fault), RuntimeWarning, stacklevel=3)
+        return source, None
+    text = "" if found.certificate is None else found.certificate.to_json()
+    keep_graph(store, source, target, threads, text)
+    return (found.graph if found.is_changed else source), found
+
+
+def _fault_text(fault: InternalError | MemoryError) -> str:
+    """What happened, what is done without the search, and what to report."""
+    told = "there is not enough memory"
+    if isinstance(fault, InternalError):
+        told = f"{fault.where}: {fault.reason}"
+    return (
+        f"no faster graph is looked for, the network is tuned as it is: {told}\n"
+        "  this is a fault of tensorwright: please report it, with the model and what\n"
+        "  `TENSORWRIGHT_LOG=debug tensorwright rewrite MODEL -o FILE` says;\n"
+        "  `--no-rewrite` (`rewrite=False`) leaves that search out"
+    )
+
+
+def _graph_seconds(source: Graph, budget: Budget) -> float:
+    """How long a graph is looked for."""
+    limits = [usual_seconds(source)]
+    if budget.seconds is not None:
+        limits.append(_GRAPH_SHARE * budget.seconds)
+    if budget.trials is not None:
+        limits.append(_TRIAL_S * budget.trials)
+    return min(limits)
+
+
+def _left_of(budget: Budget, spent_s: float) -> Budget:
+    """What a budget leaves after some seconds; at least half of its time."""
+    if budget.minutes is None:
+        return budget
+    return replace(budget, minutes=max(budget.minutes / 2, budget.minutes - spent_s / 60))

@@ -1,0 +1,431 @@
+"""The search for a faster graph: proved rules applied to a network, candidates priced as programs.
+
+    read       rewriting.networks.read_network        Graph           terms in an e-graph
+    search     rewriting.find_candidates              proved rules    graphs, priced as programs
+    certify    rewriting.networks.certify             the cheapest    why they compute the same
+    write      rewriting.networks.write_network       the cheapest    Graph
+    measure    graph_trial.seconds_here               Executables     the fastest
+
+The graph that came in is one of the candidates: what is not faster is not changed.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os import PathLike
+from types import MappingProxyType
+from typing import TypeVar
+
+import onnx
+
+from tensorwright.base import MachineError, Target, UsageError, missing_here, naming_faults
+from tensorwright.drivers.graph_trial import seconds_elsewhere, seconds_here
+from tensorwright.drivers.kept_graphs import proved_beside
+from tensorwright.graph import FoldedConstants, Graph, are_alike, simplify
+from tensorwright.graph.onnx_export import to_onnx
+from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.peers.prices import PeerPrices
+from tensorwright.pipeline import (
+    Model,
+    Records,
+    Shapes,
+    open_pricing,
+    parse_target,
+)
+from tensorwright.processes import never
+from tensorwright.rewriting import Rule
+from tensorwright.rewriting.candidates import (
+    Candidates,
+    CandidateSearch,
+    CostKind,
+    SearchKind,
+    find_candidates,
+)
+from tensorwright.rewriting.egraph import BudgetSpent, Id, StopReason
+from tensorwright.rewriting.library import load_library, read_own_rules
+from tensorwright.rewriting.networks import (
+    NO_STEPS,
+    Certificate,
+    Memory,
+    NetworkRules,
+    NetworkSaturation,
+    Prices,
+    ProgramPrices,
+    SaturationLimits,
+    certify,
+    choice_of,
+    chosen_outputs,
+    network_rules,
+    operator_seconds,
+    read_network,
+    replay,
+    without_spare_steps,
+    write_network,
+)
+from tensorwright.runtime import usable_threads
+from tensorwright.tuning.time_model import rates_of
+
+Kind = TypeVar("Kind", SearchKind, CostKind)
+
+MOST_SECONDS = 10.0
+_LEAST_SECONDS = 1.0
+_OPERATOR_S = 0.005  # for each operator of the network
+_EXPECTED_GAIN = 1.05
+"""A graph is changed where the other is expected to be so many times as fast: predictions err."""
+_TRIED_GAIN = 1.01
+"""It is tried where the other is expected to be so many times as fast ..."""
+_MEASURED_GAIN = 1.01
+"""... and changed where it is so many times as fast as that was: less is noise."""
+_TRIED = 2
+_WITHOUT_SEARCH = "compile, tune and optimize take the model as it is"
+_CORES_TO_FILL_MEMORY = 4
+"""One core reads from memory what so many get of it when all cores read: a desktop with eight cores
+has memory for two, a server with sixty-four for sixteen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What executables of the source and of the most promising graphs took, in turns.
+
+    before_s   of the source      after_s   of the fastest of the others
+    """
+
+    before_s: float
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Written:
+    """A candidate as a graph, with what it is expected to take and why it computes the same."""
+
+    graph: Graph
+    after_s: float
+    certificate: Certificate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Searched:
+    """What a search has left: the fields of `Rewritten`, and the graphs to choose among.
+
+    is_tried   whether these are to be run
+    """
+
+    written: tuple[_Written, ...]
+    before_s: float
+    stops: Mapping[SearchKind, StopReason]
+    nodes: int
+    graphs: int
+    is_tried: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rewritten:
+    """What a search over graphs found.
+
+    source     the network that came in, simplified     graph   the best; the source if that is it
+    before_s, after_s   what their kernels are expected to take
+    rules      how often each rule was applied on the way
+    certificate   which rules show that both graphs are equal; None where nothing changed
+    trial      what was measured; None where nothing was expected to gain, or was to be measured
+    stops      why each search ended                    nodes   of the e-graph
+    graphs     that backtracking made                   seconds   of the search, without the trial
+    """
+
+    source: Graph
+    graph: Graph
+    before_s: float
+    after_s: float
+    rules: Mapping[str, int]
+    certificate: Certificate | None
+    trial: Trial | None
+    stops: Mapping[SearchKind, StopReason]
+    nodes: int
+    graphs: int
+    seconds: float
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether another graph than the one that came in is expected to be faster."""
+        return self.graph is not self.source
+
+    @property
+    def stop_text(self) -> str:
+        """Why each search ended, in words: a limit by its name, or that nothing was left."""
+        words = {
+            kind: stop.limit if isinstance(stop, BudgetSpent) else "nothing left"
+            for kind, stop in self.stops.items()
+        }
+        return ", ".join(f"{kind.value}: {word}" for kind, word in words.items())
+
+    @property
+    def onnx(self) -> onnx.ModelProto:
+        """The best graph as an ONNX model, checked.
+
+        Raises:  UnsupportedError for an operator that ONNX cannot say.
+        """
+        return to_onnx(self.graph)
+
+
+def rewrite(
+    model: Model,
+    *,
+    target: str | Target | None = None,
+    threads: int | None = None,
+    input_shapes: Shapes | None = None,
+    seconds: float | None = None,
+    exact: bool = False,
+    rules: str | Sequence[str | PathLike[str]] = (),
+    trust: bool = False,
+    search: SearchKind | str = SearchKind.BOTH,
+    cost: CostKind | str = CostKind.PROGRAMS,
+    measure: bool = True,
+    nodes: int | None = None,
+    records: Records | None = None,
+    should_stop: Callable[[], bool] = never,
+) -> Rewritten:
+    """Look for a graph that computes the same, faster.
+
+    target, threads   of the machine that it shall be fast on; as for `compile`
+    input_shapes      shapes of inputs that the model leaves open: rules ask what extents are
+    seconds           for the search and the prices of what it finds; the best by then is measured
+                      after it; 1 to 10 s, by the size of the network, where None
+    exact             without rules whose proof holds over the reals and not over floats
+    rules             of your own beside those that ship: files, and texts, which have a `==`;
+                      one or several, each proved before it is used
+    trust             believe those of them that carry the stamp of this prover
+    search            "saturate", "backtrack" or "both"
+    cost              by what graphs are ranked: "programs", or the sum of their operators, "ops";
+                      or by what operators and graphs take in another runtime, "onnxruntime"
+    measure           run the best few and the model in turns, on this machine, before one is kept
+    nodes             of the e-graph, after which no rule is tried; 20 000 where None
+    records           where measured schedules are looked up for that; the default store where None
+    should_stop       ends the search; of what was found by then the best is kept, unmeasured
+
+    Source:  Jia et al., TASO, SOSP 2019; Yang et al., TENSAT, MLSys 2021.
+    Raises:  MachineError without a model of times for the target; UsageError that names file and
+             line for a rule that is not proved; UsageError for fewer than 0 seconds; InternalError
+             for a fault of ours in the search, which hands back no graph then: it was asked for
+             one, and the model is no answer; and what importing raises.
+    """
+    kinds = _kind(SearchKind, "search", search), _kind(CostKind, "cost", cost)
+    if seconds is not None and not seconds >= 0:
+        raise UsageError(stage="rewrite", where=f"seconds={seconds}", reason="it must be 0 or more")
+    own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
+    start = time.monotonic()
+    machine = parse_target(target)
+    source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
+    listed = (*(each.rule for each in load_library()), *own)
+    known = {rule.name: rule for rule in listed}
+    tried = network_rules(known.values(), is_exact=exact)
+    _warn_of_idle(own, tried)
+    limits = SaturationLimits() if nodes is None else SaturationLimits(nodes=nodes)
+    limit_s = usual_seconds(source) if seconds is None else seconds
+    how = CandidateSearch(*kinds, limit_s, saturation=replace(limits, seconds=limit_s))
+    can_run = measure and not missing_here(machine)
+    with naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
+        with _opened_prices(how.cost, machine, threads) as prices:
+            found = _search(source, known, tried, prices, how, can_run, should_stop)
+        searched_s = time.monotonic() - start
+        written = found.written
+        trial, best = None, written[0] if written else None
+        if written and found.is_tried:
+            graphs = (source, *(each.graph for each in written))
+            times = (
+                seconds_elsewhere(graphs, how.cost.value, threads)
+                if how.cost is CostKind.ONNXRUNTIME
+                else seconds_here(graphs, machine, threads, records)
+            )
+            trial, best = _fastest(written, times)
+        certificate = None if best is None else without_spare_steps(best.certificate, source)
+    return Rewritten(
+        source,
+        source if best is None else best.graph,
+        found.before_s,
+        found.before_s if best is None else best.after_s,
+        MappingProxyType({} if certificate is None else certificate.rule_counts),
+        certificate,
+        trial,
+        found.stops,
+        found.nodes,
+        found.graphs,
+        searched_s,
+    )
+
+
+def _search(
+    source: Graph,
+    known: Mapping[str, Rule],
+    tried: NetworkRules,
+    prices: Prices,
+    how: CandidateSearch,
+    can_run: bool,
+    should_stop: Callable[[], bool],
+) -> _Searched:
+    """Search, and write the best down: what only the search needs is gone when these are run.
+
+    known   rules by their names, `tried` what a search makes of them
+    """
+    network = read_network(source, with_proofs=True)
+    found = find_candidates(network, tried, prices, how, should_stop)
+    before_s = prices.seconds_of(source) if found.network_s is None else found.network_s
+    is_tried = can_run and not should_stop()
+    least, most = (_TRIED_GAIN, _TRIED) if is_tried else (_EXPECTED_GAIN, 1)
+    written = _written(found, known, _gains(source, found, prices, how, before_s), least, most)
+    return _Searched(
+        tuple(written),
+        float("nan") if before_s is None else before_s,
+        found.stops,
+        len(network.terms),
+        found.graphs,
+        is_tried,
+    )
+
+
+def _kind(kinds: type[Kind], argument: str, word: str) -> Kind:
+    """The member of an enumeration.  Raises: UsageError that lists them."""
+    try:
+        return kinds(word)
+    except ValueError:
+        raise UsageError(
+            stage="rewrite",
+            where=f"argument {argument}",
+            reason=f"there is no {word!r}",
+            remedy="one of " + ", ".join(kind.value for kind in kinds),
+        ) from None
+
+
+def usual_seconds(graph: Graph) -> float:
+    """How long a graph is looked for where nothing is said."""
+    return min(MOST_SECONDS, max(_LEAST_SECONDS, _OPERATOR_S * len(graph.nodes)))
+
+
+def memory_of(machine: Target, threads: int) -> Memory:
+    """What so many threads read from memory together, and what caches keep from run to run."""
+    one_core = rates_of(machine).bandwidth_bytes_per_s
+    together = one_core * max(1.0, threads / _CORES_TO_FILL_MEMORY)
+    return Memory(together, machine.l3_bytes)
+
+
+@contextmanager
+def _opened_prices(cost: CostKind, machine: Target, threads: int | None) -> Iterator[Prices]:
+    """What says what operators and graphs cost, for as long as it is asked."""
+    if cost is CostKind.ONNXRUNTIME:
+        with PeerPrices(cost.value, usable_threads(threads)) as measured:
+            yield measured
+        return
+    pricing = open_pricing(machine, threads)
+    if pricing is None:
+        raise MachineError(
+            stage="rewrite",
+            where=f"target {machine.name}",
+            reason="no model says what programs take on it",
+            remedy="set the knob default_schedule to model",
+        )
+    yield ProgramPrices(machine, pricing, memory_of(machine, usable_threads(threads)))
+
+
+def _gains(
+    source: Graph,
+    found: Candidates,
+    prices: Prices,
+    how: CandidateSearch,
+    before_s: float | None,
+) -> list[float]:
+    """How many times as fast as the source each candidate is expected to be; 0 if unknown."""
+    if how.cost is CostKind.OPERATORS:
+        operators_s = operator_seconds(source, prices)
+        return [operators_s / max(1e-30, each.operators_s) for each in found.found]
+    return [
+        before_s / each.programs_s if before_s and each.programs_s else 0.0 for each in found.found
+    ]
+
+
+def _written(
+    found: Candidates, known: Mapping[str, Rule], gains: Sequence[float], least: float, most: int
+) -> list[_Written]:
+    """The most promising candidates as graphs, those that gain the most first, so many at most."""
+    written: list[_Written] = []
+    folded = FoldedConstants()
+    for candidate, gain in zip(found.found, gains, strict=True):
+        if gain < least or len(written) == most:
+            continue
+        choice = choice_of(found.saturation.network, candidate.outputs)
+        certificate = _certificate(found.saturation, choice, known)
+        if certificate is not None:
+            graph = simplify(write_network(found.saturation.network, choice), folded)
+            after_s = candidate.programs_s or float("nan")
+            written.append(_Written(graph, after_s, certificate))
+    return written
+
+
+def _certificate(
+    saturation: NetworkSaturation, choice: Mapping[Id, Id], known: Mapping[str, Rule]
+) -> Certificate | None:
+    """Why a choice computes the same; None where an instance of a schema or an application at many
+    dimensions needs what is not proved: the other rules are proved when they ship, or were read.
+    """
+    outputs = chosen_outputs(saturation.network, choice)
+    found = certify(saturation, outputs, known)
+    try:
+        replay(found, read_network(saturation.network.graph), proved_beside(known.values()))
+    except UsageError:
+        return None
+    return found
+
+
+def _fastest(written: Sequence[_Written], times: Sequence[float]) -> tuple[Trial, _Written | None]:
+    """The fastest of some graphs, None where that is the source, whose time is the first.
+
+    Of two that are as fast it is the one before: that which is expected to gain more.
+    """
+    before_s, (after_s, *others) = times[0], times[1:]
+    best = written[0]
+    for each, taken_s in zip(written[1:], others, strict=True):
+        if after_s > _MEASURED_GAIN * taken_s:
+            best, after_s = each, taken_s
+    return Trial(before_s, after_s), best if before_s > _MEASURED_GAIN * after_s else None
+
+
+def _warn_of_idle(own: Sequence[Rule], tried: NetworkRules) -> None:
+    """Say which rules of the user's own can change no network."""
+    rewrites = (*tried.plain, *(merge.rewrite for merge in tried.merges))
+    used = {rewrite.name for rewrite in rewrites}
+    for rule in own:
+        if rule.name not in used:
+            reason = "it only moves elements, has several roots, or is left out by `exact`"
+            warnings.warn(f"rule {rule.name} is never tried: {reason}", stacklevel=3)
+
+
+def check_certificate(
+    certificate: Certificate,
+    model: Model,
+    result: Model,
+    is_proved: Callable[[Rule], bool],
+    input_shapes: Shapes | None = None,
+) -> None:
+    """Whether a certificate shows that a model computes what another does.
+
+    is_proved      whether a rule may be applied
+    input_shapes   as for `rewrite`
+
+    Raises:  UsageError that names what does not hold.
+    """
+    source, found = (
+        simplify(each if isinstance(each, Graph) else load_onnx(each, input_shapes))
+        for each in (model, result)
+    )
+    replayed = source
+    if certificate != NO_STEPS:
+        replayed = simplify(replay(certificate, read_network(source), is_proved))
+    wanted = simplify(load_onnx(to_onnx(replayed)))
+    if not are_alike(wanted, found):
+        raise UsageError(
+            stage="rewrite",
+            where=f"graph {found.name}",
+            reason="it is not the graph that the certificate speaks of",
+            remedy="rewrite the model again",
+        )

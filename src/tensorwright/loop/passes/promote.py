@@ -1,0 +1,189 @@
+"""Keep accumulators in registers while the loops run that add to them.
+
+    for k: for i unrolled: C[i] = f(C[i], k, i)    ->    local t: for i unrolled: t[i] = C[i]
+                                                         for k: for i unrolled: t[i] = f(t[i], k, i)
+                                                         for i unrolled: C[i] = t[i]
+
+A schedule says the same with cache_write; this is for programs that do not. What the loops prefetch
+beside is still prefetched there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensorwright.base import Target
+from tensorwright.expr import (
+    Element,
+    Index,
+    Load,
+    Var,
+    atoms_of,
+    condition_sides,
+    free_vars,
+    loads_of,
+    map_loads,
+    terms_of,
+)
+from tensorwright.loop.ir import (
+    Allocate,
+    Block,
+    Buffer,
+    For,
+    If,
+    LoopProgram,
+    Prefetch,
+    Stmt,
+    Store,
+    block,
+)
+from tensorwright.loop.traversal import children_of, with_children
+from tensorwright.schedule import ForKind, Scope
+
+_WRITTEN_OUT = (ForKind.UNROLLED, ForKind.VECTOR)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Loops and branches inside each other around one store, outermost first.
+
+    whole   the outermost, with what is prefetched in it
+    """
+
+    heads: tuple[For | If, ...]
+    store: Store
+    whole: Stmt
+
+
+def promote_accumulators(program: LoopProgram, target: Target) -> LoopProgram:
+    """Rewrite every nest that adds to places which do not move with its outermost loop."""
+    body = _promote_in(program.body, target)
+    return program if body is program.body else replace(program, body=body)
+
+
+def _promote_in(statement: Stmt, target: Target) -> Stmt:
+    if isinstance(statement, For):
+        chain = _chain_of(statement)
+        if chain is not None:
+            promoted = _promoted(chain, target)
+            if promoted is not None:
+                return promoted
+    inner = children_of(statement)
+    moved = tuple(_promote_in(part, target) for part in inner)
+    if all(new is old for new, old in zip(moved, inner, strict=True)):
+        return statement
+    return with_children(statement, moved)
+
+
+def _chain_of(statement: Stmt) -> _Chain | None:
+    heads: list[For | If] = []
+    whole = statement
+    while isinstance(statement, (For, If, Block)):
+        if isinstance(statement, Block):
+            computing = [part for part in statement.statements if not _only_prefetches(part)]
+            if len(computing) != 1:
+                return None
+            statement = computing[0]
+            continue
+        heads.append(statement)
+        statement = statement.body if isinstance(statement, For) else statement.then
+    return _Chain(tuple(heads), statement, whole) if isinstance(statement, Store) else None
+
+
+def _only_prefetches(statement: Stmt) -> bool:
+    if isinstance(statement, For):
+        return _only_prefetches(statement.body)
+    return isinstance(statement, Prefetch)
+
+
+def _promoted(chain: _Chain, target: Target) -> Stmt | None:
+    """The rewritten nest, or None where it would be wrong or of no use."""
+    store, first = chain.store, chain.heads[0]
+    place = free_vars(*store.indices)
+    loops = [head for head in chain.heads if isinstance(head, For)]
+    tile = [loop for loop in loops if loop.var in place]
+    outer = [loop for loop in loops if loop.var not in place]
+    if not (isinstance(first, For) and first in outer and first.extent != 1):
+        return None
+    if not _is_update(store) or not _is_one_to_one(store.indices, {loop.var for loop in tile}):
+        return None
+    if any(loop.kind not in _WRITTEN_OUT for loop in tile):
+        return None
+    if any(loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED) for loop in outer):
+        return None
+    moving = {loop.var for loop in outer}
+    guards = [head for head in chain.heads if isinstance(head, If)]
+    if any(free_vars(*condition_sides(guard.condition)) & moving for guard in guards):
+        return None
+    size = _size(store.buffer, tuple(loop.extent for loop in tile))
+    registers = target.vector_registers * target.vector_bytes
+    if size > registers or any(loop.extent == 0 for loop in loops):
+        return None
+    if store.buffer.scope is Scope.LOCAL and _size(store.buffer, store.buffer.shape) <= registers:
+        return None  # it lives in registers as it is
+    return _rewritten(chain, tile, outer)
+
+
+def _size(buffer: Buffer, shape: tuple[Index, ...]) -> int:
+    """The size of a part of a buffer in bytes."""
+    size = buffer.dtype.size_bytes
+    for extent in shape:
+        size *= extent if isinstance(extent, int) else 1 << 30
+    return size
+
+
+def _rewritten(chain: _Chain, tile: list[For], outer: list[For]) -> Stmt | None:
+    store = chain.store
+    shape = tuple(loop.extent for loop in tile)
+    kept = Buffer(f"{store.buffer.name}.kept", shape, store.buffer.dtype, Scope.LOCAL)
+    at = tuple(loop.var for loop in tile)
+    still = [head for head in chain.heads if head not in outer]
+    value = map_loads(
+        store.value, lambda load: Load(kept, at) if load.source == store.buffer else load
+    )
+    if any(load.source.name == store.buffer.name for load in loads_of(value)):
+        return None  # an index depends on the buffer
+    body = block(
+        _nest(still, Store(kept, at, Load(store.buffer, store.indices))),
+        _with_store(chain.whole, Store(kept, at, value)),
+        _nest(still, Store(store.buffer, store.indices, Load(kept, at))),
+    )
+    return Allocate(kept, body)
+
+
+def _with_store(statement: Stmt, store: Store) -> Stmt:
+    """A statement with another store in the place of the only one in it."""
+    if isinstance(statement, Store):
+        return store
+    return with_children(statement, tuple(_with_store(x, store) for x in children_of(statement)))
+
+
+def _nest(heads: list[For | If], body: Stmt) -> Stmt:
+    for head in reversed(heads):
+        body = replace(head, body=body) if isinstance(head, For) else replace(head, then=body)
+    return body
+
+
+def _is_update(store: Store) -> bool:
+    """Whether the value reads the buffer, only where it is stored, and no index depends on it."""
+    name = store.buffer.name
+    found = [load for load in loads_of(store.value) if load.source.name == name]
+    if not found or any(load.indices != store.indices for load in found):
+        return False
+    atoms = (atom for index in store.indices for atom in atoms_of(index))
+    return not any(isinstance(atom, Element) and atom.source.name == name for atom in atoms)
+
+
+def _is_one_to_one(indices: tuple[Index, ...], tile: set[Var]) -> bool:
+    """Whether the variables of the tile move different dimensions, each by a step."""
+    seen: set[Var] = set()
+    for index in indices:
+        here = free_vars(index) & tile
+        if len(here) > 1 or here & seen:
+            return False
+        seen |= here
+        plain = {monomial[0] for monomial, _ in terms_of(index) if len(monomial) == 1}
+        mentions = [monomial for monomial, _ in terms_of(index) if free_vars(*monomial) & here]
+        if here and not (len(mentions) == 1 and here <= plain):
+            return False
+    return seen == tile

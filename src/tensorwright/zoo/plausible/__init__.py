@@ -1,9 +1,0 @@
-"""Random small networks made of what real networks are made of: what a cost model is trained on.
-
-`networks.py` draws one from a seed; each module beside it holds some families. None of them is
-taken from a benchmark: sizes, activations, normalisations and orders are drawn.
-"""
-
-from tensorwright.zoo.plausible.networks import FAMILIES, JUDGING_FAMILIES, draw_network
-
-__all__ = ["FAMILIES", "JUDGING_FAMILIES", "draw_network"]

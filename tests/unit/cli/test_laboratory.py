@@ -1,0 +1,55 @@
+"""What the command line says where the package tensorwright-lab is not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.conftest import Invoke
+
+from tensorwright.base import MachineError
+from tensorwright.cli.laboratory import PACKAGE
+from tensorwright.cli.registry import COMMANDS, LABORATORY, commands
+from tensorwright.peers.process import find_kind
+
+
+@pytest.fixture
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler without the laboratory."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda n: None if n == PACKAGE else find(n))
+
+
+def test_its_commands_stand_beside_the_others() -> None:
+    assert commands() == (*COMMANDS, *LABORATORY)
+
+
+@pytest.mark.usefixtures("_alone")
+def test_without_it_its_commands_say_what_to_install(invoke: Invoke) -> None:
+    assert commands() == COMMANDS
+    assert "bench" not in invoke("--help").stdout
+    for entry in LABORATORY:
+        result = invoke(entry.name)
+        assert result.exit_code == MachineError.exit_code
+        assert f"command {entry.name}" in result.stderr
+        assert "pip install tensorwright-lab" in result.stderr
+
+
+@pytest.mark.usefixtures("_alone")
+def test_without_it_networks_by_name_and_its_peers_say_what_to_install(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    result = invoke("compile", "light:squeezenet", "-o", tmp_path / "s.tw")
+    assert result.exit_code == MachineError.exit_code
+    assert "network light:squeezenet" in result.stderr
+    assert "pip install tensorwright-lab" in result.stderr
+    with pytest.raises(MachineError, match="tensorwright-lab"):
+        find_kind("pytorch")
+
+
+@pytest.mark.usefixtures("_alone")
+def test_without_it_models_compile_and_run(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.tw"
+    assert invoke("compile", model, "-o", out, "--threads", 1).exit_code == 0
+    assert invoke("run", out, "--input", "random", "--threads", 1).exit_code == 0
