@@ -24,11 +24,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
-from tensorwright.base import Target, available_cores, override
+from tensorwright.base import CpuTarget, available_cores, override
 from tensorwright.build import Kernel
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.printing.tables import print_table
-from tensorwright.pipeline import choose_untuned, parse_target
+from tensorwright.pipeline import choose_untuned, chosen_target
 from tensorwright.schedule import format_trace, uses_algorithm
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import Estimate, Predictor
@@ -67,7 +67,7 @@ class Choice:
 
 
 def choices(
-    target: Target,
+    target: CpuTarget,
     threads: int,
     seed: int,
     families: Sequence[str],
@@ -119,7 +119,7 @@ def _score(estimate: Estimate, caution: float) -> float:
 
 
 def measure(
-    target: Target,
+    target: CpuTarget,
     threads: int,
     seed: int,
     count: int,
@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--caution", type=float, default=Policy().caution)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    target = parse_target(asked.target)
+    target = chosen_target(asked.target)
     families = asked.families.split(",") if asked.families else ()
     found = measure(target, asked.threads, asked.seed, asked.count, families, asked.caution)
     show(found)

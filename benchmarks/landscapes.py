@@ -34,7 +34,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tensorwright.base import Target
+from tensorwright.base import cpu_target
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import as_program
 from tensorwright.records import Record, Status, now_utc
@@ -66,7 +66,7 @@ from tensorwright.tuning.strategies.annealing import (
 from tensorwright.tuning.task import Task
 
 ROUND = 16
-TARGET = Target.parse("x86-64-avx512")
+TARGET = cpu_target("x86-64-avx512")
 Column = NDArray[np.float64]
 
 MENDED = AnnealingOptions()

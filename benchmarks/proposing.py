@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import CpuTarget, detect_target
 from tensorwright.build import Kernel
 from tensorwright.pipeline import prepare
 from tensorwright.records import detect_hardware, now_utc
@@ -55,7 +55,7 @@ MEASURING = MeasureOptions(cold_bytes=COLD_BYTES)
 class Subject:
     """One workload: its space, and sixteen programs by each way."""
 
-    def __init__(self, workload: Workload, target: Target, model: ProposingModel) -> None:
+    def __init__(self, workload: Workload, target: CpuTarget, model: ProposingModel) -> None:
         self.task = Task(workload)
         self.target = target
         self.machine = this_machine(target, THREADS, is_cold=True)

@@ -40,7 +40,7 @@ from lab.cost_models import (
     times_of,
 )
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import CpuTarget, detect_target
 from tensorwright.records import MemoryStore, WorkloadText, detect_hardware
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.learning import Learning, Past, learn_from_records
@@ -135,7 +135,7 @@ def _rows(
     measured: tuple[Measured, ...],
     described: tuple[Described, ...],
     learning: Learning,
-    target: Target,
+    target: CpuTarget,
     seeds: int,
     known: list[Row],
 ) -> Iterator[Row]:
@@ -171,7 +171,7 @@ def _taught(described: tuple[Described, ...], pair: Pair, learning: Learning) ->
 
 
 def _taught_by_records(
-    measured: tuple[Measured, ...], pair: Pair, learning: Learning, target: Target
+    measured: tuple[Measured, ...], pair: Pair, learning: Learning, target: CpuTarget
 ) -> SavedModel:
     """The same from a record store."""
     (own,) = (each.case.workload for each in measured if each.case.name.startswith(pair.target))
@@ -189,7 +189,7 @@ def _taught_by_records(
 
 
 def _makers(
-    learning: Learning, target: Target, way: str, taught: SavedModel, seed: int
+    learning: Learning, target: CpuTarget, way: str, taught: SavedModel, seed: int
 ) -> tuple[CostModel, CostModel | None]:
     """The model as a session would make it, and what it races against in the first round."""
 

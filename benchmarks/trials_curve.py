@@ -30,13 +30,13 @@ from typing import Any
 
 from lab.pictures import pyplot
 
-from tensorwright.base import Target, TensorwrightError, available_cores, write_atomically
+from tensorwright.base import CpuTarget, TensorwrightError, available_cores, write_atomically
 from tensorwright.cli.arguments.models import read_graph, short_name
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.drivers.tune import as_in_network, search, search_tasks, setting_of, tasks_of
 from tensorwright.graph import Graph, Partition, random_inputs
 from tensorwright.peers.process import Arrays, Failure, PeerProcess, Timing, max_rel_error, rotate
-from tensorwright.pipeline import finish, parse_target, prepare
+from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import (
     MemoryStore,
     NetworkChoice,
@@ -90,7 +90,7 @@ class Plan:
     """
 
     model: str
-    target: Target
+    target: CpuTarget
     threads: int
     seed: int
     folder: Path
@@ -320,7 +320,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--png", type=Path)
     asked = parser.parse_args()
-    target = parse_target(asked.target)
+    target = chosen_target(asked.target)
     folder = asked.out / f"{short_name(asked.model)}-{target.name}-{asked.threads}t-{asked.seed}"
     plan = Plan(asked.model, target, asked.threads, asked.seed, folder)
     if asked.png:

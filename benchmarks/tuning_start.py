@@ -23,7 +23,7 @@ from tensorwright.cli.arguments.models import read_proto, short_name
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.drivers.tune import as_in_network, setting_of, tasks_of
 from tensorwright.graph import Partition
-from tensorwright.pipeline import parse_target, prepare
+from tensorwright.pipeline import chosen_target, prepare
 from tensorwright.records import MemoryStore
 from tensorwright.tuning.session import (
     Budget,
@@ -127,7 +127,7 @@ def main() -> None:
     asked = parser.parse_args()
     kept = []
     for model in asked.models:
-        target = parse_target(asked.target)
+        target = chosen_target(asked.target)
         parts, setting = prepare(read_proto(model), target), setting_of(target, asked.threads)
         for how in asked.how or ("model", "rule"):
             with override(default_schedule=how):

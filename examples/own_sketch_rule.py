@@ -28,7 +28,7 @@ def rows_in_cache(view: Derivation) -> tuple[Derivation, ...]:
     return (view.then(builder),)
 
 
-space = space_of(initial_state((d,)), tensorwright.Target.parse("x86-64-avx2"))
+space = space_of(initial_state((d,)), tensorwright.cpu_target("x86-64-avx2"))
 own = [sketch for sketch in space.sketches if sketch.family.startswith("rows_in_cache")]
 print(f"{len(space.sketches)} sketches, {space.size} schedules; by the rule:")
 for sketch in own:

@@ -4,13 +4,13 @@ code takes what this run of the tests is for.
 
 from __future__ import annotations
 
-from tensorwright.base import Target, knobs
+from tensorwright.base import CpuTarget, cpu_target, knobs
 
 SSE2, AVX2, AVX512, NEON = (
-    Target.parse(name) for name in ("x86-64-sse2", "x86-64-avx2", "x86-64-avx512", "aarch64-neon")
+    cpu_target(name) for name in ("x86-64-sse2", "x86-64-avx2", "x86-64-avx512", "aarch64-neon")
 )
 
 
-def native_target() -> Target:
+def native_target() -> CpuTarget:
     """The target of tests that run code: this machine, or what the knob `target` names."""
-    return Target.parse(knobs.TARGET.get())
+    return cpu_target(knobs.TARGET.get())

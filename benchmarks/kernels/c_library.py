@@ -29,7 +29,7 @@ from tensorwright.cli.arguments.models import read_graph, read_proto, short_name
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.graph import random_inputs
 from tensorwright.peers.process import PeerProcess, Timing, max_rel_error, rotate
-from tensorwright.pipeline import export_c, finish, parse_target, prepare
+from tensorwright.pipeline import chosen_target, export_c, finish, prepare
 from tensorwright.records import MemoryStore
 
 NAME = "network"
@@ -86,7 +86,7 @@ def main() -> None:
     asked = parser.parse_args()
     graph = read_graph(asked.model)
     inputs = random_inputs(graph, 0)
-    target, store = parse_target(None), MemoryStore()
+    target, store = chosen_target(None), MemoryStore()
     parts = prepare(graph, target)
     print(f"{short_name(asked.model)}, {target}, {asked.threads} threads, load {os.getloadavg()}")
     with tempfile.TemporaryDirectory() as text, ExitStack() as stack:

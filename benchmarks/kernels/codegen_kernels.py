@@ -17,7 +17,7 @@ from statistics import median
 
 import numpy as np
 
-from tensorwright.base import DType, Target
+from tensorwright.base import CpuTarget, DType, cpu_target
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Index, Load, Var, constant
 from tensorwright.loop import (
@@ -133,7 +133,7 @@ def program(name: str, body: Stmt, *buffers: Buffer) -> LoopProgram:
 class Compiled:
     """A program made ready to be called on buffers of its own; compile times in ms."""
 
-    def __init__(self, source: LoopProgram, target: Target) -> None:
+    def __init__(self, source: LoopProgram, target: CpuTarget) -> None:
         start = time.perf_counter()
         kernel = emit(source, target)
         emitted = time.perf_counter()
@@ -161,7 +161,7 @@ class Compiled:
 
 
 def main() -> None:
-    target = Target.parse(sys.argv[1] if len(sys.argv) > 1 else "native")
+    target = cpu_target(sys.argv[1] if len(sys.argv) > 1 else "native")
     lanes = target.lanes(F32)
     wide = target.vector_registers >= 32
     cases = {

@@ -29,7 +29,7 @@ from statistics import median
 
 import numpy as np
 
-from tensorwright.base import DType, Target, UsageError
+from tensorwright.base import CpuTarget, DType, UsageError, cpu_target
 from tensorwright.build import BuildRequest, Kernel, build, load_kernel
 from tensorwright.expr import (
     Array,
@@ -83,7 +83,7 @@ NARROW = Tiles(8, 2, "[6], shift", "4, 2", 6, 4)
 """Sixteen registers: twelve sums, two vectors of weights, and one element spread over the lanes."""
 
 
-def tiles_of(target: Target) -> Tiles:
+def tiles_of(target: CpuTarget) -> Tiles:
     """The sizes for a target.
 
     Raises:  UsageError for vectors of other lengths.
@@ -299,11 +299,11 @@ class Case:
     ratio: float
     theirs: tuple[str, dict[str, int]]
 
-    def trace(self, target: Target) -> str:
+    def trace(self, target: CpuTarget) -> str:
         """The schedule for a target."""
         return self.schedule.format(**asdict(tiles_of(target)))
 
-    def output(self, target: Target) -> Compute:
+    def output(self, target: CpuTarget) -> Compute:
         """The expression for a target."""
         return self.make(tiles_of(target).lanes)
 
@@ -383,7 +383,7 @@ class Row:
 class LoadedCase:
     """A case built, with buffers of its own; `call` runs it once on one thread."""
 
-    def __init__(self, case: Case, target: Target) -> None:
+    def __init__(self, case: Case, target: CpuTarget) -> None:
         self.output = case.output(target)
         self.inputs = _draw(self.output)
         self._built = build_case(self.output, case.trace(target), target)
@@ -444,7 +444,7 @@ def _draw(output: Compute) -> dict[Placeholder, Array]:
     }
 
 
-def build_case(output: Compute, trace: str, target: Target) -> Kernel:
+def build_case(output: Compute, trace: str, target: CpuTarget) -> Kernel:
     """From expression and trace to object code; weights named w are constants."""
     tensors = topological_order(output)
     constants = frozenset(t.name for t in tensors if t.name == "w")
@@ -454,17 +454,17 @@ def build_case(output: Compute, trace: str, target: Target) -> Kernel:
 def ours(inputs: Mapping[str, Array], threads: int, case: str, target: str) -> Callable[[], object]:
     """The kernel of a case as a competitor of kind "function"."""
     del inputs, threads
-    kernel = LoadedCase(next(each for each in CASES if each.name == case), Target.parse(target))
+    kernel = LoadedCase(next(each for each in CASES if each.name == case), cpu_target(target))
     return lambda: kernel.call() or kernel.result
 
 
-def compile_ms(case: Case, target: Target) -> float:
+def compile_ms(case: Case, target: CpuTarget) -> float:
     """The median time to build the kernel, from its trace to object code."""
     output, trace = case.output(target), case.trace(target)
     return 1e3 * median(build_case(output, trace, target).seconds for _ in range(BUILDS))
 
 
-def share_of_peak(kernel: LoadedCase, flops: float, target: Target, rounds: int) -> float:
+def share_of_peak(kernel: LoadedCase, flops: float, target: CpuTarget, rounds: int) -> float:
     """Kernel and peak in turns: the median of their ratios."""
     shares: list[float] = []
     for number in range(rounds):
@@ -474,7 +474,7 @@ def share_of_peak(kernel: LoadedCase, flops: float, target: Target, rounds: int)
     return median(shares)
 
 
-def race(case: Case, target: Target, rounds: int) -> tuple[float, dict[str, float]]:
+def race(case: Case, target: CpuTarget, rounds: int) -> tuple[float, dict[str, float]]:
     """Seconds per call: ours, and PyTorch's variants; each in a process of its own."""
     # imported by path in the other processes; PyTorch is never loaded in this one
     kind, sizes = case.theirs
@@ -523,7 +523,7 @@ VARIANTS = {
 """The layouts and packings that PyTorch is tried in, see torch_functions.py."""
 
 
-def measure(case: Case, target: Target, rounds: int) -> Row:
+def measure(case: Case, target: CpuTarget, rounds: int) -> Row:
     kernel = LoadedCase(case, target)
     error = kernel.error()
     built_ms = compile_ms(case, target)
@@ -569,7 +569,7 @@ def row_text(row: Row) -> str:
     return text + (f"   MISSED: {', '.join(row.missed)}" if row.missed else "")
 
 
-def measure_target(target: Target, chosen: list[Case], rounds: int) -> list[Row]:
+def measure_target(target: CpuTarget, chosen: list[Case], rounds: int) -> list[Row]:
     """Measure and print the cases for one target."""
     # what is only done once: LLVM's tables
     build_case(CASES[1].output(target), CASES[1].trace(target), target)
@@ -595,9 +595,7 @@ def main() -> None:
     names = arguments.target or ["native", "x86-64-avx2"]
     chosen = [c for c in CASES if not arguments.cases or any(a in c.name for a in arguments.cases)]
     rows = [
-        row
-        for name in names
-        for row in measure_target(Target.parse(name), chosen, arguments.rounds)
+        row for name in names for row in measure_target(cpu_target(name), chosen, arguments.rounds)
     ]
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")

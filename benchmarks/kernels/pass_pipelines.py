@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import llvmlite.binding as llvm
 import numpy as np
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget, cpu_target
 from tensorwright.machine_code import create_machine
 from tensorwright.runtime import LoadedObject, load_object
 
@@ -212,7 +212,7 @@ def build(text: str, pipeline: Callable, machine: llvm.TargetMachine) -> tuple[f
     return min(times), code
 
 
-def measure(c: Convolution, target: Target) -> None:
+def measure(c: Convolution, target: CpuTarget) -> None:
     """Print one table."""
     text, machine = convolution_ir(c), create_machine(target)
     built = {name: build(text, pipeline, machine) for name, pipeline in PIPELINES.items()}
@@ -239,7 +239,7 @@ def measure(c: Convolution, target: Target) -> None:
 
 
 def main() -> None:
-    target = Target.parse("native")
+    target = cpu_target("native")
     lanes = target.vector_bytes // 4
     wide = target.vector_registers >= 32
     tiles = ((14, 2), (7, 4)) if wide else ((7, 1), (4, 2))

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import CpuTarget, detect_target
 from tensorwright.build import build, build_request
 from tensorwright.graph import GraphBuilder, Workload
 from tensorwright.pipeline import prepare
@@ -55,7 +55,7 @@ class Row:
     speed_up_cold: float
 
 
-def convolution(channels: int, size: tuple[int, ...], target: Target) -> Workload:
+def convolution(channels: int, size: tuple[int, ...], target: CpuTarget) -> Workload:
     """The middle one of three convolutions, with its bias and ReLU, as a network has it."""
     source = np.random.default_rng(0)
     builder = GraphBuilder("convolutions")
@@ -70,7 +70,7 @@ def convolution(channels: int, size: tuple[int, ...], target: Target) -> Workloa
     return prepare(builder.finish([value]), target).workloads[1]
 
 
-def schedules(workload: Workload, target: Target, samples: int) -> dict[str, str]:
+def schedules(workload: Workload, target: CpuTarget, samples: int) -> dict[str, str]:
     """Names and traces; the first is the schedule by rule."""
     space = space_of(state_of(workload), target)
     found = {"direct": format_trace(space.default_trace)}
@@ -86,7 +86,7 @@ def schedules(workload: Workload, target: Target, samples: int) -> dict[str, str
 
 
 def times_of(
-    workload: Workload, traces: dict[str, str], target: Target, threads: int, rounds: int
+    workload: Workload, traces: dict[str, str], target: CpuTarget, threads: int, rounds: int
 ) -> dict[str, tuple[float, float]]:
     """Seconds of each schedule, warm and cold; without those that cannot be built or run."""
     names = list(traces)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import CpuTarget, detect_target
 from tensorwright.records import Record
 from tensorwright.records.exchange import parse_lines
 from tensorwright.schedule import state_of
@@ -51,7 +51,7 @@ class Described:
     describe_us: float
 
 
-def read_measured(path: Path = MEASURED, target: Target | None = None) -> tuple[Measured, ...]:
+def read_measured(path: Path = MEASURED, target: CpuTarget | None = None) -> tuple[Measured, ...]:
     """The measured programs of every workload that has some."""
     content = path.read_bytes()
     content = lzma.decompress(content) if path.suffix == ".xz" else content
@@ -71,7 +71,7 @@ def read_measured(path: Path = MEASURED, target: Target | None = None) -> tuple[
 
 
 def describe(
-    measured: Sequence[Measured], features: str, target: Target | None = None
+    measured: Sequence[Measured], features: str, target: CpuTarget | None = None
 ) -> tuple[Described, ...]:
     """The samples of workloads by the features of a name."""
     chosen = target or detect_target()

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Self
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import CpuTarget, detect_target
 from tensorwright.build import Kernel, build_request
 from tensorwright.processes import hold_turn
 from tensorwright.records import Record, Status
@@ -61,7 +61,7 @@ class Lab:
     """Builds and measures what nobody has measured yet. Keeps it in a file if one is named."""
 
     def __init__(self, threads: int, path: Path | None = None) -> None:
-        self.target: Target = detect_target()
+        self.target: CpuTarget = detect_target()
         self.threads = threads
         self.known: dict[tuple[str, str], Known] = {}
         self.measured = 0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tensorwright.base import DType as DType
     from tensorwright.base import Target as Target
     from tensorwright.base import TensorwrightError as TensorwrightError
+    from tensorwright.base import cpu_target as cpu_target
     from tensorwright.base import override as override
     from tensorwright.drivers.tune import tune as tune
 
@@ -28,6 +29,7 @@ _PUBLIC = {
     "Target": "tensorwright.base",
     "TensorwrightError": "tensorwright.base",
     "compile": "tensorwright.pipeline",
+    "cpu_target": "tensorwright.base",
     "load": "tensorwright.runtime",
     "optimize": "tensorwright.drivers.optimize",
     "override": "tensorwright.base",

@@ -27,27 +27,25 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TypeAlias, cast
 
 import onnx
 
 from tensorwright.base import (
+    CpuTarget,
     Target,
     UsageError,
     check_fits,
+    cpu_target,
     dump,
     knobs,
-    missing_here,
     without_collection,
 )
 from tensorwright.build import (
-    CLibrary,
     Kernel,
     assemble,
     assemble_workload,
     build_cached,
-    write_c_library,
 )
 from tensorwright.graph import (
     Constants,
@@ -66,7 +64,6 @@ from tensorwright.graph import (
     simplify,
 )
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.ops import Array
 from tensorwright.records import (
     RecordStore,
     best_trace,
@@ -153,7 +150,7 @@ def compile(
     graph is compiled as that, from the same records.
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
-    machine = parse_target(target)
+    machine = chosen_target(target)
     workload = as_program(model, constants)
     if workload is None:
         _refuse_for_models(trace, constants)
@@ -170,7 +167,7 @@ def compile(
 
 def prepare(
     model: Model,
-    target: Target,
+    target: CpuTarget,
     input_shapes: Shapes | None = None,
     threads: int | None = None,
 ) -> Partition:
@@ -184,7 +181,7 @@ def prepare(
     return cut(import_graph(model, input_shapes), target, threads)
 
 
-def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:
+def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
     pricing = open_pricing(target, threads)
     lowered = lower_codes(graph, target)
@@ -200,7 +197,7 @@ def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
 
 
 def keep_graph(
-    store: RecordStore, source: Graph, target: Target, threads: int | None, certificate: str
+    store: RecordStore, source: Graph, target: CpuTarget, threads: int | None, certificate: str
 ) -> None:
     """Keep why a faster graph computes what a simplified network does; "" where there is none.
 
@@ -211,7 +208,7 @@ def keep_graph(
 
 
 def kept_graph(
-    store: RecordStore, source: Graph, target: Target, threads: int | None
+    store: RecordStore, source: Graph, target: CpuTarget, threads: int | None
 ) -> Graph | None:
     """What was kept for a simplified network: a faster graph, or itself; None where nothing was, or
     this version cannot follow it.
@@ -224,7 +221,7 @@ def kept_graph(
     return followed
 
 
-def open_pricing(target: Target, threads: int | None) -> Pricing | None:
+def open_pricing(target: CpuTarget, threads: int | None) -> Pricing | None:
     """What the time model says that workloads of a network take; None where there is no model."""
     predictor = open_predictor(target, usable_threads(threads), is_cold=True)
     return None if predictor is None else PredictedPrices(predictor)
@@ -232,7 +229,7 @@ def open_pricing(target: Target, threads: int | None) -> Pricing | None:
 
 def finish(
     parts: Partition,
-    target: Target,
+    target: CpuTarget,
     threads: int | None,
     store: RecordStore,
     on_kernel: OnKernel | None = None,
@@ -252,7 +249,7 @@ def finish(
 
 def compile_program(
     workload: Workload,
-    target: Target,
+    target: CpuTarget,
     threads: int | None,
     store: RecordStore,
     constants: Constants | None,
@@ -276,31 +273,8 @@ def compile_program(
     return assemble_workload(workload, kernel, target, threads, values, sources)
 
 
-def export_c(
-    parts: Partition,
-    target: Target,
-    threads: int | None,
-    store: RecordStore,
-    folder: Path,
-    name: str,
-    example: Mapping[str, Array],
-) -> tuple[str, ...]:
-    """As `finish`, but write a C library into a folder; give the names of its files.
-
-    name      what its files and functions are called
-    example   inputs, with which its example program runs
-    """
-    traces = {each.workload.key: each.trace for each in choose_all(parts, target, threads, store)}
-    expected: Mapping[str, Array] = {}
-    if not missing_here(target):
-        expected = finish(parts, target, threads, store).run(example)
-    count = usable_threads(threads)
-    library = CLibrary(name, parts, traces, target, count, example, expected)
-    return write_c_library(library, folder)
-
-
 def choose_all(
-    parts: Partition, target: Target, threads: int | None, store: RecordStore
+    parts: Partition, target: CpuTarget, threads: int | None, store: RecordStore
 ) -> list[Scheduled]:
     """A schedule for each workload of a network: from the network's own choice, or by `choose`."""
     count = usable_threads(threads)
@@ -314,7 +288,7 @@ def choose_all(
 
 def choose(
     workload: Workload,
-    target: Target,
+    target: CpuTarget,
     threads: int,
     store: RecordStore,
     together: Trace | None = None,
@@ -337,7 +311,7 @@ def choose(
 
 
 def choose_untuned(
-    workload: Workload, target: Target, threads: int, *, is_cold: bool = False
+    workload: Workload, target: CpuTarget, threads: int, *, is_cold: bool = False
 ) -> Scheduled:
     """The schedule of a workload of which nothing was measured: by time model, or heuristic."""
     predictor = open_predictor(target, threads, is_cold=is_cold)
@@ -361,11 +335,12 @@ def _schedules_text(chosen: Sequence[Scheduled]) -> str:
     return json.dumps(rows, indent=1)
 
 
-def parse_target(target: str | Target | None) -> Target:
-    """A target from its name; that of the knob `target` where None."""
-    if isinstance(target, Target):
-        return target
-    return Target.parse(target or knobs.TARGET.get())
+def chosen_target(target: str | Target | None) -> CpuTarget:
+    """A target from its name; that of the knob `target` where None.
+
+    Raises:  what `cpu_target` raises: there is code for processors only.
+    """
+    return cpu_target(target or knobs.TARGET.get())
 
 
 @contextlib.contextmanager

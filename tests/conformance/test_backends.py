@@ -1,6 +1,7 @@
 """What every back end must do: compute what the interpreter of the loop IR computes.
 
-A back end passes if it is in `BACKENDS`; one whose compiler is missing here is skipped and says so.
+It runs those for processors in `build.BACKENDS`; one whose compiler is missing here is skipped and
+says so.
 Programs that take a compiler of C seconds are joined: many functions are one kernel.
 """
 
@@ -12,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
+from tests.backends import CPU_BACKENDS, C
 from tests.targets import AVX2
 from tests.unit.codegen.kernels import (
     F32,
@@ -33,9 +35,9 @@ from tests.unit.codegen.kernels import (
 )
 from tests.unit.loop.programs import arrays_for, loop_programs, same
 
-from tensorwright.base import DType, Target, UnsupportedError
-from tensorwright.build import BACKENDS, Backend, C, loop_program
-from tensorwright.codegen.c import compile_source
+from tensorwright.base import CpuTarget, DType, UnsupportedError
+from tensorwright.build import loop_program
+from tensorwright.codegen import Backend
 from tensorwright.expr import (
     Cast,
     Element,
@@ -69,7 +71,7 @@ from tensorwright.loop import (
 from tensorwright.schedule import ForKind, Scope, state_of
 from tensorwright.tuning.space import default_trace
 
-QUICK = replace(C, compile=lambda source, target: compile_source(source, target, level=1))
+QUICK = replace(C, level=1)
 BINARY_SAFE = (Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.LT, Fn.LE, Fn.EQ, Fn.NE)
 ON_FLOATS = (Fn.DIV, Fn.MOD, Fn.FLOORMOD, Fn.POW, Fn.ATAN2)
 UNARY = (Fn.NEG, Fn.ABS, Fn.SIGN, Fn.FLOOR, Fn.CEIL, Fn.ROUND, Fn.TRUNC, Fn.ISNAN, Fn.ISINF)
@@ -86,9 +88,9 @@ SIZE = 21
 TOLERANCE = {DType.F16: 2e-3, DType.BF16: 2e-2}
 
 
-@pytest.fixture(params=BACKENDS, ids=lambda backend: backend.name)
-def backend(request: pytest.FixtureRequest) -> Backend:
-    chosen: Backend = request.param
+@pytest.fixture(params=CPU_BACKENDS, ids=lambda backend: backend.name)
+def backend(request: pytest.FixtureRequest) -> Backend[CpuTarget]:
+    chosen: Backend[CpuTarget] = request.param
     reason = chosen.supports(NATIVE)
     if reason:
         pytest.skip(reason)
@@ -122,7 +124,7 @@ def numbers(dtype: DType, seed: int, *, positive: bool = False) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", [SERIAL, VECTOR])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_functions_of_floats(backend: Backend, dtype: DType, kind: ForKind) -> None:
+def test_functions_of_floats(backend: Backend[CpuTarget], dtype: DType, kind: ForKind) -> None:
     signed = {"x0": numbers(dtype, 1), "x1": numbers(dtype, 2)}
     positive = {name: numbers(dtype, 3, positive=True) for name in signed}
     tolerance = TOLERANCE.get(dtype, 2e-6)
@@ -135,7 +137,7 @@ def test_functions_of_floats(backend: Backend, dtype: DType, kind: ForKind) -> N
 
 
 @pytest.mark.parametrize("kind", [SERIAL, VECTOR])
-def test_functions_of_integers(backend: Backend, kind: ForKind) -> None:
+def test_functions_of_integers(backend: Backend[CpuTarget], kind: ForKind) -> None:
     for dtype in INTEGERS:
         arrays = {"x0": numbers(dtype, 1), "x1": numbers(dtype, 2, positive=True)}
         source = of_functions(BINARY_SAFE + UNARY + ON_BITS + (Fn.BITNOT,), dtype, kind)
@@ -143,14 +145,14 @@ def test_functions_of_integers(backend: Backend, kind: ForKind) -> None:
 
 
 @pytest.mark.parametrize("kind", [SERIAL, VECTOR])
-def test_functions_of_bools(backend: Backend, kind: ForKind) -> None:
+def test_functions_of_bools(backend: Backend[CpuTarget], kind: ForKind) -> None:
     arrays = {"x0": numbers(DType.BOOL, 1), "x1": numbers(DType.BOOL, 2)}
     source = of_functions((*ON_BOOLS, Fn.NOT), DType.BOOL, kind)
     check(source, NATIVE, arrays=arrays, backend=backend)
 
 
 @pytest.mark.parametrize("kind", [SERIAL, VECTOR])
-def test_casts(backend: Backend, kind: ForKind) -> None:
+def test_casts(backend: Backend[CpuTarget], kind: ForKind) -> None:
     dtypes = (*INTEGERS, *FLOATS, DType.BOOL)
     inputs = tuple(buffer(f"x_{d}", SIZE, dtype=d) for d in dtypes)
     stores: list[Stmt] = []
@@ -170,7 +172,9 @@ FAR_BEYOND = (2147483648, 4294967296, 9.2e18, 9.3e18, 1.9e19, 1e30, np.inf)
 
 @pytest.mark.parametrize("kind", [SERIAL, VECTOR])
 @pytest.mark.parametrize("dtype", [DType.F32, DType.F64], ids=str)
-def test_floats_beyond_a_range_give_its_end(backend: Backend, dtype: DType, kind: ForKind) -> None:
+def test_floats_beyond_a_range_give_its_end(
+    backend: Backend[CpuTarget], dtype: DType, kind: ForKind
+) -> None:
     values = np.array([*BEYOND, *FAR_BEYOND, *(-x for x in FAR_BEYOND), np.nan], dtype.numpy)
     x = buffer("x", len(values), dtype=dtype)
     outputs = [buffer(f"y_{each}", len(values), dtype=each) for each in INTEGERS]
@@ -184,7 +188,7 @@ def test_floats_beyond_a_range_give_its_end(backend: Backend, dtype: DType, kind
             assert int(number) == max(min(int(finite), ends[1]), ends[0]), (value, y.dtype)
 
 
-def test_extremes_keep_nan(backend: Backend) -> None:
+def test_extremes_keep_nan(backend: Backend[CpuTarget]) -> None:
     values = np.array([1.0, np.nan, -np.inf, np.inf] * 5 + [0.5], np.float32)
     arrays = {"x0": values, "x1": values[::-1].copy()}
     source = of_functions((Fn.MIN, Fn.MAX, Fn.ISNAN, Fn.ISINF), F32, VECTOR)
@@ -192,7 +196,7 @@ def test_extremes_keep_nan(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("kind", [SERIAL, UNROLLED, VECTOR, PARALLEL])
-def test_loops_of_any_kind_and_extent(backend: Backend, kind: ForKind) -> None:
+def test_loops_of_any_kind_and_extent(backend: Backend[CpuTarget], kind: ForKind) -> None:
     extents = (1, 2, 7, 16, 31, 200)
     inputs = tuple(buffer(f"x{n}", 3, n) for n in extents)
     outputs = tuple(buffer(f"y{n}", 3, n) for n in extents)
@@ -203,7 +207,7 @@ def test_loops_of_any_kind_and_extent(backend: Backend, kind: ForKind) -> None:
     check(program(block(*nests), inputs, *outputs), NATIVE, threads=2, backend=backend)
 
 
-def test_indices_that_are_not_linear(backend: Backend) -> None:
+def test_indices_that_are_not_linear(backend: Backend[CpuTarget]) -> None:
     x, at = buffer("x", 8, 24), buffer("at", 24, dtype=DType.I32)
     y, z, w = buffer("y", 24), buffer("z", 24), buffer("w", 40)
     row, column = mod(Element(at, (i,)), 8), mod(i * 5, 24)
@@ -217,7 +221,7 @@ def test_indices_that_are_not_linear(backend: Backend) -> None:
     check(program(body, (x, at), y, z, w), NATIVE, arrays=arrays, backend=backend)
 
 
-def test_padding_never_reads_outside(backend: Backend) -> None:
+def test_padding_never_reads_outside(backend: Backend[CpuTarget]) -> None:
     x = buffer("x", 2, 5, 16)
     h, w = j - 2, i - 2
     valid = all_of(h >= 0, h < 5, w >= 0, w < 16)
@@ -232,7 +236,7 @@ def test_padding_never_reads_outside(backend: Backend) -> None:
     check(program(block(*nests), (x,), *outputs), NATIVE, backend=backend)
 
 
-def test_register_tiles(backend: Backend) -> None:
+def test_register_tiles(backend: Backend[CpuTarget]) -> None:
     """A tile of a product: its sums are local, its columns vectors, its rows unrolled."""
     a, b, c = buffer("a", 12, 9), buffer("b", 9, 32), buffer("c", 12, 32)
     tile = local("tile", 4, 32)
@@ -255,7 +259,7 @@ def test_register_tiles(backend: Backend) -> None:
         check(program(For(j, 3, kind, body), (a, b), c), NATIVE, threads=2, backend=backend)
 
 
-def test_folds_in_the_lanes(backend: Backend) -> None:
+def test_folds_in_the_lanes(backend: Backend[CpuTarget]) -> None:
     x, y = buffer("x", 4, 40), buffer("y", 4, 3)
     nests = [Store(y, (j, n), constant(start, F32)) for n, start in enumerate((0, -9, 9))]
     for n, fn in enumerate((Fn.ADD, Fn.MAX, Fn.MIN)):
@@ -264,7 +268,7 @@ def test_folds_in_the_lanes(backend: Backend) -> None:
     check(program(For(j, 4, SERIAL, block(*nests)), (x,), y), NATIVE, backend=backend)
 
 
-def test_buffers_of_every_size(backend: Backend) -> None:
+def test_buffers_of_every_size(backend: Backend[CpuTarget]) -> None:
     """On the stack, in the workspace of a thread, in that of the call, and one of each lane."""
     x, y = buffer("x", 6, 300), buffer("y", 6, 300)
     for scratch in (local("t", 300), local("t", 300, 100), Buffer("t", (6, 300), F32)):
@@ -291,7 +295,7 @@ def test_buffers_of_every_size(backend: Backend) -> None:
     check(program(For(i, 300, VECTOR, lanes), (x,), buffer("z", 300)), NATIVE, backend=backend)
 
 
-def test_numbers_from_indices_prefetches_and_intrinsics(backend: Backend) -> None:
+def test_numbers_from_indices_prefetches_and_intrinsics(backend: Backend[CpuTarget]) -> None:
     x, y, z = buffer("x", 40), buffer("y", 40), buffer("z", 40, dtype=DType.I64)
     body = block(
         loops(
@@ -311,13 +315,13 @@ def test_numbers_from_indices_prefetches_and_intrinsics(backend: Backend) -> Non
 def test_random_nests(source: LoopProgram) -> None:
     arrays = arrays_for(source)
     expected = interpret(source, arrays)
-    for each in BACKENDS:
+    for each in CPU_BACKENDS:
         if not each.supports(NATIVE):
             usable = QUICK if each is C else each
             same(run(source, arrays, NATIVE, 1, usable), expected)
 
 
-def test_loops_of_graphics_processors_are_refused(backend: Backend) -> None:
+def test_loops_of_graphics_processors_are_refused(backend: Backend[CpuTarget]) -> None:
     x = buffer("x", 4)
     source = program(For(i, 4, ForKind.THREAD_X, Store(x, (i,), constant(0, F32))), (), x)
     if backend.name in ("llvm", "c"):
@@ -325,14 +329,14 @@ def test_loops_of_graphics_processors_are_refused(backend: Backend) -> None:
             backend.emit(source, NATIVE)
 
 
-def test_one_text_for_one_program(backend: Backend) -> None:
+def test_one_text_for_one_program(backend: Backend[CpuTarget]) -> None:
     source = of_functions((Fn.ADD, Fn.EXP), F32, VECTOR)
     first = backend.emit(source, NATIVE)
     assert first.text == backend.emit(source, NATIVE).text
     assert first.signature.symbol in first.text
 
 
-def operator_program(name: str, dtype: DType, target: Target) -> LoopProgram:
+def operator_program(name: str, dtype: DType, target: CpuTarget) -> LoopProgram:
     """The loops that the rules make of one operator."""
     random = np.random.default_rng(0)
     graph = GraphBuilder(name)
@@ -368,7 +372,7 @@ OPERATORS = ("convolution", "product", "softmax", "pooling", "elementwise")
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_operators_as_the_rules_schedule_them(backend: Backend, name: str) -> None:
+def test_operators_as_the_rules_schedule_them(backend: Backend[CpuTarget], name: str) -> None:
     for dtype in (F32, DType.F64):
         source = operator_program(name, dtype, NATIVE)
         random = np.random.default_rng(1)
@@ -395,6 +399,6 @@ def packed(source: LoopProgram, arrays: Mapping[str, np.ndarray]) -> dict[str, n
 
 
 @pytest.mark.parametrize("name", [*OPERATORS[:4], "threads"])
-def test_text(backend: Backend, name: str, golden: Callable[..., None]) -> None:
+def test_text(backend: Backend[CpuTarget], name: str, golden: Callable[..., None]) -> None:
     """What is written for one target: a change of a back end shows as a change of its text."""
     golden(backend.emit(operator_program(name, F32, AVX2), AVX2).text, suffix=backend.suffix)

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.unit.tuning.models.model_samples import made_up, made_up_trees
 
-from tensorwright.base import Target
+from tensorwright.base import cpu_target
 from tensorwright.tuning.features import LOOP_TREE
 from tensorwright.tuning.models import (
     BlendedModel,
@@ -33,7 +33,7 @@ from tensorwright.tuning.models import (
     machine_of,
 )
 
-TARGET = Target.parse("x86-64-avx2")
+TARGET = cpu_target("x86-64-avx2")
 FAST = BoostedSettings(rounds=40)
 SAMPLES = [*made_up("one", 120, 3, 0), *made_up("two", 120, 3, 1)]
 TREES = [*made_up_trees("one", 120, 3, 0), *made_up_trees("two", 120, 3, 1)]

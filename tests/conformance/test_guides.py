@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.unit.tuning.helpers import matmul
 
-from tensorwright.base import Target
+from tensorwright.base import cpu_target
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.models import RandomModel, RooflineModel, machine_of
@@ -24,7 +24,7 @@ from tensorwright.tuning.strategies import (
 )
 from tensorwright.tuning.task import Task
 
-TARGET = Target.parse("x86-64-avx2")
+TARGET = cpu_target("x86-64-avx2")
 TASK = Task(matmul())
 SPACE = space_of(state_of(TASK.workload), TARGET)
 MakeGuide = Callable[[Task, Space, int], Guide]

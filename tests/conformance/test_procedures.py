@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.backends import CPU_BACKENDS, LLVM
 from tests.unit.codegen.kernels import NATIVE, TARGETS, run
 
-from tensorwright.base import DType, Target
-from tensorwright.build import BACKENDS, LLVM, Backend
+from tensorwright.base import CpuTarget, DType
+from tensorwright.codegen import Backend
 from tensorwright.loop import LoopProgram, Role, interpret
 from tensorwright.ops import TensorType, operator
 from tensorwright.procedures import procedure
 
 RANDOM = np.random.default_rng(7)
-MACHINES = [(backend, NATIVE) for backend in BACKENDS] + [(LLVM, target) for target in TARGETS]
+MACHINES = [(backend, NATIVE) for backend in CPU_BACKENDS] + [(LLVM, target) for target in TARGETS]
 
 
 def reals(*shape: int) -> NDArray[Any]:
@@ -61,7 +62,10 @@ def check(name: str, *arrays: NDArray[Any], **attributes: Any) -> None:
 
 
 def compiled(
-    program: LoopProgram, given: Mapping[str, NDArray[Any]], target: Target, backend: Backend
+    program: LoopProgram,
+    given: Mapping[str, NDArray[Any]],
+    target: CpuTarget,
+    backend: Backend[CpuTarget],
 ) -> Mapping[str, NDArray[Any]]:
     return run(program, given, target, 2, backend)
 

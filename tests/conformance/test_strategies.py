@@ -8,7 +8,7 @@ import pytest
 from tests.unit.tuning.helpers import numbered_space
 from tests.unit.tuning.strategies.evolving import SPACE, TASK, record_of
 
-from tensorwright.base import Target
+from tensorwright.base import cpu_target
 from tensorwright.records import Record, Status
 from tensorwright.schedule import parse_trace
 from tensorwright.tuning.space import Space
@@ -55,7 +55,7 @@ FEW = 40
 
 
 def few() -> Space:
-    return numbered_space(TASK, Target.parse("x86-64-avx2"), FEW)
+    return numbered_space(TASK, cpu_target("x86-64-avx2"), FEW)
 
 
 def only_default() -> Space:

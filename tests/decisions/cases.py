@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from tests.targets import AVX2, AVX512
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.graph import Graph, Workload, parse
 from tensorwright.graph.parse import constants_named
@@ -52,8 +52,8 @@ class Part:
     """What is decided at once: a network that is cut, or an operator, for one target."""
 
     name: str
-    target: Target
-    group: Callable[[Target], Grouped]
+    target: CpuTarget
+    group: Callable[[CpuTarget], Grouped]
     shows_loops: bool = False
 
 
@@ -81,16 +81,16 @@ def pages() -> Iterator[Page]:
         yield Page(f"operator-{family}", tuple(_operators(family)))
 
 
-def _target(number: int) -> Target:
+def _target(number: int) -> CpuTarget:
     return (AVX2, AVX512)[number % 2]
 
 
-def _network(word: str) -> Callable[[Target], Grouped]:
+def _network(word: str) -> Callable[[CpuTarget], Grouped]:
     return lambda target: _cut(read_network(word), target)
 
 
 def _drawn(seed: int) -> Part:
-    def group(target: Target) -> Grouped:
+    def group(target: CpuTarget) -> Grouped:
         return _cut(import_graph(draw_network(seed)), target)
 
     return Part(f"network {seed}", _target(seed), group)
@@ -103,11 +103,11 @@ def _operators(family: str) -> Iterator[Part]:
         yield Part(name, _target(number), _operator(case), shows_loops=case.batch == 1)
 
 
-def _operator(case: OperatorCase) -> Callable[[Target], Grouped]:
+def _operator(case: OperatorCase) -> Callable[[CpuTarget], Grouped]:
     return lambda _: Grouped(((operator_program(case).workload, 1),))
 
 
-def _cut(graph: Graph, target: Target) -> Grouped:
+def _cut(graph: Graph, target: CpuTarget) -> Grouped:
     parts = cut(graph, target, THREADS)
     return Grouped(tuple((each, parts.count(each)) for each in parts.workloads), str(parts))
 

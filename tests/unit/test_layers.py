@@ -30,9 +30,10 @@ BY_FILE = ("drivers",)
 ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
+    "base": "errors dtypes knobs machine targets",
     "build": "backend kernel procedures assemble c_library",
     "cli": "laboratory printing arguments doctor operators rules",
-    "codegen": "analysis source llvm c",
+    "codegen": "analysis source backend llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "symbolic index condition traversal bounds value tensor simplify evaluation building",
     "expr.building": "arguments axes inside compute intrinsics",

@@ -10,19 +10,26 @@ import pytest
 from click.testing import CliRunner
 
 import tensorwright
-from tensorwright.base import MachineError, Target, check_runs_here, detect_target, target
+from tensorwright.base import (
+    MachineError,
+    check_runs_here,
+    cpu_target,
+    detect_target,
+)
+from tensorwright.base.targets import cpu, named
 from tensorwright.build import build_cached, load_kernel
 from tensorwright.cli.group import program
+from tensorwright.drivers.c_library import export_c
 from tensorwright.expr import Compute, compute, max_of, placeholder
 from tensorwright.graph import GraphBuilder, program_workload
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.pipeline import export_c, opened, prepare
+from tensorwright.pipeline import opened, prepare
 from tensorwright.profiling import profile
 from tensorwright.runtime import Executable, load, measure_peak
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import default_trace
 
-AVX512, NEON = Target.parse("x86-64-avx512"), Target.parse("aarch64-neon")
+AVX512, NEON = cpu_target("x86-64-avx512"), cpu_target("aarch64-neon")
 X = np.linspace(-1, 1, 48, dtype=np.float32).reshape(3, 16)
 
 
@@ -48,15 +55,15 @@ def without_avx512(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """As on a processor of the level before; what messages say is missing."""
     if detect_target().arch != "x86-64":
         pytest.skip("this machine has no AVX-512 in any case")
-    read = target._cpu_flags
+    read = cpu._cpu_flags
 
     def flags(cpuinfo: str) -> frozenset[str]:
         return frozenset(each for each in read(cpuinfo) if not each.startswith("avx512"))
 
-    monkeypatch.setattr(target, "_cpu_flags", flags)
-    target._this_machine.cache_clear()
+    monkeypatch.setattr(cpu, "_cpu_flags", flags)
+    named._this_machine.cache_clear()
     yield "cannot run its code: it has no avx512bw, avx512cd, avx512dq, avx512f, avx512vl"
-    target._this_machine.cache_clear()
+    named._this_machine.cache_clear()
 
 
 def refused(message: str) -> object:

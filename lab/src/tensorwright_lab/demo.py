@@ -35,7 +35,7 @@ from tensorwright.peers.process import (
     max_rel_error,
     rotate,
 )
-from tensorwright.pipeline import finish, opened, parse_target, prepare
+from tensorwright.pipeline import chosen_target, finish, opened, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import faster_half, typical_seconds, usable_threads
 from tensorwright.tuning.session import Budget, Comparison, Search, choose_callbacks
@@ -72,7 +72,7 @@ def command(
     Example: tensorwright demo --minutes 1
     """
     count = usable_threads(threads)
-    target = parse_target(None)
+    target = chosen_target(None)
     start = time.monotonic()
     graph = read_graph(model, seed=seed)
     click.echo(f"{graph.name}: {len(graph.nodes)} nodes; {minutes:g} minutes on {count} threads")
@@ -106,7 +106,7 @@ def check(model: str, seed: int, threads: int, store: RecordStore) -> float:
     proto = read_proto(model, seed=seed)
     shown = show_logits(proto)
     graph = load_onnx(shown.model if shown is not None else proto)
-    target = parse_target(None)
+    target = chosen_target(None)
     executable = finish(prepare(graph, target, threads=threads), target, threads, store)
     inputs = random_inputs(graph, seed)
     return max_rel_error(executable.run(inputs), interpret(graph, inputs))

@@ -1,6 +1,6 @@
 """The vocabulary of every stage: element types, targets, settings, errors, printing, files.
 
-Read errors.py first, then knobs.py and target.py.
+Read errors.py first, then knobs.py and targets/.
 """
 
 from tensorwright.base import knobs
@@ -47,15 +47,23 @@ from tensorwright.base.memory import check_fits, peak_memory_bytes, physical_mem
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
 from tensorwright.base.printer import HERE, Printer
 from tensorwright.base.sources import source_digest
-from tensorwright.base.target import (
+from tensorwright.base.targets import (
     BYTE_LANES,
     BYTE_TERMS,
+    CPU_TARGETS,
+    GPU_TARGETS,
     TARGETS,
     CpuTarget,
+    GpuApi,
+    GpuTarget,
     Target,
+    TargetKind,
+    TargetProtocol,
     check_runs_here,
+    cpu_target,
     detect_target,
     missing_here,
+    parse_target,
 )
 from tensorwright.base.tensors import (
     Array,
@@ -69,9 +77,11 @@ from tensorwright.base.tensors import (
 __all__ = [
     "BYTE_LANES",
     "BYTE_TERMS",
+    "CPU_TARGETS",
     "DUMP_STAGES",
     "EXECUTABLE",
     "EXECUTABLE_MAGIC",
+    "GPU_TARGETS",
     "HEAD_BYTES",
     "HERE",
     "KNOBS",
@@ -86,6 +96,8 @@ __all__ = [
     "Dump",
     "ExpressionError",
     "FileKind",
+    "GpuApi",
+    "GpuTarget",
     "HostFunction",
     "InputError",
     "InternalError",
@@ -99,6 +111,8 @@ __all__ = [
     "Role",
     "ScheduleError",
     "Target",
+    "TargetKind",
+    "TargetProtocol",
     "TensorType",
     "TensorwrightError",
     "UnsupportedError",
@@ -109,6 +123,7 @@ __all__ = [
     "check_fits",
     "check_runs_here",
     "collect_dumps",
+    "cpu_target",
     "detect_target",
     "did_you_mean",
     "dump",
@@ -128,6 +143,7 @@ __all__ = [
     "naming_faults",
     "output_error",
     "override",
+    "parse_target",
     "peak_memory_bytes",
     "physical_memory_bytes",
     "read_caches",

@@ -1,12 +1,12 @@
 """From a workload and a trace to a kernel, and from kernels to an executable.
 
-Read `kernel.py` first (from a trace to object code), then `backend.py` (what a back end is),
-`cached_build.py` and `assemble.py`.
+Read `kernel.py` first (from a trace to object code), then `backend.py` (which back end builds for
+a target), `cached_build.py` and `assemble.py`.  Import `c_library/` on its own: it needs the back
+end `c`, which compiling does not.
 """
 
 from tensorwright.build.assemble import assemble, assemble_workload
-from tensorwright.build.backend import BACKENDS, LLVM, Backend, C, LoadedCode, backend_of
-from tensorwright.build.c_library import CLibrary, write_c_library
+from tensorwright.build.backend import BACKENDS, backend_of, load_backend
 from tensorwright.build.cached_build import SOURCES, build_cached, keep_kernel
 from tensorwright.build.kernel import (
     BuildRequest,
@@ -22,14 +22,9 @@ from tensorwright.build.step_names import StepName, StepNames, View, read_step_n
 
 __all__ = [
     "BACKENDS",
-    "LLVM",
     "SOURCES",
-    "Backend",
     "BuildRequest",
-    "C",
-    "CLibrary",
     "Kernel",
-    "LoadedCode",
     "StepName",
     "StepNames",
     "View",
@@ -42,9 +37,9 @@ __all__ = [
     "build_request",
     "emit_source",
     "keep_kernel",
+    "load_backend",
     "load_kernel",
     "loop_program",
     "read_step_names",
     "step_names",
-    "write_c_library",
 ]

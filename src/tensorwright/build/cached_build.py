@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from tensorwright.base import (
-    Target,
+    CpuTarget,
     dump_subject,
     from_data,
     is_dumped,
@@ -37,7 +37,7 @@ SOURCES = ("base", "machine_code", "expr", "schedule", "loop", "codegen", "build
 """The folders whose code turns a trace into object code."""
 
 
-def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
+def build_cached(workload: Workload, trace: Trace, target: CpuTarget) -> Kernel:
     """As `build_kernel`, from the cache on the disk if it is there (knob `kernel_cache`).
 
     Where the knob `dump` asks for a stage of it, it is built again.
@@ -47,14 +47,14 @@ def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
         return _cached(key, target, lambda: build_kernel(workload, trace, target))
 
 
-def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
+def build_program_cached(program: LoopProgram, target: CpuTarget) -> Kernel:
     """As `build_program`, likewise."""
     with dump_subject(program.name):
         key = _key(target, str(program))
         return _cached(key, target, lambda: build_program(program, target))
 
 
-def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
+def _cached(key: str, target: CpuTarget, make: Callable[[], Kernel]) -> Kernel:
     if not knobs.KERNEL_CACHE.get() or is_dumped("schedule", "loop", "source", "asm"):
         return make()
     start = time.perf_counter()
@@ -68,7 +68,7 @@ def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
     return kernel
 
 
-def keep_kernel(workload: Workload, trace: Trace, target: Target, kernel: Kernel) -> None:
+def keep_kernel(workload: Workload, trace: Trace, target: CpuTarget, kernel: Kernel) -> None:
     """Let `build_cached` find a kernel that was built elsewhere (knob `kernel_cache`)."""
     if knobs.KERNEL_CACHE.get():
         default_cache().put(_key_of(workload, trace, target), _pack(kernel))
@@ -79,11 +79,11 @@ def compiler_digest() -> str:
     return source_digest(*SOURCES)
 
 
-def _key_of(workload: Workload, trace: Trace, target: Target) -> str:
+def _key_of(workload: Workload, trace: Trace, target: CpuTarget) -> str:
     return _key(target, workload.key, format_trace(trace))
 
 
-def _key(target: Target, *subject: str) -> str:
+def _key(target: CpuTarget, *subject: str) -> str:
     parts = (compiler_digest(), backend_of(target).key(), target.key, *subject)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

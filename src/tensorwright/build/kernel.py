@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from tensorwright.base import Target, check_runs_here, dump, override
-from tensorwright.build.backend import Backend, backend_of
-from tensorwright.codegen import Signature, Source
+from tensorwright.base import CpuTarget, check_runs_here, dump, override
+from tensorwright.build.backend import backend_of
+from tensorwright.codegen import Backend, Signature, Source
 from tensorwright.expr import Compute, Tensor, topological_order
 from tensorwright.loop import LoopProgram, Parameter, lower, run_passes, run_target_passes
 from tensorwright.runtime import KernelSpec, LoadedObject, kernel_spec, load_object
@@ -32,7 +32,7 @@ class Kernel:
     object_code: bytes
     signature: Signature
     seconds: float
-    target: Target
+    target: CpuTarget
 
     @property
     def symbol(self) -> str:
@@ -73,10 +73,10 @@ class BuildRequest:
     outputs: tuple[Compute, ...]
     constants: frozenset[str]
     trace: str
-    target: Target
+    target: CpuTarget
 
 
-def build_request(workload: Workload, trace: str, target: Target) -> BuildRequest:
+def build_request(workload: Workload, trace: str, target: CpuTarget) -> BuildRequest:
     """The request to build a workload by a trace."""
     tensors = topological_order(*workload.outputs)
     return BuildRequest("kernel", tensors, workload.outputs, workload.constants, trace, target)
@@ -94,8 +94,8 @@ def build(request: BuildRequest) -> Kernel:
 def build_kernel(
     workload: Schedulable,
     trace: Trace,
-    target: Target,
-    backend: Backend | None = None,
+    target: CpuTarget,
+    backend: Backend[CpuTarget] | None = None,
     name: str = "kernel",
 ) -> Kernel:
     """Replay, lower, run the passes, emit and compile.
@@ -108,7 +108,9 @@ def build_kernel(
     return replace(kernel, seconds=time.perf_counter() - start)
 
 
-def build_program(program: LoopProgram, target: Target, backend: Backend | None = None) -> Kernel:
+def build_program(
+    program: LoopProgram, target: CpuTarget, backend: Backend[CpuTarget] | None = None
+) -> Kernel:
     """Emit and compile a program after all passes.
 
     backend   the target's own where None
@@ -122,7 +124,7 @@ def build_program(program: LoopProgram, target: Target, backend: Backend | None 
 
 
 def loop_program(
-    workload: Schedulable, trace: Trace, target: Target, name: str = "kernel"
+    workload: Schedulable, trace: Trace, target: CpuTarget, name: str = "kernel"
 ) -> LoopProgram:
     """The program that a back end gets: scheduled, lowered, after all passes."""
     state = replay(state_of(workload), trace)
@@ -130,7 +132,7 @@ def loop_program(
     return run_target_passes(run_passes(lower(state, name)), target)
 
 
-def emit_source(program: LoopProgram, target: Target, backend: Backend) -> Source:
+def emit_source(program: LoopProgram, target: CpuTarget, backend: Backend[CpuTarget]) -> Source:
     """The text that a back end makes of a program; the knob `dump` shows it, and the assembly."""
     source = backend.emit(program, target)
     dump("source", "", source.__str__, backend.suffix)

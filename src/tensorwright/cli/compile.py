@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -21,8 +22,10 @@ from tensorwright.cli.arguments.options import (
 from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import compile_any, prepare, refuse_constants
 from tensorwright.graph import random_inputs
-from tensorwright.pipeline import Scheduled, Source, export_c, opened
+from tensorwright.pipeline import Scheduled, Source, opened
 from tensorwright.runtime import Executable, KernelStep
+
+_EXPORTING = "tensorwright.drivers.c_library"
 
 
 @click.command()
@@ -89,6 +92,7 @@ def _write_library(model: str, output: str, how: Compilation) -> None:
     with opened(how.records) as store:
         parts = prepare(model, how, store)
         example, name = random_inputs(parts.graph, how.seed), short_name(model)
+        export_c = importlib.import_module(_EXPORTING).export_c
         files = export_c(parts, how.target, how.threads, store, Path(output), name, example)
     click.echo(f"{output}: {len(files)} files; to build them and run the example:")
     click.echo(f"  make -C {shlex.quote(output)} && {shlex.quote(output)}/example")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.references import read_program
@@ -23,7 +23,7 @@ Row = tuple[str, str, str, str]
 COLUMNS = ("line", "program", "ms", "here")
 
 
-def workloads_of(programs: Sequence[str], target: Target) -> tuple[Workload, ...]:
+def workloads_of(programs: Sequence[str], target: CpuTarget) -> tuple[Workload, ...]:
     """The workloads of models and tensor expressions, each once."""
     found: dict[str, Workload] = {}
     for text in programs:
@@ -40,7 +40,7 @@ def import_log(
     file: Path,
     written_by: LogFormat,
     store: RecordStore,
-    target: Target,
+    target: CpuTarget,
     workloads: Sequence[Workload],
 ) -> list[Row]:
     """List the lines of a log, and keep those that stand for a schedule here: a search tries them
@@ -68,7 +68,7 @@ def import_log(
 
 
 def _seed(
-    line: LogLine, target: Target, known: dict[str, Workload]
+    line: LogLine, target: CpuTarget, known: dict[str, Workload]
 ) -> tuple[Workload, Record] | str:
     """The program of a line and its schedule as a record from elsewhere; or why there is none."""
     if line.result.failure:
@@ -94,7 +94,7 @@ def _seed(
     return workload, record
 
 
-def _program(line: AutoTvmLine, target: Target, known: dict[str, Workload]) -> Workload | str:
+def _program(line: AutoTvmLine, target: CpuTarget, known: dict[str, Workload]) -> Workload | str:
     if line.task.startswith(f"{TASK}."):
         keywords = json.loads(line.keywords)
         key = keywords.get("workload") if isinstance(keywords, dict) else None
@@ -111,14 +111,14 @@ def _folds(workload: Workload) -> bool:
 
 
 def export_log(
-    file: Path, store: RecordStore, target: Target, workloads: Sequence[Workload]
+    file: Path, store: RecordStore, target: CpuTarget, workloads: Sequence[Workload]
 ) -> int:
     """Write the records of some programs' templates as lines of AutoTVM; return how many."""
     return write_autotvm(file, _lines(store, target, workloads))
 
 
 def _lines(
-    store: RecordStore, target: Target, workloads: Sequence[Workload]
+    store: RecordStore, target: CpuTarget, workloads: Sequence[Workload]
 ) -> Iterator[AutoTvmLine]:
     for workload in workloads:
         records = list(store.query(workload=workload.key, target=target.key))

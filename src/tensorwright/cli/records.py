@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import RecordError, Target, UsageError
+from tensorwright.base import CpuTarget, RecordError, UsageError
 from tensorwright.cli.arguments.options import records_option, refuse_given, target_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
@@ -149,7 +149,7 @@ def export(
     written: str,
     wanted: str | None,
     programs: tuple[str, ...],
-    target: Target,
+    target: CpuTarget,
     records: Path | None,
 ) -> None:
     """Write records as JSON lines, for another machine or another person.
@@ -180,7 +180,7 @@ def export(
 @_programs_option
 @target_option
 @records_option
-def import_(file: Path, programs: tuple[str, ...], target: Target, records: Path | None) -> None:
+def import_(file: Path, programs: tuple[str, ...], target: CpuTarget, records: Path | None) -> None:
     """Add the records of a file that export wrote: all of them, or, on an error, none.
 
     A log of AutoTVM (version 0.2) or Ansor is listed line by line. Lines whose knobs a template

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, UsageError, write_atomically
+from tensorwright.base import CpuTarget, UsageError, write_atomically
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.options import (
     Shapes,
@@ -107,7 +107,7 @@ def command(
     measure: bool,
     explain: bool,
     picture: Path | None,
-    target: Target,
+    target: CpuTarget,
     threads: int | None,
     input_shapes: Shapes | None,
     seed: int,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, UsageError, did_you_mean
+from tensorwright.base import CpuTarget, UsageError, did_you_mean
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.learning import learning_options
@@ -168,7 +168,7 @@ def read_tasks(
     return tuple(tasks), tuple(networks)
 
 
-def print_spaces(tasks: Sequence[Task], target: Target, kind: SpaceKind) -> None:
+def print_spaces(tasks: Sequence[Task], target: CpuTarget, kind: SpaceKind) -> None:
     """How many schedules the space of each workload holds, and of which families."""
     for task in {task.workload.key: task for task in tasks}.values():
         space = make_space(task, target, kind)

@@ -1,9 +1,10 @@
 """Code generators: loop programs in, code out.
 
-`source.py` says what a back end writes, `analysis/` what each of them needs to know about a loop
-program; `llvm/` writes LLVM IR and compiles it.
+`backend.py` says what a back end is, `source.py` what it writes, `analysis/` what each of them
+needs to know about a loop program; `llvm/` writes LLVM IR and compiles it, `c/` writes C.
 """
 
+from tensorwright.codegen.backend import Backend
 from tensorwright.codegen.source import Signature, Source
 
-__all__ = ["Signature", "Source"]
+__all__ = ["Backend", "Signature", "Source"]

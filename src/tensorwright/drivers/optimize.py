@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tensorwright.base import InternalError, MachineError, Target
+from tensorwright.base import CpuTarget, InternalError, MachineError, Target
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
 from tensorwright.drivers.tune import parse_space, search, setting_of
 from tensorwright.graph import Graph
@@ -22,13 +22,13 @@ from tensorwright.pipeline import (
     Model,
     Records,
     Shapes,
+    chosen_target,
     cut,
     finish,
     import_graph,
     keep_graph,
     kept_graph,
     opened,
-    parse_target,
 )
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import Executable, seconds_in_turns
@@ -90,7 +90,7 @@ def optimize(
     The other arguments are those of `compile`.
     Raises:  as `compile`, and RecordError for a store that cannot be used.
     """
-    machine = parse_target(target)
+    machine = chosen_target(target)
     source = import_graph(model, input_shapes)
     with opened(records, create=True) as store:
         how = Search(
@@ -105,7 +105,7 @@ def optimize(
 
 def search_jointly(
     source: Graph,
-    target: Target,
+    target: CpuTarget,
     threads: int | None,
     store: RecordStore,
     how: Search,
@@ -143,7 +143,7 @@ def search_jointly(
 
 
 def _best_graph(
-    source: Graph, target: Target, threads: int | None, store: RecordStore, budget: Budget
+    source: Graph, target: CpuTarget, threads: int | None, store: RecordStore, budget: Budget
 ) -> tuple[Graph, Rewritten | None]:
     """The graph to tune: that on record, or the one that a search finds now, which is kept.
 

@@ -22,7 +22,14 @@ from typing import TypeVar
 
 import onnx
 
-from tensorwright.base import MachineError, Target, UsageError, missing_here, naming_faults
+from tensorwright.base import (
+    CpuTarget,
+    MachineError,
+    Target,
+    UsageError,
+    missing_here,
+    naming_faults,
+)
 from tensorwright.drivers.graph_trial import seconds_elsewhere, seconds_here
 from tensorwright.drivers.kept_graphs import proved_beside
 from tensorwright.graph import FoldedConstants, Graph, are_alike, simplify
@@ -33,8 +40,8 @@ from tensorwright.pipeline import (
     Model,
     Records,
     Shapes,
+    chosen_target,
     open_pricing,
-    parse_target,
 )
 from tensorwright.processes import never
 from tensorwright.rewriting import Rule
@@ -216,7 +223,7 @@ def rewrite(
         raise UsageError(stage="rewrite", where=f"seconds={seconds}", reason="it must be 0 or more")
     own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
     start = time.monotonic()
-    machine = parse_target(target)
+    machine = chosen_target(target)
     source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
     listed = (*(each.rule for each in load_library()), *own)
     known = {rule.name: rule for rule in listed}
@@ -303,7 +310,7 @@ def usual_seconds(graph: Graph) -> float:
     return min(MOST_SECONDS, max(_LEAST_SECONDS, _OPERATOR_S * len(graph.nodes)))
 
 
-def memory_of(machine: Target, threads: int) -> Memory:
+def memory_of(machine: CpuTarget, threads: int) -> Memory:
     """What so many threads read from memory together, and what caches keep from run to run."""
     one_core = rates_of(machine).bandwidth_bytes_per_s
     together = one_core * max(1.0, threads / _CORES_TO_FILL_MEMORY)
@@ -311,7 +318,7 @@ def memory_of(machine: Target, threads: int) -> Memory:
 
 
 @contextmanager
-def _opened_prices(cost: CostKind, machine: Target, threads: int | None) -> Iterator[Prices]:
+def _opened_prices(cost: CostKind, machine: CpuTarget, threads: int | None) -> Iterator[Prices]:
     """What says what operators and graphs cost, for as long as it is asked."""
     if cost is CostKind.ONNXRUNTIME:
         with PeerPrices(cost.value, usable_threads(threads)) as measured:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tensorwright.base import Target, UsageError, did_you_mean, override
+from tensorwright.base import CpuTarget, Target, UsageError, did_you_mean, override
 from tensorwright.graph import Constants, Partition, Program, as_program, check_constants
 from tensorwright.pipeline import (
     Records,
     choose_untuned,
+    chosen_target,
     compile_program,
     opened,
-    parse_target,
 )
 from tensorwright.records import RecordStore, detect_hardware, load_last_choice, save_choice
 from tensorwright.runtime import Executable, usable_threads
@@ -78,7 +78,7 @@ def tune(
     The other arguments are those of `optimize`.
     Raises:  UsageError for anything else than an expression, and as `optimize`.
     """
-    machine = parse_target(target)
+    machine = chosen_target(target)
     workload = as_program(expression, constants)
     if workload is None:
         raise UsageError(
@@ -117,7 +117,7 @@ def parse_space(text: SpaceKind | str) -> SpaceKind:
     return known[text]
 
 
-def setting_of(target: Target, threads: int | None) -> Setting:
+def setting_of(target: CpuTarget, threads: int | None) -> Setting:
     """This machine, with as many threads as kernels shall use; the knob `threads` where None."""
     return Setting(target, usable_threads(threads), detect_hardware().fingerprint)
 

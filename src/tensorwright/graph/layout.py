@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from tensorwright.base import DType, Target, dump, knobs
+from tensorwright.base import CpuTarget, DType, dump, knobs
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.layout_by_price import settle_layouts
@@ -49,7 +49,7 @@ class Conversion:
         return f"{self.node.label}: {self.operand} {self.source} -> {self.target}"
 
 
-def choose_layouts(graph: Graph, target: Target, pricing: Pricing | None = None) -> Graph:
+def choose_layouts(graph: Graph, target: CpuTarget, pricing: Pricing | None = None) -> Graph:
     """The graph with new layouts; deterministic, and the same for the same structure.
 
     pricing   decides where the cost leaves doubts; without it the cost alone decides
@@ -71,7 +71,7 @@ def choose_layouts(graph: Graph, target: Target, pricing: Pricing | None = None)
 
 
 def _best_layouts(
-    graph: Graph, target: Target, favour: Favour = Favour.NOTHING, *, is_whole: bool = False
+    graph: Graph, target: CpuTarget, favour: Favour = Favour.NOTHING, *, is_whole: bool = False
 ) -> dict[str, Layout]:
     """The layouts of least cost; see `_candidates` for `is_whole`."""
     candidates = _candidates(graph, target, is_whole=is_whole)
@@ -88,7 +88,7 @@ def _best_layouts(
     return {name: layout for name, layout in best.items() if not layout.is_plain}
 
 
-def layout_cost(graph: Graph, target: Target) -> float:
+def layout_cost(graph: Graph, target: CpuTarget) -> float:
     """What the model says of a graph under its layouts, in cycles."""
     model = CostModel.of(graph, target.lanes(DType.F32))
     return sum(model.cost(node, graph.layouts) for node in graph.nodes)
@@ -140,7 +140,9 @@ def _wishes_channels(node: Node) -> bool:
     return operator_of(node).layout is LayoutWish.CHANNELS
 
 
-def _candidates(graph: Graph, target: Target, *, is_whole: bool) -> dict[str, tuple[Layout, ...]]:
+def _candidates(
+    graph: Graph, target: CpuTarget, *, is_whole: bool
+) -> dict[str, tuple[Layout, ...]]:
     """The layouts that each tensor may have: the widest block first, plain last.
 
     is_whole   channels that no block divides may be one block, too

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import CpuTarget, detect_target
 from tensorwright.records import now_utc
 from tensorwright.runtime import measure_bandwidth, measure_peak
 
@@ -54,7 +54,7 @@ class Ceilings:
         return f"{self.flops_per_s / 1e9:.0f} GFLOP/s" + (f"; {rates} GB/s" if rates else "")
 
 
-def measure_ceilings(target: Target, threads: int) -> Ceilings:
+def measure_ceilings(target: CpuTarget, threads: int) -> Ceilings:
     """Measure the ceilings of this machine for the code of a target; about half a second.
 
     Raises:  MachineError if the machine cannot run it.
@@ -75,7 +75,7 @@ def measure_ceilings(target: Target, threads: int) -> Ceilings:
     return replace(peak, levels=tuple(levels))
 
 
-def measure_peak_alone(target: Target, threads: int) -> Ceilings:
+def measure_peak_alone(target: CpuTarget, threads: int) -> Ceilings:
     """As `measure_ceilings`, without levels: a few tenths of a second."""
     peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))
     return Ceilings(threads, peak, (), now_utc())

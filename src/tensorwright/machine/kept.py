@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import Target, TensorwrightError, knobs, make_folder, write_atomically
+from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder, write_atomically
 from tensorwright.machine.ceilings import Ceilings, Level, better_of
 from tensorwright.records import detect_hardware
 
 
-def kept_ceilings(target: Target, threads: int) -> Ceilings | None:
+def kept_ceilings(target: CpuTarget, threads: int) -> Ceilings | None:
     """What was kept for so many threads; None where nothing was, or nothing sensible."""
     found = _read(_path(target)).get(str(threads))
     try:
@@ -27,7 +27,7 @@ def kept_ceilings(target: Target, threads: int) -> Ceilings | None:
         return None
 
 
-def keep_ceilings(target: Target, ceilings: Ceilings) -> None:
+def keep_ceilings(target: CpuTarget, ceilings: Ceilings) -> None:
     """Keep them, in the place of those before; where that is not allowed, they are not kept."""
     path = _path(target)
     fields = _read(path) | {str(ceilings.threads): _to_fields(ceilings)}
@@ -36,7 +36,7 @@ def keep_ceilings(target: Target, ceilings: Ceilings) -> None:
         write_atomically(path, json.dumps(fields, indent=1) + "\n")
 
 
-def refine_ceilings(target: Target, measured: Ceilings) -> Ceilings:
+def refine_ceilings(target: CpuTarget, measured: Ceilings) -> Ceilings:
     """What was measured now and what was kept, the higher of each rate; that is kept then."""
     kept = kept_ceilings(target, measured.threads)
     best = measured if kept is None else better_of(kept, measured)
@@ -45,7 +45,7 @@ def refine_ceilings(target: Target, measured: Ceilings) -> Ceilings:
     return best
 
 
-def _path(target: Target) -> Path:
+def _path(target: CpuTarget) -> Path:
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
     name = f"{detect_hardware().fingerprint}-{digest}-ceilings.json"
     return knobs.HOME.get() / "machine" / name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.machine.ceilings import Ceilings, measure_peak_alone
 from tensorwright.machine.kept import kept_ceilings
 from tensorwright.machine.load import Load, LoadWatch
@@ -49,7 +49,7 @@ class MachineState:
         return "\n  ".join(lines)
 
 
-def check_machine(target: Target, threads: int) -> MachineState:
+def check_machine(target: CpuTarget, threads: int) -> MachineState:
     """How the machine is now, some tenths of a second: its peak, where one was kept, and the load.
 
     Raises:  MachineError for a target that it cannot run.

@@ -33,7 +33,7 @@ from functools import lru_cache
 
 import llvmlite.binding as llvm
 
-from tensorwright.base import HERE, InternalError, MachineError, Target
+from tensorwright.base import HERE, CpuTarget, InternalError, MachineError
 
 PIPELINE_VERSION = 2
 """Counts up whenever the same IR may give other object code; part of every cache key."""
@@ -54,7 +54,7 @@ def pipeline_key() -> str:
     return f"llvm{version}:{PIPELINE_VERSION}"
 
 
-def compile_module(ir_text: str, target: Target, level: Level = Level.LEAN) -> bytes:
+def compile_module(ir_text: str, target: CpuTarget, level: Level = Level.LEAN) -> bytes:
     """Compile a module to a relocatable object file (position independent, small code model).
 
     Raises:  InternalError if LLVM does not accept the text, with the offending line marked;
@@ -65,14 +65,14 @@ def compile_module(ir_text: str, target: Target, level: Level = Level.LEAN) -> b
         return bytes(machine.emit_object(module))
 
 
-def assembly(ir_text: str, target: Target) -> str:
+def assembly(ir_text: str, target: CpuTarget) -> str:
     """Compile a module to assembly text; errors as `compile_module`."""
     machine = create_machine(target)
     with _optimised(ir_text, machine, Level.LEAN) as module:
         return str(machine.emit_assembly(module))
 
 
-def create_machine(target: Target) -> llvm.TargetMachine:
+def create_machine(target: CpuTarget) -> llvm.TargetMachine:
     """LLVM's machine for a target; made once per triple and feature set.
 
     Raises:  MachineError if this LLVM does not know the triple.
@@ -80,7 +80,7 @@ def create_machine(target: Target) -> llvm.TargetMachine:
     return _machine(target.triple, feature_flags(target))
 
 
-def feature_flags(target: Target) -> str:
+def feature_flags(target: CpuTarget) -> str:
     """The features as LLVM reads them: "+avx2,+fma,...,-prefer-256-bit"."""
     flags = [f"+{name}" for name in sorted(target.features)]
     if target.arch == "x86-64":

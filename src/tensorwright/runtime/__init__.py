@@ -20,6 +20,7 @@ from tensorwright.runtime.kernel_cache import KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
 from tensorwright.runtime.native.call_loop import call_loop
 from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
+from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
 from tensorwright.runtime.native.openmp import (
     OpenMP,
     Origin,
@@ -78,6 +79,7 @@ __all__ = [
     "KernelSpec",
     "KernelStep",
     "Lifetime",
+    "LoadedCode",
     "LoadedObject",
     "MemoryPlan",
     "Network",
@@ -105,6 +107,7 @@ __all__ = [
     "kernel_ready",
     "kernel_spec",
     "load",
+    "load_code",
     "load_ir",
     "load_object",
     "make_plan",

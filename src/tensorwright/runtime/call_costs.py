@@ -12,7 +12,7 @@ from statistics import median
 
 import numpy as np
 
-from tensorwright.base import DType, Target, detect_target
+from tensorwright.base import CpuTarget, DType, detect_target
 from tensorwright.runtime.executable import Bound, Executable
 from tensorwright.runtime.native.jit import compile_ir
 from tensorwright.runtime.native.openmp import usable_threads
@@ -82,7 +82,7 @@ def _copies(count: int) -> list[Step]:
 
 
 def _bound(steps: list[Step], threads: int) -> Bound:
-    target: Target = detect_target()
+    target: CpuTarget = detect_target()
     x, y = (TensorSpec(name, DType.F32, _SHAPE) for name in "xy")
     kernels = (KernelSpec("nothing", ()),)
     teams = (Team(0, len(steps)),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-from tensorwright.base import Target, check_runs_here, detect_target, missing_here
+from tensorwright.base import CpuTarget, check_runs_here, detect_target, missing_here
 from tensorwright.runtime.container import Contents, read_container
 from tensorwright.runtime.executable import Executable
 
@@ -13,7 +13,7 @@ from tensorwright.runtime.executable import Executable
 class Recompile(Protocol):
     """Builds a program for this machine out of the sources in a file."""
 
-    def __call__(self, contents: Contents, target: Target, threads: int | None) -> Executable:
+    def __call__(self, contents: Contents, target: CpuTarget, threads: int | None) -> Executable:
         """An executable for `target`; errors as compiling has them."""
         ...
 

@@ -2,19 +2,75 @@ from __future__ import annotations
 
 import dataclasses
 import platform
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from tensorwright.base import TARGETS, CpuTarget, DType, Target, UsageError, detect_target
-from tensorwright.base import target as target_module
+from tensorwright.base import (
+    CPU_TARGETS,
+    GPU_TARGETS,
+    TARGETS,
+    CpuTarget,
+    DType,
+    GpuApi,
+    GpuTarget,
+    MachineError,
+    Target,
+    TargetKind,
+    UsageError,
+    check_runs_here,
+    cpu_target,
+    detect_target,
+    missing_here,
+    parse_target,
+)
+from tensorwright.base.targets import cpu as cpu_module
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_named_targets_parse_back(target: Target) -> None:
-    assert Target.parse(str(target)) is target
-    assert eval(repr(target), {"CpuTarget": CpuTarget}) == target
+    assert parse_target(str(target)) is target
+    names = {"CpuTarget": CpuTarget, "GpuTarget": GpuTarget}
+    shown = re.sub(r"<(\w+\.\w+): '[^']*'>", r"\1", repr(target))
+    assert eval(shown, {**names, "GpuApi": GpuApi, "DType": DType}) == target
+
+
+@pytest.mark.parametrize("target", CPU_TARGETS, ids=str)
+def test_processors_are_processors(target: CpuTarget) -> None:
+    assert target.kind is TargetKind.CPU
+    assert cpu_target(target) is target
+    assert cpu_target(target.name) is target
+
+
+@pytest.mark.parametrize("target", GPU_TARGETS, ids=str)
+def test_graphics_processors_have_no_code_yet(target: GpuTarget) -> None:
+    assert target.kind is TargetKind.GPU
+    assert target.missing_on(target) == ""
+    assert missing_here(target) == "it is no graphics processor"
+    for given in (target, target.name):
+        with pytest.raises(MachineError, match="no code generator for graphics processors yet"):
+            cpu_target(given)
+    with pytest.raises(MachineError, match="cannot run its code: it is no graphics processor"):
+        check_runs_here(target, "test")
+
+
+def test_graphics_processors_tell_what_differs() -> None:
+    hopper, generic = GPU_TARGETS
+    assert hopper.missing_on(generic) == "it is opencl:generic, not cuda:sm_90"
+    assert CPU_TARGETS[0].missing_on(hopper) == "it is no processor"
+    faster = dataclasses.replace(hopper, bandwidth=4.8e12)
+    assert faster.key != hopper.key
+    assert dataclasses.replace(hopper, name="mine").key == hopper.key
+
+
+@pytest.mark.parametrize("target", GPU_TARGETS, ids=str)
+def test_limits_of_graphics_processors_fit_each_other(target: GpuTarget) -> None:
+    assert target.name == f"{target.api}:{target.arch}"
+    assert target.static_shared_bytes <= target.opt_in_shared_bytes <= target.shared_bytes
+    assert target.threads_per_block % target.warp == 0
+    assert target.flops == tuple(sorted(target.flops, key=lambda pair: str(pair[0])))
 
 
 @pytest.mark.parametrize(
@@ -27,7 +83,7 @@ def test_named_targets_parse_back(target: Target) -> None:
     ],
 )
 def test_vectors(name: str, lanes: int, registers: int, *, fma: bool, masks: bool) -> None:
-    target = Target.parse(name)
+    target = cpu_target(name)
     assert target.lanes(DType.F32) == lanes
     assert target.lanes(DType.F64) == lanes // 2
     assert target.lanes(DType.I8) == lanes * 4
@@ -36,15 +92,15 @@ def test_vectors(name: str, lanes: int, registers: int, *, fma: bool, masks: boo
 
 def test_unknown_targets_are_refused() -> None:
     with pytest.raises(UsageError) as caught:
-        Target.parse("x86-64-avx-512")
+        cpu_target("x86-64-avx-512")
     assert caught.value.remedy.startswith("did you mean x86-64-avx512?")
     with pytest.raises(UsageError, match="one of native, x86-64-sse2"):
-        Target.parse("cray")
+        cpu_target("cray")
 
 
 def test_the_key_tells_targets_apart() -> None:
     assert len({target.key for target in TARGETS}) == len(TARGETS)
-    avx2 = Target.parse("x86-64-avx2")
+    avx2 = cpu_target("x86-64-avx2")
     for change in (
         {"features": (*avx2.features, "avxvnni")},
         {"l2_bytes": 2 * avx2.l2_bytes},
@@ -58,13 +114,13 @@ def test_the_key_tells_targets_apart() -> None:
 
 def test_the_key_is_stable() -> None:
     """Records are found by it: changing it orphans every record that was ever made."""
-    assert Target.parse("x86-64-avx512").key == (
+    assert cpu_target("x86-64-avx512").key == (
         "x86_64-unknown-linux-gnu:v64x32:a5b85867:32K/1024K/16384K:4x2"
     )
 
 
 def test_native_is_this_machine() -> None:
-    native = Target.parse("native")
+    native = cpu_target("native")
     assert native == detect_target()
     assert native.name == "native"
     assert native.arch in ("x86-64", "aarch64")
@@ -79,11 +135,11 @@ FLAGS_AVX512 = FLAGS_AVX2 + " avx512f avx512cd avx512dq avx512bw avx512vl avx512
 
 def fake_machine(
     patch: pytest.MonkeyPatch, folder: Path, flags: str, machine: str = "x86_64"
-) -> Target:
+) -> CpuTarget:
     """Detect the target on an invented Linux machine without a description of its caches."""
     (folder / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n\n" * 2)
-    patch.setattr(target_module, "_LINUX_CPUINFO", folder / "cpuinfo")
-    patch.setattr(target_module, "_LINUX_CPU0", folder / "cpu0")
+    patch.setattr(cpu_module, "_LINUX_CPUINFO", folder / "cpuinfo")
+    patch.setattr(cpu_module, "_LINUX_CPU0", folder / "cpu0")
     patch.setattr(platform, "machine", lambda: machine)
     return detect_target()
 

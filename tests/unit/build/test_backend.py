@@ -1,42 +1,84 @@
-"""Back ends are records, and nobody else knows their folders."""
+"""Back ends are found by name, and nobody else knows their folders."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.backends import CPU_BACKENDS, LLVM
 
 import tensorwright
-from tensorwright.base import MachineError, Target
-from tensorwright.build import BACKENDS, LLVM, backend, backend_of
+from tensorwright.base import CpuTarget, MachineError, TargetKind, cpu_target, parse_target
+from tensorwright.build import backend, backend_of
+from tensorwright.codegen.llvm.backend import LlvmBackend
 
 SOURCE = Path(tensorwright.__file__).parent
-TARGET = Target.parse("x86-64-avx2")
+TARGET = cpu_target("x86-64-avx2")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusing(LlvmBackend):
+    name: str = "other"
+
+    def supports(self, target: CpuTarget) -> str:
+        return "it has no transistors"
 
 
 def test_a_target_is_built_by_the_first_that_supports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert backend_of(TARGET) is LLVM
-    refusing = replace(LLVM, name="other", supports=lambda target: "it has no transistors")
-    monkeypatch.setattr(backend, "BACKENDS", (refusing, *BACKENDS))
+    known = {"other": Refusing(), "llvm": LLVM}
+    monkeypatch.setattr(backend, "load_backend", known.__getitem__)
+    monkeypatch.setattr(backend, "BACKENDS", {TargetKind.CPU: ("other", "llvm")})
     assert backend_of(TARGET) is LLVM
-    monkeypatch.setattr(backend, "BACKENDS", (refusing,))
+    monkeypatch.setattr(backend, "BACKENDS", {TargetKind.CPU: ("other",)})
     with pytest.raises(MachineError, match=r"no back end has code for it \(other: it has no"):
         backend_of(TARGET)
 
 
+def test_a_kind_without_back_ends_is_refused() -> None:
+    with pytest.raises(MachineError, match="target cuda:sm_90: no back end has code for it"):
+        backend_of(parse_target("cuda:sm_90"))
+
+
 def test_names_tell_back_ends_apart() -> None:
-    assert len({each.name for each in BACKENDS}) == len({each.key() for each in BACKENDS})
+    assert len({each.name for each in CPU_BACKENDS}) == len({each.key() for each in CPU_BACKENDS})
+    assert [each.name for each in CPU_BACKENDS] == list(backend.BACKENDS[TargetKind.CPU])
+    assert backend.BACKENDS.keys() == set(TargetKind)
 
 
-def test_only_their_records_import_code_generators() -> None:
+def test_nobody_else_imports_code_generators() -> None:
     importers = {
         path.relative_to(SOURCE).as_posix()
         for path in SOURCE.rglob("*.py")
         if re.search(r"^from tensorwright\.codegen\.(llvm|c)\b", path.read_text(), re.MULTILINE)
         and "codegen" not in path.relative_to(SOURCE).parts
     }
-    assert {name for name in importers if not name.startswith("build/")} == {
+    assert importers == {
+        "build/c_library/library.py",  # a C library is written with the flags of the back end `c`
         "tuning/features/loops/native_text.py",  # it writes loops by hand: their literals
     }
+
+
+COMPILING = """
+import sys
+import tensorwright
+from tensorwright.cli import compile
+from tensorwright.expr import compute, placeholder
+x = placeholder("x", (64,))
+tensorwright.compile([compute("y", (64,), lambda i: x[i] * 2.0)], threads=1)
+assert "tensorwright.codegen.llvm" in sys.modules
+print([name for name in sys.modules if name.startswith("tensorwright.codegen.c")])
+"""
+
+
+def test_compiling_imports_no_other_back_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_HOME", str(tmp_path))
+    command = [sys.executable, "-c", COMPILING]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

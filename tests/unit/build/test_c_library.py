@@ -14,8 +14,9 @@ from tests.targets import native_target
 
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.codegen.c import refusal
+from tensorwright.drivers.c_library import export_c
 from tensorwright.graph import Graph, GraphBuilder, random_inputs
-from tensorwright.pipeline import export_c, opened, prepare
+from tensorwright.pipeline import opened, prepare
 
 TARGET = native_target()
 

@@ -13,7 +13,7 @@ from tests.targets import native_target
 from tests.unit.tuning.helpers import matmul, padded_convolution, workload_of
 
 import tensorwright
-from tensorwright.base import Target, override
+from tensorwright.base import cpu_target, override
 from tensorwright.build import (
     Kernel,
     assemble_workload,
@@ -122,7 +122,7 @@ def test_the_key_holds_all_that_code_depends_on(monkeypatch: pytest.MonkeyPatch)
         cached_build._key_of(workload, trace, TARGET),
         cached_build._key_of(workload, (), TARGET),
         cached_build._key_of(other, trace, TARGET),
-        cached_build._key_of(workload, trace, Target.parse("aarch64-neon")),
+        cached_build._key_of(workload, trace, cpu_target("aarch64-neon")),
     }
     monkeypatch.setattr(cached_build, "compiler_digest", lambda: "another compiler")
     keys.add(cached_build._key_of(workload, trace, TARGET))

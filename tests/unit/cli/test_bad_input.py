@@ -15,6 +15,9 @@ import pytest
 from click.testing import Result
 from tests.conftest import SHARED
 
+import tensorwright
+from tensorwright.base import MachineError
+
 Invoke = Callable[..., Result]
 Child = Callable[..., dict[str, Any]]
 MakeOnnx = Callable[..., Path]
@@ -23,7 +26,8 @@ MakeOnnx = Callable[..., Path]
 def refused(result: Result, code: int, *texts: object) -> None:
     """The documented exit code, every text in the message, and no traceback."""
     assert result.exit_code == code, result.output
-    kind = {2: "Usage", 3: "Model", 4: "Unsupported", 5: "Input", 7: "Record", 8: "Output"}[code]
+    kinds = {2: "Usage", 3: "Model", 4: "Unsupported", 5: "Input", 7: "Record", 8: "Output"}
+    kind = {**kinds, 9: "Machine"}[code]
     assert result.stderr.startswith(f"{kind}Error: "), result.stderr
     for text in texts:
         assert str(text) in result.stderr
@@ -103,6 +107,27 @@ def test_an_unknown_network(invoke: Invoke, out: Path, name: str) -> None:
 def test_an_unknown_target(invoke: Invoke, model: Path, out: Path) -> None:
     result = invoke("compile", model, "-o", out, "--target", "x86-64-avx")
     refused(result, 2, "did you mean x86-64-avx2?")
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_90", "opencl:generic"])
+@pytest.mark.parametrize(
+    "command", ["compile", "optimize", "tune", "profile", "inspect", "rewrite"]
+)
+def test_a_target_without_a_code_generator(
+    invoke: Invoke, model: Path, out: Path, command: str, target: str
+) -> None:
+    output = ("-o", out) if command in ("compile", "optimize", "rewrite") else ()
+    result = invoke(command, model, *output, "--target", target)
+    refused(result, 9, f"target {target}: there is no code generator", "try: name a processor")
+
+
+def test_a_setting_names_a_target_without_a_code_generator(
+    invoke: Invoke, model: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_TARGET", "cuda:sm_90")
+    refused(invoke("compile", model, "-o", out), 9, "there is no code generator")
+    with pytest.raises(MachineError, match="no code generator"):
+        tensorwright.compile(str(model))
 
 
 # Options

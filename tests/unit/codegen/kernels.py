@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.backends import LLVM
 from tests.targets import AVX2, AVX512, native_target
 
-from tensorwright.base import DType, Target
-from tensorwright.build import LLVM, Backend
+from tensorwright.base import CpuTarget, DType
+from tensorwright.codegen import Backend
 from tensorwright.expr import Index, Var
 from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Stmt, interpret
-from tensorwright.runtime import kernel_spec
+from tensorwright.runtime import kernel_spec, load_code
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
 from tensorwright.schedule import ForKind, Scope
 
@@ -61,13 +62,13 @@ def sample(shape: tuple[int, ...], dtype: DType, seed: int) -> NDArray[Any]:
 def run(
     source: LoopProgram,
     arrays: Mapping[str, NDArray[Any]],
-    target: Target = NATIVE,
+    target: CpuTarget = NATIVE,
     threads: int = 1,
-    backend: Backend = LLVM,
+    backend: Backend[CpuTarget] = LLVM,
 ) -> dict[str, NDArray[Any]]:
     """The outputs of the compiled program; they hold 77 before."""
     kernel = backend.emit(source, target)
-    loaded = backend.load(backend.compile(kernel, target), (kernel.signature.symbol,))
+    loaded = load_code(backend.compile(kernel, target), (kernel.signature.symbol,))
     held: list[NDArray[Any]] = []
     for parameter in source.parameters:
         piece = parameter.buffer
@@ -87,11 +88,11 @@ def run(
 
 def check(
     source: LoopProgram,
-    target: Target = NATIVE,
+    target: CpuTarget = NATIVE,
     threads: int = 1,
     arrays: Mapping[str, NDArray[Any]] | None = None,
     tolerance: float = 1e-5,
-    backend: Backend = LLVM,
+    backend: Backend[CpuTarget] = LLVM,
 ) -> None:
     """Compare the machine code with the interpreter on random inputs, or on those given."""
     given = dict(arrays or {})

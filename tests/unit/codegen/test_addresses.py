@@ -26,7 +26,7 @@ from tests.unit.codegen.kernels import (
     q,
 )
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Load, Var, constant, floor_div, mod
 from tensorwright.loop import Allocate, For, LoopProgram, Store, block
@@ -113,7 +113,7 @@ def innermost_loops(text: str) -> list[str]:
 
 @each_target
 @pytest.mark.parametrize("kind", [SERIAL, PARALLEL])
-def test_a_tile_of_many_rows_is_right(target: Target, kind: object) -> None:
+def test_a_tile_of_many_rows_is_right(target: CpuTarget, kind: object) -> None:
     check(tiled_convolution(2, 4, kind), target, threads=2, tolerance=1e-4)
 
 
@@ -138,7 +138,7 @@ def test_a_tile_that_fills_sixteen_registers_is_not_spilled(rows: int, vectors: 
 
 @each_target
 @pytest.mark.parametrize("lanes", [4, 8, 32])
-def test_tiles_of_narrow_and_wide_vectors_are_right(target: Target, lanes: int) -> None:
+def test_tiles_of_narrow_and_wide_vectors_are_right(target: CpuTarget, lanes: int) -> None:
     check(tiled_convolution(3, 2, lanes=lanes), target, tolerance=1e-4)
 
 
@@ -158,7 +158,7 @@ def test_a_loop_advances_one_pointer_for_each_buffer() -> None:
 
 
 @each_target
-def test_pointers_beyond_what_registers_hold_share_an_offset(target: Target) -> None:
+def test_pointers_beyond_what_registers_hold_share_an_offset(target: CpuTarget) -> None:
     inputs = tuple(buffer(f"x{at}", 5, 7, LANES) for at in range(12))
     y = buffer("y", 5, 7, LANES)
     total = sum((Load(x, (i, j, m)) for x in inputs[1:]), Load(inputs[0], (i, j, m)))

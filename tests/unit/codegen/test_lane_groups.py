@@ -15,7 +15,7 @@ from tests.unit.codegen.kernels import (
     program,
 )
 
-from tensorwright.base import DType, Target
+from tensorwright.base import CpuTarget, DType
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Index, Load, floor_div, maximum, minimum, mod
 from tensorwright.loop import LoopProgram, Store
@@ -40,7 +40,7 @@ def enlarged(lanes: int, scale: int) -> Index:
 
 @each_target
 @pytest.mark.parametrize("dtype", [DType.F32, DType.BF16, DType.I64, DType.BOOL], ids=str)
-def test_shared_elements_are_loaded_once_and_spread(target: Target, dtype: DType) -> None:
+def test_shared_elements_are_loaded_once_and_spread(target: CpuTarget, dtype: DType) -> None:
     lanes = target.lanes(DType.F32)
     for scale in (2, 4, lanes, 3 * lanes):
         source = copied(enlarged(lanes, scale), lanes, dtype)
@@ -49,7 +49,7 @@ def test_shared_elements_are_loaded_once_and_spread(target: Target, dtype: DType
 
 
 @each_target
-def test_lanes_far_from_each_other_may_share_an_element(target: Target) -> None:
+def test_lanes_far_from_each_other_may_share_an_element(target: CpuTarget) -> None:
     lanes = target.lanes(DType.F32)
     source = copied(mod(j + m, 3), lanes)
     assert "masked.gather" not in emit(source, target).text
@@ -57,7 +57,7 @@ def test_lanes_far_from_each_other_may_share_an_element(target: Target) -> None:
 
 
 @each_target
-def test_lanes_that_share_little_are_gathered(target: Target) -> None:
+def test_lanes_that_share_little_are_gathered(target: CpuTarget) -> None:
     lanes = target.lanes(DType.F32)
     source = copied(mod((j + m) * 3, VECTORS * lanes + 1), lanes)
     assert "masked.gather" in emit(source, target).text
@@ -65,7 +65,7 @@ def test_lanes_that_share_little_are_gathered(target: Target) -> None:
 
 
 @each_target
-def test_a_rest_reads_nothing_beyond_its_lanes(target: Target) -> None:
+def test_a_rest_reads_nothing_beyond_its_lanes(target: CpuTarget) -> None:
     lanes = target.lanes(DType.F32)
     for extent in (lanes - 1, 2 * lanes - 3):
         check(copied(enlarged(lanes, 4), lanes, extent=extent), target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tests.backends import LLVM
 from tests.targets import AVX2, AVX512
 from tests.unit.codegen.kernels import (
     F32,
@@ -24,8 +25,7 @@ from tests.unit.codegen.kernels import (
     q,
 )
 
-from tensorwright.base import Target
-from tensorwright.build import LLVM
+from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import Facts
 from tensorwright.codegen.analysis.live_operands import keeps_steps_apart
 from tensorwright.expr import Load, constant
@@ -53,7 +53,7 @@ def convolution(channels: int, rows: int, pixels: int, window: int) -> LoopProgr
     return program(Allocate(acc, body), (x, w), y)
 
 
-def is_apart(source: LoopProgram, target: Target) -> bool:
+def is_apart(source: LoopProgram, target: CpuTarget) -> bool:
     (window,) = (p for p in walk(source.body) if isinstance(p, For) and p.var == k)
     return keeps_steps_apart(window, Facts(target))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.targets import AVX2, AVX512, NEON, SSE2, native_target
 
-from tensorwright.base import DType, InternalError, MachineError, Target
+from tensorwright.base import CpuTarget, DType, InternalError, MachineError
 from tensorwright.codegen.llvm import float_literal, math_function
 from tensorwright.machine_code import Level, assembly, compile_module, feature_flags, pipeline_key
 
@@ -34,7 +34,7 @@ define void @scale(ptr %x, ptr %y) {{
 
 @pytest.mark.parametrize("target", [SSE2, AVX2, AVX512, NEON], ids=str)
 @pytest.mark.parametrize("level", list(Level))
-def test_an_object_file_is_for_its_target(target: Target, level: Level) -> None:
+def test_an_object_file_is_for_its_target(target: CpuTarget, level: Level) -> None:
     data = compile_module(scale_ir(16), target, level)
     assert data[:4] == b"\x7fELF"
     assert int.from_bytes(data[18:20], "little") == ELF_MACHINE[target.arch]
@@ -50,7 +50,9 @@ def test_an_object_file_is_for_its_target(target: Target, level: Level) -> None:
     ],
     ids=str,
 )
-def test_sixteen_lanes_use_the_widest_registers(target: Target, register: str, absent: str) -> None:
+def test_sixteen_lanes_use_the_widest_registers(
+    target: CpuTarget, register: str, absent: str
+) -> None:
     text = assembly(scale_ir(16), target)
     assert register in text
     assert absent not in text
@@ -67,7 +69,7 @@ def test_features_are_flags_in_one_order() -> None:
 
 
 @pytest.mark.parametrize("target", [AVX2, NEON], ids=str)
-def test_only_flagged_operations_are_contracted(target: Target) -> None:
+def test_only_flagged_operations_are_contracted(target: CpuTarget) -> None:
     fused = re.compile("vfm|fmla|fmadd")
     assert not fused.search(assembly(scale_ir(8), target))
     assert fused.search(assembly(scale_ir(8, "contract"), target))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.codegen.kernels import NATIVE, PARALLEL, TARGETS, VECTOR, run
 from tests.unit.loop.programs import arrays_for, loop_programs, same
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import (
     Condition,
@@ -98,7 +98,7 @@ class _Widened:
 @each_target
 @given(source=loop_programs())
 @settings(max_examples=25, deadline=None, derandomize=True)
-def test_random_nests(target: Target, source: LoopProgram) -> None:
+def test_random_nests(target: CpuTarget, source: LoopProgram) -> None:
     arrays = arrays_for(source)
     same(run(source, arrays, target), interpret(source, arrays))
 
@@ -107,7 +107,7 @@ def test_random_nests(target: Target, source: LoopProgram) -> None:
 @given(source=loop_programs(), extent=st.sampled_from((2, 5, 8, 16, 19)), is_first=st.booleans())
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_random_nests_in_lanes(
-    target: Target, source: LoopProgram, extent: int, is_first: bool
+    target: CpuTarget, source: LoopProgram, extent: int, is_first: bool
 ) -> None:
     wide = _Widened(extent, is_first=is_first).program(source, VECTOR)
     arrays = arrays_for(wide)

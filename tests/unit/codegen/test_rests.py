@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.backends import CPU_BACKENDS, LLVM
 from tests.targets import AVX2, AVX512
 from tests.unit.codegen.kernels import (
     F32,
@@ -25,8 +26,8 @@ from tests.unit.codegen.kernels import (
     sample,
 )
 
-from tensorwright.base import DType, Target
-from tensorwright.build import BACKENDS, LLVM, Backend
+from tensorwright.base import CpuTarget, DType
+from tensorwright.codegen import Backend
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Fn, Index, Load, Select, Value, all_of, apply, constant
 from tensorwright.loop import Allocate, LoopProgram, Stmt, Store, block, widen_local_buffers
@@ -111,8 +112,10 @@ def rows_of_sums(lanes: int, rest: int, dtype: DType = F32) -> LoopProgram:
 
 
 @pytest.mark.parametrize("rest", [1, 2, 4, 5, 7])
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda each: each.name)
-def test_rows_of_vectors_and_a_rest_live_in_registers(rest: int, backend: Backend) -> None:
+@pytest.mark.parametrize("backend", CPU_BACKENDS, ids=lambda each: each.name)
+def test_rows_of_vectors_and_a_rest_live_in_registers(
+    rest: int, backend: Backend[CpuTarget]
+) -> None:
     for target in TARGETS:
         source = rows_of_sums(target.lanes(F32), rest)
         check(source, target, backend=backend)
@@ -121,9 +124,9 @@ def test_rows_of_vectors_and_a_rest_live_in_registers(rest: int, backend: Backen
 
 
 @pytest.mark.parametrize("dtype", [DType.BF16, DType.F64, DType.I32], ids=str)
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda each: each.name)
+@pytest.mark.parametrize("backend", CPU_BACKENDS, ids=lambda each: each.name)
 def test_parts_of_registers_are_of_the_type_that_is_computed(
-    dtype: DType, backend: Backend
+    dtype: DType, backend: Backend[CpuTarget]
 ) -> None:
     for target in TARGETS:
         for rest in (2, 3):
@@ -153,5 +156,5 @@ def test_one_of_two_operands_is_read() -> None:
         assert "masked.load" not in emit(source, target).text
 
 
-def rows_of(source: LoopProgram, target: Target) -> list[str]:
+def rows_of(source: LoopProgram, target: CpuTarget) -> list[str]:
     return emit(source, target).text.splitlines()

@@ -29,7 +29,7 @@ from tests.unit.codegen.kernels import (
     sample,
 )
 
-from tensorwright.base import DType, InternalError, Target, UnsupportedError
+from tensorwright.base import CpuTarget, DType, InternalError, UnsupportedError, cpu_target
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import (
     Cast,
@@ -73,7 +73,7 @@ each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
 @each_target
 @pytest.mark.parametrize("kind", [SERIAL, UNROLLED, VECTOR, PARALLEL])
 @pytest.mark.parametrize("extent", [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 40, 200])
-def test_a_loop_of_any_kind_and_extent(target: Target, kind: ForKind, extent: int) -> None:
+def test_a_loop_of_any_kind_and_extent(target: CpuTarget, kind: ForKind, extent: int) -> None:
     x, y = buffer("x", 3, max(extent, 1)), buffer("y", 3, max(extent, 1))
     body = Store(y, (j, i), Load(x, (j, i)) * 2 + 1)
     source = program(loops((j, 3, SERIAL), (i, extent, kind), body=body), (x,), y)
@@ -88,7 +88,7 @@ def test_a_loop_of_any_kind_and_extent(target: Target, kind: ForKind, extent: in
     "dtype", [DType.F64, DType.I8, DType.U16, DType.I32, DType.I64, DType.BOOL]
 )
 @pytest.mark.parametrize("extent", [5, 64, 77])
-def test_vectors_of_other_types(target: Target, dtype: DType, extent: int) -> None:
+def test_vectors_of_other_types(target: CpuTarget, dtype: DType, extent: int) -> None:
     x, y = buffer("x", extent, dtype=dtype), buffer("y", extent, dtype=dtype)
     body = loops((i, extent, VECTOR), body=Store(y, (i,), Load(x, (i,))))
     check(program(body, (x,), y), target)
@@ -97,7 +97,7 @@ def test_vectors_of_other_types(target: Target, dtype: DType, extent: int) -> No
 @each_target
 @pytest.mark.parametrize("extent", [8, 16, 21, 33])
 @pytest.mark.parametrize("stride", [2, 3, -1])
-def test_strided_loads_and_stores(target: Target, extent: int, stride: int) -> None:
+def test_strided_loads_and_stores(target: CpuTarget, extent: int, stride: int) -> None:
     start = extent - 1 if stride < 0 else 0
     size = abs(stride) * (extent - 1) + 1
     x, y = buffer("x", size), buffer("y", size)
@@ -116,7 +116,7 @@ def test_strided_loads_and_stores(target: Target, extent: int, stride: int) -> N
 
 @each_target
 @pytest.mark.parametrize("index_type", [DType.I32, DType.I64, DType.U8])
-def test_gather_by_an_index_tensor(target: Target, index_type: DType) -> None:
+def test_gather_by_an_index_tensor(target: CpuTarget, index_type: DType) -> None:
     x, at, y = buffer("x", 20, 6), buffer("at", 11, dtype=index_type), buffer("y", 11, 6)
     row = Element(at, (i,))
     places = sample((11,), DType.U8, 1)
@@ -130,7 +130,7 @@ def test_gather_by_an_index_tensor(target: Target, index_type: DType) -> None:
 
 
 @each_target
-def test_scatter_under_a_mask(target: Target) -> None:
+def test_scatter_under_a_mask(target: CpuTarget) -> None:
     x, y = buffer("x", 24), buffer("y", 40)
     body = block(
         For(k, 40, SERIAL, Store(y, (k,), constant(0, F32))),
@@ -141,7 +141,7 @@ def test_scatter_under_a_mask(target: Target) -> None:
 
 @each_target
 @pytest.mark.parametrize("extent", [16, 19])
-def test_conditions_that_differ_by_lane(target: Target, extent: int) -> None:
+def test_conditions_that_differ_by_lane(target: CpuTarget, extent: int) -> None:
     x, y = buffer("x", 4, 13), buffer("y", 4, extent)
     inside = all_of(i + j >= 1, i + j < 13)
     padded = select(inside, Load(x, (j, i + j)), 0.5)
@@ -151,7 +151,7 @@ def test_conditions_that_differ_by_lane(target: Target, extent: int) -> None:
 
 @each_target
 @pytest.mark.parametrize("kind", [SERIAL, VECTOR, UNROLLED])
-def test_padding_never_reads_outside(target: Target, kind: ForKind) -> None:
+def test_padding_never_reads_outside(target: CpuTarget, kind: ForKind) -> None:
     """A 2-D halo around the input, whose rows and columns are out of bounds."""
     x, y = buffer("x", 2, 5, 16), buffer("y", 2, 9, 20)
     h, w = j - 2, i - 2
@@ -162,7 +162,7 @@ def test_padding_never_reads_outside(target: Target, kind: ForKind) -> None:
 
 
 @each_target
-def test_a_select_with_a_scalar_condition_in_a_vector_loop(target: Target) -> None:
+def test_a_select_with_a_scalar_condition_in_a_vector_loop(target: CpuTarget) -> None:
     x, z, y = buffer("x", 5, 24), buffer("z", 4, 24), buffer("y", 9, 24)
     heavy = apply(Fn.EXP, Load(x, (j, i)))
     for value in (
@@ -176,7 +176,7 @@ def test_a_select_with_a_scalar_condition_in_a_vector_loop(target: Target) -> No
 
 @each_target
 @pytest.mark.parametrize("extent", [9, 32])
-def test_if_guards(target: Target, extent: int) -> None:
+def test_if_guards(target: CpuTarget, extent: int) -> None:
     x, y = buffer("x", 30), buffer("y", 4, extent)
     fill = loops((j, 4, SERIAL), (i, extent, VECTOR), body=Store(y, (j, i), constant(0, F32)))
     guarded = If(i * 2 + j < 30, Store(y, (j, i), Load(x, (i * 2 + j,))))
@@ -187,7 +187,7 @@ def test_if_guards(target: Target, extent: int) -> None:
 
 @each_target
 @pytest.mark.parametrize("extent", [16, 27, 5])
-def test_a_reduction_inside_a_vector_loop(target: Target, extent: int) -> None:
+def test_a_reduction_inside_a_vector_loop(target: CpuTarget, extent: int) -> None:
     """A local scalar inside the vector loop has a lane dimension."""
     x, y, total = buffer("x", 7, extent), buffer("y", extent), local("total")
     here = Load(total, ())
@@ -203,7 +203,7 @@ def test_a_reduction_inside_a_vector_loop(target: Target, extent: int) -> None:
 
 
 @each_target
-def test_a_private_array_indexed_by_a_serial_loop(target: Target) -> None:
+def test_a_private_array_indexed_by_a_serial_loop(target: CpuTarget) -> None:
     x, y, tmp = buffer("x", 6, 20), buffer("y", 6, 20), local("tmp", 6)
     body = Allocate(
         tmp,
@@ -216,14 +216,14 @@ def test_a_private_array_indexed_by_a_serial_loop(target: Target) -> None:
 
 
 @each_target
-def test_nested_vector_loops(target: Target) -> None:
+def test_nested_vector_loops(target: CpuTarget) -> None:
     x, y = buffer("x", 3, 20), buffer("y", 20, 3)
     body = loops((j, 3, VECTOR), (i, 20, VECTOR), body=Store(y, (i, j), Load(x, (j, i))))
     check(program(body, (x,), y), target)
 
 
 @each_target
-def test_a_stored_value_is_seen_by_later_loads(target: Target) -> None:
+def test_a_stored_value_is_seen_by_later_loads(target: CpuTarget) -> None:
     x, y, z = buffer("x", 24), buffer("y", 24), buffer("z", 24)
     shift = Load(y, (23 - i,))
     body = block(
@@ -236,7 +236,7 @@ def test_a_stored_value_is_seen_by_later_loads(target: Target) -> None:
 
 
 @each_target
-def test_a_running_sum_in_memory(target: Target) -> None:
+def test_a_running_sum_in_memory(target: CpuTarget) -> None:
     """Each iteration loads what the one before stored: nothing may leave the loop."""
     x, y = buffer("x", 9), buffer("y", 9)
     step = Store(y, (i,), Load(y, (i - 1,)) + Load(x, (i,)))
@@ -268,12 +268,12 @@ def matmul_tile(rows: int, columns: int, depth: int, size: int) -> LoopProgram:
 
 @each_target
 @pytest.mark.parametrize("columns", [16, 32, 24, 20, 8])
-def test_a_register_tile(target: Target, columns: int) -> None:
+def test_a_register_tile(target: CpuTarget, columns: int) -> None:
     check(matmul_tile(4, columns, 5, 2 * columns), target, tolerance=1e-4)
 
 
 @each_target
-def test_a_register_tile_stays_in_registers(target: Target) -> None:
+def test_a_register_tile_stays_in_registers(target: CpuTarget) -> None:
     """The inner loop of a 4x2-vector tile: 8 FMAs, no spill, no access to the stack."""
     lanes = target.lanes(F32)
     kernel = emit(matmul_tile(4, 2 * lanes, 64, 4 * lanes), target)
@@ -290,7 +290,7 @@ def test_a_register_tile_stays_in_registers(target: Target) -> None:
 @each_target
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("extent", [1, 2, 5, 16])
-def test_parallel_loops(target: Target, threads: int, extent: int) -> None:
+def test_parallel_loops(target: CpuTarget, threads: int, extent: int) -> None:
     x, y = buffer("x", 3, extent, 20), buffer("y", 3, extent, 20)
     tmp, big = local("tmp", 20), local("big", 16384)
     body = Allocate(
@@ -368,7 +368,7 @@ def test_a_local_buffer_around_a_parallel_loop(threads: int) -> None:
 
 
 @each_target
-def test_indices_with_division_and_minimum(target: Target) -> None:
+def test_indices_with_division_and_minimum(target: CpuTarget) -> None:
     x, y = buffer("x", 6, 8), buffer("y", 48)
     for row, column in (
         (floor_div(i, 8), mod(i, 8)),
@@ -384,7 +384,7 @@ def test_indices_with_division_and_minimum(target: Target) -> None:
 
 @each_target
 @pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.I64, DType.I8])
-def test_indices_as_numbers(target: Target, dtype: DType) -> None:
+def test_indices_as_numbers(target: CpuTarget, dtype: DType) -> None:
     y = buffer("y", 5, 21, dtype=dtype)
     body = loops(
         (j, 5, SERIAL), (i, 21, VECTOR), body=Store(y, (j, i), FromIndex(i * j - 3, dtype))
@@ -410,7 +410,7 @@ def dot4(total: Buffer, data: Buffer, weights: Buffer) -> Stmt:
 
 @pytest.mark.parametrize("target", [*TARGETS, NATIVE], ids=str)
 @pytest.mark.parametrize("is_tile", [False, True])
-def test_the_dot_product_intrinsic(target: Target, is_tile: bool) -> None:
+def test_the_dot_product_intrinsic(target: CpuTarget, is_tile: bool) -> None:
     data = buffer("data", 9, 4, dtype=DType.U8)
     weights, y = buffer("weights", 9, 16, 4, dtype=DType.I8), buffer("y", 16, dtype=DType.I32)
     total = local("total", 16, dtype=DType.I32) if is_tile else y
@@ -437,7 +437,7 @@ def test_loops_of_graphics_processors_are_refused() -> None:
 @each_target
 @pytest.mark.parametrize("extent", [4, 13, 16, 40])
 @pytest.mark.parametrize("fn", [Fn.ADD, Fn.MUL, Fn.MAX, Fn.MIN])
-def test_a_reduction_over_lanes_folds_them(target: Target, extent: int, fn: Fn) -> None:
+def test_a_reduction_over_lanes_folds_them(target: CpuTarget, extent: int, fn: Fn) -> None:
     x, y = buffer("x", 3, extent), buffer("y", 3)
     fold = Store(y, (j,), apply(fn, Load(y, (j,)), Load(x, (j, i))))
     start = Store(y, (j,), constant(1.5, F32))
@@ -446,7 +446,7 @@ def test_a_reduction_over_lanes_folds_them(target: Target, extent: int, fn: Fn) 
 
 
 @each_target
-def test_a_guarded_reduction_over_lanes_folds_some(target: Target) -> None:
+def test_a_guarded_reduction_over_lanes_folds_some(target: CpuTarget) -> None:
     x, y = buffer("x", 20), buffer("y", 1)
     fold = If(i * 2 < 25, Store(y, (0,), Load(y, (0,)) + Load(x, (i,))))
     body = block(Store(y, (0,), constant(2, F32)), For(i, 20, VECTOR, fold))
@@ -462,7 +462,7 @@ def test_a_reduction_of_integers_over_lanes_is_refused() -> None:
 
 @each_target
 @pytest.mark.parametrize("dtype", [DType.F32, DType.F64])
-def test_a_copy_in_the_other_order_is_turned_in_registers(target: Target, dtype: DType) -> None:
+def test_a_copy_in_the_other_order_is_turned_in_registers(target: CpuTarget, dtype: DType) -> None:
     lanes = target.vector_bytes // dtype.size_bytes
     x = buffer("x", 2, 3 * lanes, 5, 2 * lanes, dtype=dtype)
     y = buffer("y", 2, 5, 2 * lanes, 3 * lanes, dtype=dtype)
@@ -477,7 +477,7 @@ def test_a_copy_in_the_other_order_is_turned_in_registers(target: Target, dtype:
 
 
 @each_target
-def test_rows_of_few_channels_are_one_run(target: Target) -> None:
+def test_rows_of_few_channels_are_one_run(target: CpuTarget) -> None:
     x, y = buffer("x", 5, 20, 3), buffer("y", 7, 22, 3)
     channel, column = mod(i, 3), floor_div(i, 3)
     inside = all_of(j >= 1, j < 6, column >= 1, column < 21)
@@ -557,14 +557,14 @@ def test_cast_of_a_gathered_value() -> None:
     check(program(body, (x,), y))
 
 
-def stack_is_used(source: LoopProgram, target: Target) -> bool:
+def stack_is_used(source: LoopProgram, target: CpuTarget) -> bool:
     """Whether the machine code holds anything but register saves on the stack."""
     text = assembly(emit(source, target).text, target)
     return re.search(r"-?\d*\(%rsp|\(%rbp", text) is not None
 
 
 @each_target
-def test_serial_loops_over_a_tile_are_unrolled(target: Target) -> None:
+def test_serial_loops_over_a_tile_are_unrolled(target: CpuTarget) -> None:
     """Zeroing and storing a tile in plain loops does not push it out of the registers."""
     lanes = target.lanes(F32)
     a, b = buffer("a", 20, 4), buffer("b", 20, lanes)
@@ -583,7 +583,7 @@ def test_serial_loops_over_a_tile_are_unrolled(target: Target) -> None:
 
 
 @each_target
-def test_lanes_of_a_tile_are_added_up(target: Target) -> None:
+def test_lanes_of_a_tile_are_added_up(target: CpuTarget) -> None:
     """A reduction split over lanes: vectors in the loop, single elements after it."""
     lanes = target.lanes(F32)
     x, y, part = buffer("x", 3, 9, lanes), buffer("y", 3), local("part", lanes)
@@ -606,7 +606,7 @@ def test_lanes_of_a_tile_are_added_up(target: Target) -> None:
 
 
 @each_target
-def test_vectors_side_by_side_around_a_loop(target: Target) -> None:
+def test_vectors_side_by_side_around_a_loop(target: CpuTarget) -> None:
     lanes = target.lanes(F32)
     x, y, total = buffer("x", 30, 4 * lanes), buffer("y", 4 * lanes), local("total")
     body = block(
@@ -621,7 +621,7 @@ def test_vectors_side_by_side_around_a_loop(target: Target) -> None:
 
 
 @each_target
-def test_a_tile_moved_by_a_vector_loop_that_stays_a_loop(target: Target) -> None:
+def test_a_tile_moved_by_a_vector_loop_that_stays_a_loop(target: CpuTarget) -> None:
     """The name i is a serial loop's here and a long vector loop's there."""
     x, y, t = buffer("x", 512), buffer("y", 512), local("t", 512)
     body = block(
@@ -657,7 +657,7 @@ def added_up(heads: tuple[tuple[Var, int, ForKind], ...], place: tuple[Index, ..
     ],
 )
 def test_accumulators_in_memory_are_kept_in_registers(
-    target: Target,
+    target: CpuTarget,
     heads: tuple[tuple[Var, int, ForKind], ...],
     place: tuple[Index, ...],
     is_kept: bool,
@@ -669,7 +669,7 @@ def test_accumulators_in_memory_are_kept_in_registers(
 
 
 @each_target
-def test_an_accumulator_is_kept_in_registers_beside_a_prefetch(target: Target) -> None:
+def test_an_accumulator_is_kept_in_registers_beside_a_prefetch(target: CpuTarget) -> None:
     x, y = buffer("x", 6, 4, 40), buffer("y", 40)
     ask = For(m, 2, UNROLLED, Prefetch(x, (k + 1, m, 0)))
     update = Store(y, (i,), Load(y, (i,)) + Load(x, (k, j, i)))
@@ -697,7 +697,7 @@ def test_an_accumulator_that_an_index_reads_stays_in_memory() -> None:
 
 
 @each_target
-def test_guards_around_an_accumulator_stay(target: Target) -> None:
+def test_guards_around_an_accumulator_stay(target: CpuTarget) -> None:
     x, y = buffer("x", 6, 19), buffer("y", 19)
     update = Store(y, (i,), Load(y, (i,)) + Load(x, (k, i)))
     for heads in (
@@ -710,7 +710,7 @@ def test_guards_around_an_accumulator_stay(target: Target) -> None:
 
 @each_target
 @pytest.mark.parametrize("dtype", [F32, DType.F64, DType.I32, DType.I64, DType.I8, DType.BOOL])
-def test_one_element_or_a_constant(target: Target, dtype: DType) -> None:
+def test_one_element_or_a_constant(target: CpuTarget, dtype: DType) -> None:
     """A guarded scalar load, spread over the lanes of a vector loop or alone."""
     x, y = buffer("x", 3, 5, dtype=dtype), buffer("y", 9, 20, dtype=dtype)
     for other in (0, 1):
@@ -723,7 +723,7 @@ def test_one_element_or_a_constant(target: Target, dtype: DType) -> None:
 @pytest.mark.parametrize("name", ["x86-64-sse2", "aarch64-neon"])
 def test_targets_without_masks_or_wide_vectors(name: str) -> None:
     """SSE2 runs on every x86-64; other processors' code is only compiled."""
-    target = Target.parse(name)
+    target = cpu_target(name)
     x, y = buffer("x", 4, 13), buffer("y", 4, 19)
     padded = select(all_of(i + j >= 1, i + j < 13), apply(Fn.TANH, Load(x, (j, i + j))), 0.5)
     body = loops((j, 4, PARALLEL), (i, 19, VECTOR), body=Store(y, (j, i), padded))

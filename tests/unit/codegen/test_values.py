@@ -19,7 +19,7 @@ from tests.unit.codegen.kernels import (
     program,
 )
 
-from tensorwright.base import DType, Target, UnsupportedError
+from tensorwright.base import CpuTarget, DType, UnsupportedError
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Apply, Cast, Fn, Load, Value, apply, constant, select
 from tensorwright.loop import For, LoopProgram, Store
@@ -68,7 +68,7 @@ def map_program(value_of: Any, *dtypes: DType, kind: Any = VECTOR) -> LoopProgra
     return program(For(i, SIZE, kind, Store(y, (i,), value)), inputs, y)
 
 
-def check_function(fn: Fn, dtype: DType, target: Target, kind: Any = VECTOR) -> None:
+def check_function(fn: Fn, dtype: DType, target: CpuTarget, kind: Any = VECTOR) -> None:
     arrays = {
         f"x{position}": numbers(
             dtype, position + 3, is_shift=fn in (Fn.SHL, Fn.SHR) and position > 0
@@ -81,14 +81,14 @@ def check_function(fn: Fn, dtype: DType, target: Target, kind: Any = VECTOR) -> 
 
 @each_target
 @pytest.mark.parametrize("fn", ON_ALL + ON_FLOATS, ids=lambda fn: fn.name)
-def test_functions_of_floats(target: Target, fn: Fn) -> None:
+def test_functions_of_floats(target: CpuTarget, fn: Fn) -> None:
     for dtype in FLOATS:
         check_function(fn, dtype, target)
 
 
 @each_target
 @pytest.mark.parametrize("fn", ON_ALL + BITS, ids=lambda fn: fn.name)
-def test_functions_of_integers(target: Target, fn: Fn) -> None:
+def test_functions_of_integers(target: CpuTarget, fn: Fn) -> None:
     for dtype in INTEGERS:
         check_function(fn, dtype, target)
 
@@ -108,7 +108,7 @@ def test_functions_of_scalars(fn: Fn) -> None:
 
 @each_target
 @pytest.mark.parametrize("old", [*INTEGERS, *FLOATS, DType.BOOL], ids=str)
-def test_casts(target: Target, old: DType) -> None:
+def test_casts(target: CpuTarget, old: DType) -> None:
     for new in (*INTEGERS, *FLOATS, DType.BOOL):
         values = numbers(old, 5)
         if old.is_float and new.is_int:  # what is beyond the range is nobody's promise
@@ -121,7 +121,7 @@ def test_casts(target: Target, old: DType) -> None:
 
 @each_target
 @pytest.mark.parametrize("bound", [0.0, float("-inf"), float("nan"), 1.25])
-def test_extremes_with_a_constant_keep_nan(target: Target, bound: float) -> None:
+def test_extremes_with_a_constant_keep_nan(target: CpuTarget, bound: float) -> None:
     arrays = {"x0": numbers(F32, 7)}
     for fn in (Fn.MIN, Fn.MAX):
         check(map_program(lambda x, fn=fn: apply(fn, x, bound), F32), target, arrays=arrays)
@@ -139,7 +139,7 @@ def test_relu_is_one_instruction() -> None:
 @each_target
 @pytest.mark.parametrize("dtype", [DType.I32, DType.U8])
 @pytest.mark.parametrize("divisor", [7, -1, 0, 8])
-def test_division_by_a_constant(target: Target, dtype: DType, divisor: int) -> None:
+def test_division_by_a_constant(target: CpuTarget, dtype: DType, divisor: int) -> None:
     if divisor < 0 and not dtype.is_signed:
         return
     arrays = {"x0": numbers(dtype, 2)}
@@ -149,7 +149,7 @@ def test_division_by_a_constant(target: Target, dtype: DType, divisor: int) -> N
 
 
 @each_target
-def test_products_and_sums_are_contracted(target: Target) -> None:
+def test_products_and_sums_are_contracted(target: CpuTarget) -> None:
     def forms(a: Value, b: Value, c: Value) -> tuple[Value, ...]:
         return a * b + c, c + a * b, a * b - c, c - a * b, a * b + c * c
 
@@ -162,7 +162,7 @@ def test_products_and_sums_are_contracted(target: Target) -> None:
 
 
 @each_target
-def test_a_value_select_computes_both_sides(target: Target) -> None:
+def test_a_value_select_computes_both_sides(target: CpuTarget) -> None:
     def root(x: Value) -> Value:
         return select(apply(Fn.LT, x, 0.0), -x, apply(Fn.SQRT, x))
 
@@ -173,7 +173,7 @@ def test_a_value_select_computes_both_sides(target: Target) -> None:
 
 @each_target
 @pytest.mark.parametrize("dtype", [F32, DType.F64])
-def test_a_shared_operand(target: Target, dtype: DType) -> None:
+def test_a_shared_operand(target: CpuTarget, dtype: DType) -> None:
     def gelu(x: Value) -> Value:
         inner = apply(Fn.ERF, x * 0.70710678)
         return x * 0.5 * (inner + 1.0)
@@ -199,7 +199,7 @@ def test_half_precision_needs_conversions() -> None:
 
 @pytest.mark.parametrize("exponent", [2.0, 3.0, 0.5, -0.5, -0.75, 0.25, 1.75, -2.0, 7.0, 0.0, 2.3])
 @each_target
-def test_constant_powers(exponent: float, target: Target) -> None:
+def test_constant_powers(exponent: float, target: CpuTarget) -> None:
     source = map_program(lambda x: apply(Fn.POW, x, constant(exponent, F32)), F32)
     values = np.random.default_rng(5).uniform(0.01, 4, SIZE).astype(np.float32)
     check(source, target, arrays={"x0": values}, tolerance=2e-6)

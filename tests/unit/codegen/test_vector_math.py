@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.targets import NEON, native_target
 
-from tensorwright.base import DType, InternalError, Target
+from tensorwright.base import CpuTarget, DType, InternalError, cpu_target
 from tensorwright.codegen.llvm import MATH_FUNCTIONS, math_function
 from tensorwright.machine_code import LIBM_SYMBOLS, assembly, compile_module
 from tensorwright.runtime import load_object
@@ -16,7 +16,7 @@ from tensorwright.runtime import load_object
 MAX_ULP = 4.0
 SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0]
 NATIVE = native_target()
-TARGETS = {name: Target.parse(f"x86-64-{name}") for name in ("sse2", "avx2", "avx512")}
+TARGETS = {name: cpu_target(f"x86-64-{name}") for name in ("sse2", "avx2", "avx512")}
 RUNNABLE = {
     name: target
     for name, target in TARGETS.items()
@@ -32,7 +32,7 @@ WIDTHS = [
 ] or [("native", 1), ("native", NATIVE.lanes(DType.F32))]
 
 
-def loop_ir(name: str, dtype: DType, lanes: int, target: Target) -> str:
+def loop_ir(name: str, dtype: DType, lanes: int, target: CpuTarget) -> str:
     function = math_function(name, dtype, lanes, target)
     element = "float" if dtype is DType.F32 else "double"
     kind = element if lanes == 1 else f"<{lanes} x {element}>"
@@ -64,7 +64,7 @@ done:
 """
 
 
-def compiled(name: str, dtype: DType, lanes: int, target: Target) -> Callable[..., np.ndarray]:
+def compiled(name: str, dtype: DType, lanes: int, target: CpuTarget) -> Callable[..., np.ndarray]:
     """The function on arrays, as machine code of that width."""
     code = load_object(compile_module(loop_ir(name, dtype, lanes, target), target), ("loop",))
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(code.address("loop"))

@@ -10,7 +10,7 @@ from tests.unit.graph import small_networks as networks
 from tests.unit.graph.partition.partition_runner import check_partition
 from tests.unit.graph.small_networks import NETWORKS, Maker
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.graph import (
     PLAIN,
     Graph,
@@ -28,7 +28,7 @@ from tensorwright.graph import (
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=str)
 def test_layouts_fit_and_cost_no_more_than_plain(
-    network: Callable[[], Graph], target: Target
+    network: Callable[[], Graph], target: CpuTarget
 ) -> None:
     graph = network()
     chosen = choose_layouts(graph, target)
@@ -40,7 +40,7 @@ def test_layouts_fit_and_cost_no_more_than_plain(
 
 
 @pytest.mark.parametrize(("target", "block"), [(AVX2, 8), (AVX512, 16)], ids=str)
-def test_residual_networks_are_blocked_by_whole_vectors(target: Target, block: int) -> None:
+def test_residual_networks_are_blocked_by_whole_vectors(target: CpuTarget, block: int) -> None:
     chosen = choose_layouts(networks.basic_block(), target)
     assert set(chosen.layouts.values()) == {Layout(axis=1, block=block)}
     inner = {name for node in chosen.nodes for name in node.outputs if "relu" in name}
@@ -118,7 +118,9 @@ def test_depthwise_convolutions_are_blocked_with_their_neighbours() -> None:
 
 
 @pytest.mark.parametrize(("target", "block"), [(AVX2, 8), (AVX512, 16)], ids=str)
-def test_channels_that_are_normalised_one_by_one_stay_blocked(target: Target, block: int) -> None:
+def test_channels_that_are_normalised_one_by_one_stay_blocked(
+    target: CpuTarget, block: int
+) -> None:
     m = Maker("instance_norm")
     x = m.conv(m.image(3), 16)
     x = m.add("instance_norm", x, m.weight(16), m.weight(16))

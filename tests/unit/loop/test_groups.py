@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.backends import LLVM, C
 from tests.targets import AVX2
 
 from tensorwright.base import DType, InternalError, UnsupportedError
-from tensorwright.build import LLVM, C
 from tensorwright.expr import Load, Var, constant
 from tensorwright.loop import (
     Allocate,

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from tests.unit.peers.models import draw, make_model, small_network
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import cpu_target, detect_target
 from tensorwright.peers.process import PeerFailed, PeerProcess, find_kind
 from tensorwright.peers.process.instructions import is_held, is_narrower
 
@@ -53,7 +53,7 @@ def test_a_peer_is_held_to_the_vectors_of_a_target(kind: str, tmp_path: Path) ->
     path = tmp_path / "convolution.onnx"
     node = onnx.helper.make_node("Conv", ["x", "w"], ["y"])
     onnx.save(make_model([node], {"x": (1, 16, 9, 9)}, {"w": draw((32, 16, 3, 3))}), path)
-    narrow = Target.parse("x86-64-avx2")
+    narrow = cpu_target("x86-64-avx2")
     if not is_narrower(narrow):
         pytest.skip("this machine has no wider vectors")
     with PeerProcess(kind, kind) as peer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorwright.base import MachineError, Target, detect_target
+from tensorwright.base import MachineError, cpu_target, detect_target
 from tensorwright.machine import Ceilings, Level, measure_ceilings
 from tensorwright.profiling import Bottleneck, Bounds, Operand, bottleneck_of, bounds_of
 
@@ -75,6 +75,6 @@ def test_the_ceilings_of_this_machine_are_in_order() -> None:
 
 
 def test_a_target_that_cannot_run_here_has_no_ceilings() -> None:
-    other = Target.parse("aarch64-neon" if detect_target().arch == "x86-64" else "x86-64-avx2")
+    other = cpu_target("aarch64-neon" if detect_target().arch == "x86-64" else "x86-64-avx2")
     with pytest.raises(MachineError, match="this machine cannot run its code"):
         measure_ceilings(other, 1)

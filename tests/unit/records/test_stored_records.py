@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorwright.base import Target
+from tensorwright.base import cpu_target
 from tensorwright.graph import GraphBuilder, Partition
 from tensorwright.pipeline import prepare
 from tensorwright.records import best_trace, load_choice, open_store
 from tensorwright.schedule import replay, state_of
 
 STORED = Path(__file__).parent / "stored"
-TARGET = Target.parse("x86-64-avx2")
+TARGET = cpu_target("x86-64-avx2")
 
 
 def network() -> Partition:

@@ -21,7 +21,7 @@ from tests.unit.runtime.networks import (
     weights,
 )
 
-from tensorwright.base import DType, MachineError, ModelError, OutputError, Target, detect_target
+from tensorwright.base import CpuTarget, DType, MachineError, ModelError, OutputError, detect_target
 from tensorwright.runtime import (
     ConstantRef,
     Contents,
@@ -214,7 +214,7 @@ except OutputError as error:
     assert [each.name for each in saved.parent.iterdir()] == [saved.name]
 
 
-def for_target(path: Path, target: Target) -> Path:
+def for_target(path: Path, target: CpuTarget) -> Path:
     contents = read_container(path)
     foreign = replace(contents.plan, target=target)
     write_container(path, Contents(foreign, contents.objects, contents.constants, SOURCES))
@@ -235,7 +235,7 @@ def for_target(path: Path, target: Target) -> Path:
     ],
     ids="feature processor".split(),
 )
-def test_a_file_for_another_processor(saved: Path, target: Target, lacking: str) -> None:
+def test_a_file_for_another_processor(saved: Path, target: CpuTarget, lacking: str) -> None:
     path = for_target(saved, target)
     with pytest.raises(MachineError) as caught:
         load(path)
@@ -243,7 +243,7 @@ def test_a_file_for_another_processor(saved: Path, target: Target, lacking: str)
     assert caught.value.reason == f"this machine cannot run its code: {lacking}"
     asked = []
 
-    def recompile(contents: Contents, here: Target, threads: int | None) -> Executable:
+    def recompile(contents: Contents, here: CpuTarget, threads: int | None) -> Executable:
         asked.append((contents.sources, here, threads))
         return executable(CHAIN, threads=threads)
 

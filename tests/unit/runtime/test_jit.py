@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import InternalError, Target, detect_target
+from tensorwright.base import InternalError, cpu_target, detect_target
 from tensorwright.machine_code import compile_module
 from tensorwright.runtime import LoadedObject, load_object
 from tensorwright.runtime.native.jit import Session, runtime_symbols
 
 NATIVE = detect_target()
-FOREIGN = Target.parse("aarch64-neon" if NATIVE.arch == "x86-64" else "x86-64-avx2")
+FOREIGN = cpu_target("aarch64-neon" if NATIVE.arch == "x86-64" else "x86-64-avx2")
 
 FORK_JOIN = """
 declare void @GOMP_parallel(ptr, ptr, i32, i32)

@@ -6,7 +6,7 @@ from dataclasses import astuple, replace
 
 import pytest
 
-from tensorwright.base import DType, MachineError, Target, detect_target
+from tensorwright.base import DType, MachineError, cpu_target, detect_target
 from tensorwright.machine_code import assembly
 from tensorwright.runtime import measure_bandwidth, measure_call_costs, measure_peak
 from tensorwright.runtime.native.peak import _fma_loop
@@ -29,7 +29,7 @@ def test_several_threads_are_measured_together() -> None:
 
 def test_the_loop_stays_in_registers() -> None:
     for name, register, chains in (("avx2", "%ymm", 12), ("avx512", "%zmm", 24)):
-        target = Target.parse(f"x86-64-{name}")
+        target = cpu_target(f"x86-64-{name}")
         text = assembly(_fma_loop(target.lanes(DType.F32), chains, DType.F32), target)
         loop = text.partition("_1:")[2].partition("jl")[0] or text
         assert loop.count("vfm") == chains
@@ -43,7 +43,7 @@ def test_f64_and_bandwidth_are_positive() -> None:
 
 
 def test_a_target_that_cannot_run_here_is_refused() -> None:
-    other = Target.parse("aarch64-neon" if NATIVE.arch == "x86-64" else "x86-64-avx2")
+    other = cpu_target("aarch64-neon" if NATIVE.arch == "x86-64" else "x86-64-avx2")
     with pytest.raises(MachineError, match="this machine cannot run its code"):
         measure_peak(other)
     beyond = replace(NATIVE, name="future", features=(*NATIVE.features, "avx4096"))

@@ -27,7 +27,7 @@ from tests.unit.runtime.networks import (
 )
 
 from tensorwright import compile as compile_model
-from tensorwright.base import InternalError, Target
+from tensorwright.base import CpuTarget, InternalError, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs
 from tensorwright.loop import Role
 from tensorwright.machine_code import compile_module
@@ -75,7 +75,7 @@ def steps_of(kinds: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def seconds(step: KernelStep[BufferRef], target: Target) -> float:
+def seconds(step: KernelStep[BufferRef], target: CpuTarget) -> float:
     return LONG_S if step.label == "l" else SHORT_S
 
 
@@ -103,7 +103,7 @@ def test_a_team_spans_the_shared_steps_between_steps_on_the_host(
 
 
 def test_no_thread_waits_for_long_stretches_on_one() -> None:
-    def slow_alone(step: KernelStep[BufferRef], target: Target) -> float:
+    def slow_alone(step: KernelStep[BufferRef], target: CpuTarget) -> float:
         return LONG_S if step.label == "l" else 4e-7
 
     short = "s" * 2600
@@ -112,7 +112,7 @@ def test_no_thread_waits_for_long_stretches_on_one() -> None:
 
 
 def test_threads_follow_from_the_work() -> None:
-    def microsecond(step: KernelStep[BufferRef], target: Target) -> float:
+    def microsecond(step: KernelStep[BufferRef], target: CpuTarget) -> float:
         return 1e-6
 
     chosen = choose_teams(plan(steps_of("s"), threads=16), microsecond)
@@ -121,7 +121,7 @@ def test_threads_follow_from_the_work() -> None:
     back = without_teams(chosen)
     assert back == plan(steps_of("s"), threads=16)
     little, much = KernelStep(0, (), "", 100, 100), KernelStep(0, (), "", 10**9, 100)
-    avx2 = Target.parse("x86-64-avx2")
+    avx2 = cpu_target("x86-64-avx2")
     assert estimate_seconds(little, avx2) < 1e-8
     assert 0.01 < estimate_seconds(much, avx2) < 0.1
 

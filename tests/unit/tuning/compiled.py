@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tests.targets import native_target
 from tests.unit.graph.partition.partition_runner import random_inputs
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.build import Kernel, build_cached, load_kernel
 from tensorwright.graph import (
     PLAIN,
@@ -37,7 +37,7 @@ from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, f
 Case = tuple[Workload, tuple[Array, ...]]
 
 
-def workloads(graph: Graph, target: Target, *, blocked: bool = True) -> tuple[Case, ...]:
+def workloads(graph: Graph, target: CpuTarget, *, blocked: bool = True) -> tuple[Case, ...]:
     """The workloads of a graph, each with arrays for its inputs."""
     simple = simplify(graph)
     parts = partition(choose_layouts(simple, target) if blocked else simple)
@@ -85,7 +85,7 @@ def check_network(graph: Graph) -> None:
         assert np.abs(found[name] - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-def check_schedule(case: Case, trace: str, target: Target, threads: int = 2) -> None:
+def check_schedule(case: Case, trace: str, target: CpuTarget, threads: int = 2) -> None:
     """Build a schedule of a workload and compare what it computes with the evaluator."""
     workload, arrays = case
     built = build_cached(workload, parse_trace(trace), target)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from tests.targets import native_target
 
-from tensorwright.base import DType, Target
+from tensorwright.base import CpuTarget, DType
 from tensorwright.build import BuildRequest, Kernel
 from tensorwright.codegen import Signature
 from tensorwright.expr import (
@@ -126,7 +126,7 @@ def kernel_of(
     return Kernel(code, Signature("kernel", parameters, workspace_bytes), 0.0, native_target())
 
 
-def numbered_space(task: Task, target: Target, count: int = 40) -> Space:
+def numbered_space(task: Task, target: CpuTarget, count: int = 40) -> Space:
     """Unroll factors 1..count: decisions that print, for searches that build nothing."""
     step = Split(task.workload.outputs[0].name, "i", (Decision("t"),))
     return Space((Sketch("numbers", (step,), (Choice.of("t", tuple(range(1, count + 1)), 8),)),))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tensorwright.base import Target
+from tensorwright.base import cpu_target
 from tensorwright.graph import verify
 from tensorwright.pipeline import prepare
 from tensorwright_lab.zoo.plausible import FAMILIES, JUDGING_FAMILIES, draw_network
 
-_TARGET = Target.parse("x86-64-avx2")
+_TARGET = cpu_target("x86-64-avx2")
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, *JUDGING_FAMILIES])

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tensorwright.base import Target, knobs, write_atomically
+from tensorwright.base import CpuTarget, knobs, write_atomically
 from tensorwright.cli.arguments.options import machine_options, seed_option, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import print_table
@@ -94,7 +94,7 @@ class ModelResult:
 def command(
     records: Path | None,
     programs: int,
-    target: Target,
+    target: CpuTarget,
     threads: int | None,
     seed: int,
     splits: int,
@@ -121,7 +121,7 @@ def command(
         write_atomically(json_path, json.dumps(_to_json(measured, results), indent=1))
 
 
-def _models(target: Target, threads: int, seed: int) -> dict[str, Make]:
+def _models(target: CpuTarget, threads: int, seed: int) -> dict[str, Make]:
     pairs = BoostedSettings(loss=LossKind.PAIRS, seed=seed)
     squares = BoostedSettings(loss=LossKind.SQUARES, seed=seed)
     return {
@@ -139,7 +139,7 @@ def _models(target: Target, threads: int, seed: int) -> dict[str, Make]:
 
 
 def _gather(
-    store: RecordStore, target: Target, threads: int, programs: int, seed: int
+    store: RecordStore, target: CpuTarget, threads: int, programs: int, seed: int
 ) -> tuple[Measured, ...]:
     """The measured programs of every case; those that are missing are measured now."""
     chosen = cases(target)

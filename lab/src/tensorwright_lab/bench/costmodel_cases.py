@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensorwright.base import Target, override
+from tensorwright.base import CpuTarget, override
 from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.pipeline import prepare
 
@@ -79,7 +79,7 @@ _CASES: tuple[tuple[str, str, Callable[[], Graph]], ...] = (
 )
 
 
-def cases(target: Target) -> tuple[Case, ...]:
+def cases(target: CpuTarget) -> tuple[Case, ...]:
     """The ten, as they appear in networks that are compiled for a target."""
     found = []
     for name, family, make in _CASES:

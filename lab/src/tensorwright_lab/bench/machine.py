@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments.machine import warn_if_unfit
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings
 from tensorwright.records import detect_hardware, now_utc
@@ -28,7 +28,7 @@ class Ceiling:
     bandwidth: float
 
 
-def measure_ceiling(target: Target, threads: int, known: Ceiling | None = None) -> Ceiling:
+def measure_ceiling(target: CpuTarget, threads: int, known: Ceiling | None = None) -> Ceiling:
     """The best of a few measurements, and of what was known before or kept of this machine.
 
     What others use of the machine meanwhile only ever takes away. A warning says, once, that the
@@ -44,7 +44,7 @@ def measure_ceiling(target: Target, threads: int, known: Ceiling | None = None) 
     return Ceiling(threads, max(peak, *known_peaks), max(bandwidth, least.bandwidth))
 
 
-def describe_machine(target: Target, ceiling: Ceiling) -> dict[str, object]:
+def describe_machine(target: CpuTarget, ceiling: Ceiling) -> dict[str, object]:
     """Machine, ceiling and versions, for JSON."""
     versions: dict[str, str] = {}
     for package in _PACKAGES:

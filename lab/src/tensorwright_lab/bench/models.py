@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments.check_model import TOLERANCE, TOLERANCE_STEPS
 from tensorwright.cli.arguments.models import check_model, check_readable, row_name
 from tensorwright.cli.arguments.options import (
@@ -74,7 +74,7 @@ def command(
     tuned: bool,
     minutes: float | None,
     records: Path | None,
-    target: Target,
+    target: CpuTarget,
     threads: int | None,
     seed: int,
     input_shapes: Shapes | None,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, TensorwrightError
+from tensorwright.base import CpuTarget, TensorwrightError
 from tensorwright.cli.arguments.check_model import quantised_steps, show_logits
 from tensorwright.cli.arguments.models import (
     read_graph,
@@ -39,7 +39,7 @@ class Plan:
     peak    of the machine in flop/s; 0 if not measured
     """
 
-    target: Target
+    target: CpuTarget
     threads: int
     seed: int
     rounds: int

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, TensorwrightError, knobs, make_folder
+from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder
 from tensorwright.cli.arguments.options import (
     machine_options,
     read_names,
@@ -114,7 +114,7 @@ def command(
     resume: bool,
     same_build: bool,
     records: Path | None,
-    target: Target,
+    target: CpuTarget,
     threads: int | None,
     seed: int,
 ) -> None:

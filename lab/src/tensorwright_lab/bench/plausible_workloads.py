@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import click
 
-from tensorwright.base import Target, TensorwrightError
+from tensorwright.base import CpuTarget, TensorwrightError
 from tensorwright.graph import Workload
 from tensorwright.pipeline import prepare
 from tensorwright.tuning.time_model import TrainedKeys, pretrained_model
@@ -42,7 +42,7 @@ class DrawnWorkload:
 
 def draw_workloads(
     seed: int,
-    target: Target,
+    target: CpuTarget,
     threads: int,
     seen: Collection[str] = (),
     families: Collection[str] = (),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, knobs, override, source_digest, write_atomically
+from tensorwright.base import CpuTarget, knobs, override, source_digest, write_atomically
 from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.options import machine_options, threads_of
 from tensorwright.cli.arguments.output import check_writable
@@ -92,7 +92,7 @@ def command(
     seed: int,
     candidates: int,
     families: tuple[str, ...],
-    target: Target,
+    target: CpuTarget,
     threads: int | None,
     rows_path: Path | None,
     json_path: str | None,
@@ -132,7 +132,7 @@ class _Plan:
     families   from which networks are drawn; all that models learn from where empty
     """
 
-    target: Target
+    target: CpuTarget
     threads: int
     seed: int
     count: int

@@ -16,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tensorwright.base import Target, UsageError, atomic_writer, without_collection
+from tensorwright.base import CpuTarget, UsageError, atomic_writer, without_collection
 from tensorwright.cli.arguments.options import seed_option, target_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import print_table
@@ -55,7 +55,7 @@ class Parts:
 @target_option
 @seed_option
 def command(
-    workload: str, candidates: int, json_path: str | None, target: Target, seed: int
+    workload: str, candidates: int, json_path: str | None, target: CpuTarget, seed: int
 ) -> None:
     """Score candidates drawn from all structures of a workload; one core.
 
@@ -71,7 +71,7 @@ def command(
             file.write((json.dumps(found, indent=1) + "\n").encode())
 
 
-def bench_scoring(case: Case, target: Target, count: int, seed: int) -> dict[str, Any]:
+def bench_scoring(case: Case, target: CpuTarget, count: int, seed: int) -> dict[str, Any]:
     """Draw candidates, train a model on made-up times, and score the candidates."""
     state = state_of(case.workload)
     space = space_of(state, target)
@@ -139,7 +139,7 @@ def _reference_s() -> float:
     return time.perf_counter() - start
 
 
-def _find_case(name: str, target: Target) -> Case:
+def _find_case(name: str, target: CpuTarget) -> Case:
     known = cases(target)
     for case in known:
         if case.name == name:

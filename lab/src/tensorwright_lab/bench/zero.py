@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import MachineError, Target, TensorwrightError, UsageError, override
+from tensorwright.base import CpuTarget, MachineError, TensorwrightError, UsageError, override
 from tensorwright.build import Kernel
 from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.models import check_model
@@ -120,7 +120,7 @@ def command(
     candidates: int,
     trials: int,
     seed: int,
-    target: Target,
+    target: CpuTarget,
     threads: int | None,
     json_path: str | None,
     resume: bool,
@@ -173,7 +173,7 @@ def _check_has_model() -> None:
         )
 
 
-def _head(plan: Plan, target: Target, groups: Sequence[Group]) -> dict[str, object]:
+def _head(plan: Plan, target: CpuTarget, groups: Sequence[Group]) -> dict[str, object]:
     """What rows have in common."""
     model = pretrained_model()
     return {

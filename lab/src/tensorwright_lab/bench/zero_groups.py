@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tensorwright.base import Target, UsageError
+from tensorwright.base import CpuTarget, UsageError, cpu_target
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.graph import Workload
 from tensorwright.pipeline import prepare
@@ -44,7 +44,7 @@ class Group:
     """
 
     name: str
-    target: Target
+    target: CpuTarget
     model: Path | None = None
     families: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
@@ -65,7 +65,9 @@ class Group:
                 yield Case(network, workload)
 
 
-def groups_of(target: Target, models: Sequence[Path], networks: Sequence[str]) -> tuple[Group, ...]:
+def groups_of(
+    target: CpuTarget, models: Sequence[Path], networks: Sequence[str]
+) -> tuple[Group, ...]:
     """Random networks, networks of suites, and a group for each model that something was left out
     of: its families, or its target.
 
@@ -81,7 +83,7 @@ def groups_of(target: Target, models: Sequence[Path], networks: Sequence[str]) -
     return tuple(found)
 
 
-def _left_out(path: Path, target: Target) -> Group:
+def _left_out(path: Path, target: CpuTarget) -> Group:
     names = load_time_model(path).statistics.get(WITHOUT) or ()
     if not names:
         raise UsageError(
@@ -91,6 +93,6 @@ def _left_out(path: Path, target: Target) -> Group:
             remedy="tensorwright pretrain train FOLDER -o MODEL --without FAMILY",
         )
     families = tuple(name for name in names if name in FAMILIES)
-    targets = [Target.parse(name) for name in names if name not in FAMILIES]
+    targets = [cpu_target(name) for name in names if name not in FAMILIES]
     text = f"without {', '.join(names)}"
     return Group(text, targets[0] if targets else target, path.absolute(), families)

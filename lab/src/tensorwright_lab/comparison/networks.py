@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from tensorwright.base import Target, TensorwrightError
+from tensorwright.base import CpuTarget, TensorwrightError
 from tensorwright.peers.process.accuracy import (
     NO_STEPS,
     Apart,
@@ -41,7 +41,7 @@ class _Contest:
     """
 
     def __init__(
-        self, inputs: Arrays, threads: int, target: Target | None, steps: Steps = NO_STEPS
+        self, inputs: Arrays, threads: int, target: CpuTarget | None, steps: Steps = NO_STEPS
     ) -> None:
         self.inputs, self.threads, self.target, self.steps = inputs, threads, target, steps
         self.racing: dict[str, PeerProcess] = {}
@@ -99,7 +99,7 @@ def compare_model(
     peers: Sequence[str] = ("onnxruntime",),
     *,
     untuned: str | os.PathLike[str] | None = None,
-    target: Target | None = None,
+    target: CpuTarget | None = None,
     runtime: str = "ours",
     rounds: int = 11,
     limit_s: float | None = None,

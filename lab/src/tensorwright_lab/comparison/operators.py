@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tensorwright.base import MachineError, Target
+from tensorwright.base import CpuTarget, MachineError
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.ops import Array, work
 from tensorwright.peers.process.accuracy import max_rel_error
@@ -68,7 +68,7 @@ class OpTime:
 class OpPlan:
     """How cases are compared: `rounds` of the rotation, at most so many seconds of it."""
 
-    target: Target
+    target: CpuTarget
     threads: int
     peers: tuple[str, ...]
     rounds: int = 7

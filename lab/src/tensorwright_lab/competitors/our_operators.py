@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import DType, Target
+from tensorwright.base import DType, cpu_target
 from tensorwright.build import Kernel, build_cached, load_kernel
 from tensorwright.loop import Role, pack
 from tensorwright.ops import Array
@@ -93,5 +93,5 @@ def make(
 ) -> Callable[[], list[Array]]:
     """Build the kernel by its trace and give buffers to so many copies; `inputs` is not read."""
     program = operator_program(OperatorCase.from_json(case))
-    kernel = build_cached(program.workload, parse_trace(trace), Target.parse(target))
+    kernel = build_cached(program.workload, parse_trace(trace), cpu_target(target))
     return CopiedKernel(program, kernel, copies, threads, seed)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.build import Kernel, build_request
 from tensorwright.processes import hold_turn, never
 from tensorwright.records import Status
@@ -21,7 +21,7 @@ class Bench:
 
     builder: Builder
     runner: Runner
-    target: Target
+    target: CpuTarget
     threads: int
 
 

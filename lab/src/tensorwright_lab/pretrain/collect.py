@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 
 from tensorwright.base import (
+    CpuTarget,
     RecordError,
-    Target,
     TensorwrightError,
     make_folder,
     override,
@@ -114,7 +114,7 @@ def command(
 
 
 def _workloads(
-    seed: int, target: Target, families: tuple[str, ...], counts: Counter[str]
+    seed: int, target: CpuTarget, families: tuple[str, ...], counts: Counter[str]
 ) -> tuple[Workload, ...]:
     """The workloads of a network; none of one of another family, or that cannot be compiled."""
     graph = draw_network(seed)
@@ -128,7 +128,7 @@ def _workloads(
         return ()
 
 
-def _with_algorithms(workloads: tuple[Workload, ...], target: Target) -> tuple[Workload, ...]:
+def _with_algorithms(workloads: tuple[Workload, ...], target: CpuTarget) -> tuple[Workload, ...]:
     return tuple(each for each in workloads if any(algorithm_sketches(state_of(each), target)))
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.records import Record, RecordStore, detect_hardware, open_store
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.datasets import (
@@ -90,7 +90,7 @@ class Collector:
     def _measure(
         self,
         workload: Workload,
-        target: Target,
+        target: CpuTarget,
         setting: CollectSetting,
         model: CostModel,
         conditions: Conditions,

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Self
 
-from tensorwright.base import RecordError, Target
+from tensorwright.base import CpuTarget, RecordError, cpu_target
 
 _COLD_BYTES = 64 << 20
 
@@ -43,9 +43,9 @@ class Conditions:
         return f"{self.target_name}-{self.threads}t-{kind}"
 
     @property
-    def target(self) -> Target:
+    def target(self) -> CpuTarget:
         """The target itself."""
-        return Target.parse(self.target_name)
+        return cpu_target(self.target_name)
 
     @property
     def cold_bytes(self) -> int:

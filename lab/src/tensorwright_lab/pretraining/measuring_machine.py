@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tensorwright.base import RecordError, Target, write_atomically
+from tensorwright.base import RecordError, cpu_target, write_atomically
 from tensorwright.records import detect_hardware
 from tensorwright.tuning.models import Machine, Rates, machine_of
 from tensorwright.tuning.time_model import rates_of
@@ -28,7 +28,7 @@ class MeasuringMachine:
     def this(cls) -> Self:
         """The machine that this runs on."""
         names = sorted({conditions.target_name for conditions, _ in CONDITIONS})
-        rates = {name: rates_of(Target.parse(name)) for name in names}
+        rates = {name: rates_of(cpu_target(name)) for name in names}
         return cls(detect_hardware().fingerprint, rates)
 
     @classmethod

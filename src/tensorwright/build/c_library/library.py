@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorwright.base import Target, UnsupportedError, make_folder, write_atomically
+from tensorwright.base import CpuTarget, UnsupportedError, make_folder, write_atomically
 from tensorwright.build.assemble import plan_network
-from tensorwright.build.backend import C
+from tensorwright.build.backend import load_backend
 from tensorwright.build.c_library.templates import EXAMPLE, HEADER, LIBRARY, MAKEFILE, NEEDS
 from tensorwright.build.kernel import emit_source, loop_program
 from tensorwright.build.procedures import procedures_of
@@ -61,7 +61,7 @@ class CLibrary:
     name: str
     partition: Partition
     traces: Mapping[str, Trace]
-    target: Target
+    target: CpuTarget
     threads: int
     example: Mapping[str, Array]
     expected: Mapping[str, Array]
@@ -77,7 +77,7 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     signatures: dict[str, Signature] = {}
     for number, (key, heading, program) in enumerate(_programs(library)):
         program = replace(program, name=f"{name}_kernel_{number}")
-        source = emit_source(program, library.target, C)
+        source = emit_source(program, library.target, load_backend("c"))
         signatures[key] = source.signature
         files[f"kernels/kernel_{number}.c"] = f"/* {heading} */\n{source.text}".encode()
     plan, arrays = plan_network(library.partition, signatures, library.target, library.threads)

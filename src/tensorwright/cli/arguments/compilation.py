@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import (
     Command,
@@ -32,7 +32,7 @@ _COMPILING = "tensorwright.cli.arguments.programs"
 class Compilation:
     """What commands that compile models are told: for which machine, by which records."""
 
-    target: Target
+    target: CpuTarget
     threads: int | None
     records: Path | None
     shapes: Shapes | None
@@ -45,7 +45,7 @@ def compile_options(function: Command) -> Command:
     @functools.wraps(function)
     def given(
         *arguments: Any,
-        target: Target,
+        target: CpuTarget,
         threads: int | None,
         records: Path | None,
         input_shapes: Shapes | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.cli.printing.wrapping import echo_prose
 from tensorwright.machine import LoadWatch, MachineState, check_machine
 from tensorwright.tuning.session import Progress
@@ -23,7 +23,7 @@ def warn_if_unfit(state: MachineState | None) -> None:
         echo_prose(f"warning: {text}", err=True)
 
 
-def check_before_measuring(target: Target, threads: int) -> None:
+def check_before_measuring(target: CpuTarget, threads: int) -> None:
     """Compare what the machine reaches now with what was kept, and look at the load."""
     warn_if_unfit(check_machine(target, threads))
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tensorwright.base import Target, UsageError, knobs
+from tensorwright.base import UsageError, cpu_target, knobs
 
 Command = Callable[..., Any]
 Shapes = Mapping[str, Sequence[int] | int]
@@ -119,10 +119,10 @@ def machine_options(function: Command) -> Command:
 
 
 def target_option(function: Command) -> Command:
-    """--target, as a Target."""
+    """--target, as a CpuTarget: there is code for processors only."""
     return click.option(
         "--target",
-        callback=lambda ctx, param, name: Target.parse(name or knobs.TARGET.get()),
+        callback=lambda ctx, param, name: cpu_target(name or knobs.TARGET.get()),
         help="What to compile for; this machine if not given.",
     )(function)
 

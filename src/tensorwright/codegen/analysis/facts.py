@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tensorwright.base import DType, InternalError, Target, UnsupportedError
+from tensorwright.base import CpuTarget, DType, InternalError, UnsupportedError
 from tensorwright.expr import (
     Apply,
     Cast,
@@ -90,7 +90,7 @@ class Facts:
 
     def __init__(
         self,
-        target: Target,
+        target: CpuTarget,
         intrinsics: Mapping[str, tuple[int, ...]] | None = None,
         *,
         masked_rests: bool = True,

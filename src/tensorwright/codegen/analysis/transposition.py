@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import Facts
 from tensorwright.codegen.analysis.indices import flat_index
 from tensorwright.expr import Index, Load, Var, free_vars, terms_of
@@ -32,7 +32,7 @@ class Transposition:
     width: int
 
 
-def find_transposition(loop: For, facts: Facts, target: Target) -> Transposition | None:
+def find_transposition(loop: For, facts: Facts, target: CpuTarget) -> Transposition | None:
     """The copy that a serial loop is; None if it is none."""
     across = loop.body
     if not (isinstance(across, For) and isinstance(across.body, Store)):

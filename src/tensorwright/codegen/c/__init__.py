@@ -8,7 +8,6 @@ from tensorwright.codegen.c.compiler import (
     FLAGS,
     compile_source,
     compiler_key,
-    load_shared_object,
     machine_flags,
     refusal,
 )
@@ -21,7 +20,6 @@ __all__ = [
     "compile_source",
     "compiler_key",
     "emit",
-    "load_shared_object",
     "machine_flags",
     "refusal",
 ]

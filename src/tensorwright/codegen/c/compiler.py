@@ -1,17 +1,15 @@
-"""C source to code by the system's compiler, and the code into this process."""
+"""C source to code by the system's compiler."""
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from tensorwright.base import InternalError, MachineError, Target, knobs
+from tensorwright.base import CpuTarget, InternalError, MachineError, knobs
 from tensorwright.codegen.source import Source
 
 FLAGS = ("-std=gnu11", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
@@ -21,19 +19,7 @@ _TIMEOUT_S = 600.0
 _ARCHITECTURES = {"x86_64": "x86-64", "AMD64": "x86-64", "arm64": "aarch64"}
 
 
-class SharedObject:
-    """A shared object in this process; it stays loaded."""
-
-    def __init__(self, library: ctypes.CDLL, symbols: Sequence[str]) -> None:
-        self._library = library
-        self.symbols = tuple(symbols)
-
-    def address(self, symbol: str) -> int:
-        """The address of one of `symbols`."""
-        return ctypes.cast(getattr(self._library, symbol), ctypes.c_void_p).value or 0
-
-
-def refusal(target: Target) -> str:
+def refusal(target: CpuTarget) -> str:
     """Why nothing can be compiled for a target here; "" where it can."""
     if _compiler() is None:
         return f"there is no C compiler {knobs.C_COMPILER.get()}"
@@ -47,7 +33,7 @@ def compiler_key() -> str:
     return f"cc:{_version(compiler)}:{' '.join(FLAGS)}" if compiler else "cc:none"
 
 
-def compile_source(source: Source, target: Target, level: int = 3) -> bytes:
+def compile_source(source: Source, target: CpuTarget, level: int = 3) -> bytes:
     """Compile a kernel to a shared object; `level` says how much the compiler optimises.
 
     Raises:  MachineError where there is no compiler, or none for the target; InternalError where it
@@ -88,23 +74,7 @@ def compile_source(source: Source, target: Target, level: int = 3) -> bytes:
         return code.read_bytes()
 
 
-def load_shared_object(code: bytes, symbols: Sequence[str]) -> SharedObject:
-    """Load compiled code into this process. It runs: load only what you compiled.
-
-    Raises:  MachineError where the system cannot load it.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.so")
-        path.write_bytes(code)
-        try:
-            return SharedObject(ctypes.CDLL(str(path)), symbols)
-        except OSError as error:
-            raise MachineError(
-                stage="load", where="a compiled kernel", reason=f"it does not load ({error})"
-            ) from error
-
-
-def machine_flags(target: Target) -> tuple[str, ...]:
+def machine_flags(target: CpuTarget) -> tuple[str, ...]:
     """What tells a C compiler the instructions of a target."""
     if target.arch == "x86-64":
         wide = ("-mprefer-vector-width=512",) if target.vector_bytes == 64 else ()

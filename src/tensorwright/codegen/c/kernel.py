@@ -6,7 +6,7 @@ Where the compiler knows OpenMP, parallel loops run on `threads` threads.
 
 from __future__ import annotations
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis import Facts, refuse_groups
 from tensorwright.codegen.c.statements import Kernel, Statements, function_text, pointer_type
 from tensorwright.codegen.c.text import Names, c_name
@@ -24,7 +24,7 @@ _INCLUDES = """#include <math.h>
 """
 
 
-def emit(program: LoopProgram, target: Target) -> Source:
+def emit(program: LoopProgram, target: CpuTarget) -> Source:
     """Write a program whose extents are ints; the target says how wide vectors are.
 
     Raises:  UnsupportedError for loops of graphics processors, and for functions of types that have

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis import (
     BUFFER_ALIGN,
     Facts,
@@ -44,7 +44,7 @@ class Kernel:
     """What the functions of one kernel share while they are written."""
 
     name: str
-    target: Target
+    target: CpuTarget
     facts: Facts
     helpers: Helpers = field(default_factory=Helpers)
     workspace: Workspace = field(default_factory=Workspace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.codegen.llvm.text.builder import Function
 
 
@@ -44,6 +44,6 @@ INTRINSICS: tuple[Intrinsic, ...] = (
 )
 
 
-def intrinsics_of(target: Target) -> dict[str, Intrinsic]:
+def intrinsics_of(target: CpuTarget) -> dict[str, Intrinsic]:
     """The intrinsics that a target has, by name; of others the meaning is to be used."""
     return {each.name: each for each in INTRINSICS if set(each.features) <= set(target.features)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import Facts, refuse_groups
 from tensorwright.codegen.analysis.workspace import BUFFER_ALIGN, Workspace, element_count
 from tensorwright.codegen.llvm.intrinsics import intrinsics_of
@@ -21,7 +21,7 @@ from tensorwright.loop import LoopProgram
 from tensorwright.machine_code import LIBM_SYMBOLS
 
 
-def emit(program: LoopProgram, target: Target) -> Source:
+def emit(program: LoopProgram, target: CpuTarget) -> Source:
     """Write a program whose extents are ints.
 
     Raises:  UnsupportedError for loops of graphics processors, for functions of types that have

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import Facts
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.analysis.live_operands import keeps_steps_apart
@@ -47,7 +47,7 @@ class Kernel:
     """What the functions of one kernel share while they are written."""
 
     name: str
-    target: Target
+    target: CpuTarget
     module: Module
     facts: Facts
     workspace: Workspace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.base import DType, InternalError, Target
+from tensorwright.base import CpuTarget, DType, InternalError
 from tensorwright.codegen.analysis.facts import values_below
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.llvm.memory.buffers import Memory, Slots
@@ -32,7 +32,7 @@ from tensorwright.expr import (
 class Values(Memory):
     """Evaluate value expressions; operands shared within one statement are computed once."""
 
-    def __init__(self, function: Function, target: Target) -> None:
+    def __init__(self, function: Function, target: CpuTarget) -> None:
         super().__init__(function, target)
         self.operations = Operations(function, target)
         self._shared: dict[int, Val] = {}

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from tensorwright.base import BYTE_LANES, BYTE_TERMS, DType, Target
+from tensorwright.base import BYTE_LANES, BYTE_TERMS, CpuTarget, DType
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
@@ -125,7 +125,7 @@ def _is_of_bytes(copy: Copy, node: Node) -> bool:
     return has_one and kinds[0].dtype in _BYTES and kinds[1].dtype is DType.F32
 
 
-def lower_codes(graph: Graph, target: Target) -> Graph:
+def lower_codes(graph: Graph, target: CpuTarget) -> Graph:
     """Say how codes are multiplied on a target: as bytes where it has an instruction for that and
     the shape is one for it; else as floats, which every machine multiplies as fast as integers or
     faster.
@@ -175,7 +175,7 @@ def _kept_in_blocks(graph: Graph) -> set[str]:
     return graph.types.keys() - plain
 
 
-def _suits_instruction(copy: Copy, node: Node, target: Target) -> bool:
+def _suits_instruction(copy: Copy, node: Node, target: CpuTarget) -> bool:
     """Whether weights are a matrix of whole vectors (or pixels of whole blocks) around 0."""
     codes = copy.constant(node.inputs[1])
     zeros = [copy.constant(name) for name in node.inputs[3:]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import Target, dump, knobs
+from tensorwright.base import CpuTarget, dump, knobs
 from tensorwright.loop.ir import LoopProgram
 from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
@@ -88,7 +88,7 @@ class TargetPass:
     """A pass that asks what the target has, over a program that the others have gone through."""
 
     name: str
-    run: Callable[[LoopProgram, Target], LoopProgram]
+    run: Callable[[LoopProgram, CpuTarget], LoopProgram]
 
 
 CPU_PASSES = (
@@ -97,7 +97,7 @@ CPU_PASSES = (
 )
 
 
-def run_target_passes(program: LoopProgram, target: Target) -> LoopProgram:
+def run_target_passes(program: LoopProgram, target: CpuTarget) -> LoopProgram:
     """As `run_passes`, the passes of the target's kind."""
     for step in CPU_PASSES:
         program = step.run(program, target)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import (
     Element,
     Index,
@@ -55,13 +55,13 @@ class _Chain:
     whole: Stmt
 
 
-def promote_accumulators(program: LoopProgram, target: Target) -> LoopProgram:
+def promote_accumulators(program: LoopProgram, target: CpuTarget) -> LoopProgram:
     """Rewrite every nest that adds to places which do not move with its outermost loop."""
     body = _promote_in(program.body, target)
     return program if body is program.body else replace(program, body=body)
 
 
-def _promote_in(statement: Stmt, target: Target) -> Stmt:
+def _promote_in(statement: Stmt, target: CpuTarget) -> Stmt:
     if isinstance(statement, For):
         chain = _chain_of(statement)
         if chain is not None:
@@ -96,7 +96,7 @@ def _only_prefetches(statement: Stmt) -> bool:
     return isinstance(statement, Prefetch)
 
 
-def _promoted(chain: _Chain, target: Target) -> Stmt | None:
+def _promoted(chain: _Chain, target: CpuTarget) -> Stmt | None:
     """The rewritten nest, or None where it would be wrong or of no use."""
     store, first = chain.store, chain.heads[0]
     place = free_vars(*store.indices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Index, IndexExpr, Load, Var, free_vars, loads_of, terms_of
 from tensorwright.loop.folds import folded_operand
 from tensorwright.loop.ir import For, LoopProgram, Stmt, Store
@@ -13,7 +13,7 @@ from tensorwright.loop.traversal import children_of, with_children
 from tensorwright.schedule import ForKind, Scope
 
 
-def order_tiles(program: LoopProgram, target: Target) -> LoopProgram:
+def order_tiles(program: LoopProgram, target: CpuTarget) -> LoopProgram:
     """Let the operand wait that has fewer vectors, where a tile and the other do not fit.
 
     A tile multiplies vectors by single elements, each spread over a vector. What the outer loops
@@ -32,7 +32,7 @@ def order_tiles(program: LoopProgram, target: Target) -> LoopProgram:
     return program if body is program.body else replace(program, body=body)
 
 
-def _ordered(statement: Stmt, target: Target) -> Stmt:
+def _ordered(statement: Stmt, target: CpuTarget) -> Stmt:
     if isinstance(statement, For) and statement.kind is ForKind.UNROLLED:
         loops = _tile_of(statement)
         if loops is not None:
@@ -90,7 +90,7 @@ def _terms(index: Index) -> list[tuple[tuple[IndexExpr, ...], int]]:
     return [(monomial, step) for monomial, step in terms_of(index) if monomial]
 
 
-def _by_registers(loops: list[For], target: Target) -> list[For]:
+def _by_registers(loops: list[For], target: CpuTarget) -> list[For]:
     """The loops in the order that needs fewer registers, if those are not enough."""
     *unrolled, vector = loops
     store = vector.body

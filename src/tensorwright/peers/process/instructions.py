@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from tensorwright.base import Target, detect_target
+from tensorwright.base import CpuTarget, detect_target
 from tensorwright.peers.process.protocol import PeerInfo
 
 _VARIABLES: MappingProxyType[int, MappingProxyType[str, str]] = MappingProxyType(
@@ -27,19 +27,19 @@ _VARIABLES: MappingProxyType[int, MappingProxyType[str, str]] = MappingProxyType
 )
 
 
-def is_narrower(target: Target | None) -> bool:
+def is_narrower(target: CpuTarget | None) -> bool:
     """Whether this machine has wider vectors than the target."""
     return target is not None and target.vector_bytes < detect_target().vector_bytes
 
 
-def holding_variables(target: Target | None) -> MappingProxyType[str, str]:
+def holding_variables(target: CpuTarget | None) -> MappingProxyType[str, str]:
     """The variables of a competitor's process that hold it to the target; none where none do."""
     if target is None or not is_narrower(target):
         return MappingProxyType({})
     return _VARIABLES.get(target.vector_bytes, MappingProxyType({}))
 
 
-def is_held(info: PeerInfo, target: Target | None) -> bool | None:
+def is_held(info: PeerInfo, target: CpuTarget | None) -> bool | None:
     """Whether a loaded competitor keeps to the target's vectors; None where there is no need.
 
     One that does not say how wide its vectors are does not.

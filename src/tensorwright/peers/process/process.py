@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import tensorwright.peers.process.jobs as jobs
-from tensorwright.base import InternalError, Target
+from tensorwright.base import CpuTarget, InternalError
 from tensorwright.peers.process.instructions import holding_variables
 from tensorwright.peers.process.kinds import find_kind
 from tensorwright.peers.process.protocol import (
@@ -42,7 +42,7 @@ class PeerProcess:
     """
 
     def __init__(
-        self, name: str, kind: str, limit_s: float | None = None, target: Target | None = None
+        self, name: str, kind: str, limit_s: float | None = None, target: CpuTarget | None = None
     ) -> None:
         self.name = name
         self._limit_s = find_kind(kind).limit_s if limit_s is None else limit_s

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.peers.process.instructions import holding_variables
 from tensorwright.peers.process.jobs import time_calls
 from tensorwright.peers.process.kinds import create_peer, find_kind
@@ -42,7 +42,7 @@ def compare_versions(
     inputs: Arrays,
     threads: int,
     *,
-    target: Target | None = None,
+    target: CpuTarget | None = None,
     rounds: int = 11,
     limit_s: float = 60.0,
 ) -> Versions:

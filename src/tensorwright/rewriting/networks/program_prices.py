@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.graph import (
     Graph,
     GraphBuilder,
@@ -79,7 +79,7 @@ class ProgramPrices:
     has_layouts   whether layouts are chosen; else all tensors are plain
     """
 
-    target: Target
+    target: CpuTarget
     pricing: Pricing
     memory: Memory | None = None
     roofline: Roofline = field(default_factory=Roofline)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import llvmlite.binding as llvm
 
-from tensorwright.base import InternalError, Target, detect_target
+from tensorwright.base import CpuTarget, InternalError, detect_target
 from tensorwright.machine_code import LIBM_SYMBOLS, compile_module, create_machine
 from tensorwright.runtime.native.openmp import OpenMP, openmp_runtime
 from tensorwright.runtime.native.team import (
@@ -155,12 +155,12 @@ def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
     return session.load(data, symbols)
 
 
-def compile_ir(ir_text: str, target: Target | None = None) -> bytes:
+def compile_ir(ir_text: str, target: CpuTarget | None = None) -> bytes:
     """Object code of LLVM IR that was written by hand; for this machine where `target` is None."""
     return compile_module(ir_text, target or detect_target())
 
 
-def load_ir(ir_text: str, symbols: Sequence[str], target: Target | None = None) -> LoadedObject:
+def load_ir(ir_text: str, symbols: Sequence[str], target: CpuTarget | None = None) -> LoadedObject:
     """Compile hand-written LLVM IR for this machine, or a target that it can run, and load it."""
     return load_object(compile_ir(ir_text, target), symbols)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensorwright.base import DType, Target, check_runs_here
+from tensorwright.base import CpuTarget, DType, check_runs_here
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.openmp import usable_threads
 
@@ -23,7 +23,7 @@ _LEAST_BYTES = 1 << 24  # read in one run: long against a fork-join
 _FLOPS_PER_RUN = 30_000_000  # of each thread: long against a fork-join, short against a time slice
 
 
-def measure_peak(target: Target, threads: int = 1, dtype: DType = DType.F32) -> float:
+def measure_peak(target: CpuTarget, threads: int = 1, dtype: DType = DType.F32) -> float:
     """Floating-point operations per second of `threads` threads, an FMA counting as two.
 
     Every thread runs a loop of independent FMAs on registers; the best of several short runs,
@@ -38,7 +38,7 @@ def measure_peak(target: Target, threads: int = 1, dtype: DType = DType.F32) -> 
     return 2.0 * lanes * chains * rounds * threads / best_s
 
 
-def measure_bandwidth(target: Target, threads: int = 1, size_bytes: int = 1 << 26) -> float:
+def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 << 26) -> float:
     """Bytes per second that `threads` threads read together from a buffer of that size.
 
     A buffer smaller than the last cache measures that cache, in several passes, so that starting
@@ -55,7 +55,7 @@ def measure_bandwidth(target: Target, threads: int = 1, size_bytes: int = 1 << 2
     return 4.0 * per_thread * passes * threads / best_s
 
 
-def _best_time(target: Target, threads: int, ir_text: str, *numbers: int) -> float:
+def _best_time(target: CpuTarget, threads: int, ir_text: str, *numbers: int) -> float:
     """Seconds of the shortest of many runs of `measure({*numbers, results})`, after one to warm up.
 
     Each thread writes what it has computed into 64 bytes of the results.

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from tensorwright.base import AttributeValue, DType, Printer, Role, Target, TensorType
+from tensorwright.base import AttributeValue, CpuTarget, DType, Printer, Role, TensorType
 
 Attributes: TypeAlias = tuple[tuple[str, AttributeValue], ...]
 Place = TypeVar("Place")
@@ -182,7 +182,7 @@ class Plan:
     """
 
     name: str
-    target: Target
+    target: CpuTarget
     threads: int
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]

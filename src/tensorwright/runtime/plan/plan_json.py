@@ -24,7 +24,7 @@ _KINDS = kinds_of(
     *(CopyStep, HostStep, KernelStep),
     *(ArgumentSpec, KernelSpec, TensorSpec, Team, Plan),
     *(DType, Role, CpuTarget, TensorType),
-    Target=CpuTarget,  # as format version 1 calls it
+    CpuTarget=CpuTarget,  # as format version 1 calls it
 )
 
 

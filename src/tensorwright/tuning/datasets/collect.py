@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.build import Kernel, build_request
 from tensorwright.processes import hold_turn, never
 from tensorwright.records import Record, RecordStore, Status
@@ -30,7 +30,7 @@ _MOST_FAILED = 4  # given up when so many times as many programs as are wanted w
 class CollectSetting:
     """For what machine programs are measured."""
 
-    target: Target
+    target: CpuTarget
     hardware: str
     threads: int
     seed: int = 0

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tensorwright.base import Target, UsageError, did_you_mean
+from tensorwright.base import CpuTarget, UsageError, did_you_mean
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.features.featurizer import Featurizer
 from tensorwright.tuning.features.loops.loop_features import LoopFeatures
@@ -45,7 +45,7 @@ from tensorwright.tuning.features.sets import (
 from tensorwright.tuning.features.source import FeatureSource
 from tensorwright.tuning.space.sketch import Space
 
-OpenSource = Callable[[ScheduleState, Target, Space], FeatureSource]
+OpenSource = Callable[[ScheduleState, CpuTarget, Space], FeatureSource]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class FeatureSet:
         return hashlib.sha256("\n".join(self.columns).encode()).hexdigest()[:16]
 
 
-def _statement(state: ScheduleState, target: Target, space: Space) -> FeatureSource:
+def _statement(state: ScheduleState, target: CpuTarget, space: Space) -> FeatureSource:
     return Featurizer(state, target)
 
 
-def _knob(state: ScheduleState, target: Target, space: Space) -> FeatureSource:
+def _knob(state: ScheduleState, target: CpuTarget, space: Space) -> FeatureSource:
     return KnobFeatures(space)
 
 

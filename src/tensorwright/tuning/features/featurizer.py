@@ -14,7 +14,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import Target, without_collection
+from tensorwright.base import CpuTarget, without_collection
 from tensorwright.loop import LoopProgram, lower
 from tensorwright.schedule import ScheduleState, Trace, replay
 from tensorwright.tuning.features.cell_tables import CellTable, Features, ResultNumbers
@@ -143,7 +143,7 @@ def _without_prefetches(state: ScheduleState) -> ScheduleState:
 class Featurizer:
     """Features of the schedules of one program; remembers what it has worked out for a sketch."""
 
-    def __init__(self, state: ScheduleState, target: Target) -> None:
+    def __init__(self, state: ScheduleState, target: CpuTarget) -> None:
         self.state = state
         self.target = target
         self._plans: PlansBySketch[Plan] = PlansBySketch()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorwright.base import Target, TensorwrightError
+from tensorwright.base import CpuTarget, TensorwrightError
 from tensorwright.records import Record, RecordStore, is_current, open_store
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.datasets import dataset, parse_workload
@@ -44,7 +44,7 @@ class Past:
 def learn_from_records(
     past: Past | None,
     learning: Learning,
-    target: Target,
+    target: CpuTarget,
     threads: int,
     seed: int = 0,
     path: Path | None = None,
@@ -73,7 +73,7 @@ def described(
     store: RecordStore,
     past: Past,
     learning: Learning,
-    target: Target,
+    target: CpuTarget,
     threads: int,
     seed: int,
 ) -> Iterator[tuple[Sample, ...]]:
@@ -94,7 +94,7 @@ def described(
 
 
 def _groups(
-    store: RecordStore, past: Past, target: Target, threads: int
+    store: RecordStore, past: Past, target: CpuTarget, threads: int
 ) -> list[tuple[Workload, list[list[Record]]]]:
     """The workloads that teach, each with the records of every program that was timed."""
     own = {workload.key for workload in past.own}

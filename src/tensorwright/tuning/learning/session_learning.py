@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.learning.kept_model import ModelFile
 from tensorwright.tuning.learning.options import Learning, RecordedStart
@@ -37,7 +37,7 @@ class SessionLearning:
 
 def open_learning(
     learning: Learning,
-    target: Target,
+    target: CpuTarget,
     threads: int,
     seed: int,
     file: ModelFile | None = None,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Decision
 from tensorwright.records.logs import AutoTvmLine, LoggedEntity
 from tensorwright.schedule import ScheduleState
@@ -38,7 +38,7 @@ class _Misfit:
     is_other: bool = False
 
 
-def seed_of(line: AutoTvmLine, state: ScheduleState, target: Target) -> Candidate | str:
+def seed_of(line: AutoTvmLine, state: ScheduleState, target: CpuTarget) -> Candidate | str:
     """The schedule that a line stands for, by the first template that it fits; or why none does."""
     names = next((names for start, names in SAME.items() if line.task.startswith(start)), {})
     misfits: dict[str, _Misfit] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 
 CLOCK_HZ = 3.5e9
 """Cycles are turned into seconds by this, on every machine: what a clock is at work, the kernel
@@ -53,7 +53,7 @@ class Machine:
         return replace(self, is_cold=is_cold)
 
 
-def nominal_rates(target: Target) -> Rates:
+def nominal_rates(target: CpuTarget) -> Rates:
     """What is assumed of a processor of which nothing was measured: two multiply-adds a cycle."""
     operations = 4.0 if target.fma else 2.0
     lanes = target.vector_bytes / 4.0
@@ -61,7 +61,7 @@ def nominal_rates(target: Target) -> Rates:
 
 
 def machine_of(
-    target: Target, threads: int, rates: Rates | None = None, *, is_cold: bool = False
+    target: CpuTarget, threads: int, rates: Rates | None = None, *, is_cold: bool = False
 ) -> Machine:
     """The machine that a target stands for; `nominal_rates` where `rates` is None."""
     return Machine(

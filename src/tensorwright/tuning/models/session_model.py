@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from tensorwright.base import RecordError, Target
+from tensorwright.base import CpuTarget, RecordError
 from tensorwright.tuning.features import STATEMENT, FeatureSet
 from tensorwright.tuning.models.blended import BlendedModel
 from tensorwright.tuning.models.fading import Fading, RefitPolicy
@@ -21,7 +21,7 @@ _TRAINED_HALF_LIFE = 512.0  # samples: what many workloads have taught outlasts 
 
 
 def make_model(
-    target: Target,
+    target: CpuTarget,
     threads: int,
     seed: int = 0,
     saved: SavedModel | str | os.PathLike[str] | None = None,

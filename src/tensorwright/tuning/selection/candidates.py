@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from tensorwright.base import Target, TensorwrightError
+from tensorwright.base import CpuTarget, TensorwrightError
 from tensorwright.loop import lower
 from tensorwright.schedule import ScheduleState, Trace, format_trace, replay
 from tensorwright.tuning.features import Featurizer
@@ -61,7 +61,7 @@ class Candidates:
     def __init__(
         self,
         state: ScheduleState,
-        target: Target,
+        target: CpuTarget,
         model: TimeModel,
         machine: Machine,
         effort: Effort,

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tensorwright.base import Target, TensorwrightError, knobs, override, without_collection
+from tensorwright.base import CpuTarget, TensorwrightError, knobs, override, without_collection
 from tensorwright.expr import Tensor, topological_order
 from tensorwright.schedule import (
     Parallel,
@@ -56,7 +56,7 @@ class Predictor:
     """
 
     def __init__(
-        self, model: TimeModel, machine: Machine, target: Target, effort: Effort | None = None
+        self, model: TimeModel, machine: Machine, target: CpuTarget, effort: Effort | None = None
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._model = model
@@ -262,7 +262,7 @@ class TopQuestion:
 
     tensors: tuple[Tensor, ...]
     workload: Workload
-    target: Target
+    target: CpuTarget
     machine: Machine
     effort: Effort
     file: Path | None
@@ -278,7 +278,7 @@ class TopQuestion:
         return predictor.top(self.workload, self.count)
 
 
-def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Predictor | None:
+def open_predictor(target: CpuTarget, threads: int, *, is_cold: bool = False) -> Predictor | None:
     """The predictor of the pre-trained model; None where there is none, and where the knob
     `default_schedule` says that the rule chooses.
 
@@ -295,7 +295,7 @@ def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Pr
 
 @lru_cache(maxsize=16)
 def _predictor(
-    model: TimeModel, target: Target, threads: int, is_cold: bool, effort: Effort, _home: Path
+    model: TimeModel, target: CpuTarget, threads: int, is_cold: bool, effort: Effort, _home: Path
 ) -> Predictor:
     return Predictor(model, this_machine(target, threads, is_cold=is_cold), target, effort)
 

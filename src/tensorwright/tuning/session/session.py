@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from tensorwright.base import Target, UsageError, check_runs_here, knobs
+from tensorwright.base import CpuTarget, UsageError, check_runs_here, knobs
 from tensorwright.records import RecordStore, detect_hardware
 from tensorwright.schedule import state_of
 from tensorwright.tuning.learning import Past, model_file_of, open_learning
@@ -38,12 +38,12 @@ from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 from tensorwright.tuning.time_model import this_machine
 
 
-def make_space(task: Task, target: Target, kind: SpaceKind = SpaceKind.SKETCHES) -> Space:
+def make_space(task: Task, target: CpuTarget, kind: SpaceKind = SpaceKind.SKETCHES) -> Space:
     """The usual space of a task; without other algorithms where the knob `winograd` says so."""
     return space_of(state_of(task.workload), target, algorithms=knobs.WINOGRAD.get(), kind=kind)
 
 
-def make_default(task: Task, target: Target) -> Candidate:
+def make_default(task: Task, target: CpuTarget) -> Candidate:
     """The first of the usual space, made without the others."""
     by_rule = next(sketches_of(state_of(task.workload), target))
     return default_candidate(Space((by_rule,)))
@@ -147,7 +147,7 @@ def _usual_scheduler(search: Search, seed: int) -> Scheduler:
     )
 
 
-def check_measures_here(target: Target) -> None:
+def check_measures_here(target: CpuTarget) -> None:
     """Refuse a target whose programs cannot be measured on this machine, with a MachineError."""
     check_runs_here(
         target, "tune", remedy="tune on a machine that can run it, and bring the records"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from operator import attrgetter
 
-from tensorwright.base import ScheduleError, Target, without_collection
+from tensorwright.base import CpuTarget, ScheduleError, without_collection
 from tensorwright.schedule import ScheduleState, Trace
 from tensorwright.tuning.space.defaults.byte_products import byte_product_sketches
 from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
@@ -32,7 +32,7 @@ class SpaceKind(StrEnum):
 
 def space_of(
     state: ScheduleState,
-    target: Target,
+    target: CpuTarget,
     *,
     algorithms: bool = True,
     kind: SpaceKind = SpaceKind.SKETCHES,
@@ -51,7 +51,7 @@ def space_of(
 
 
 def sketches_of(
-    state: ScheduleState, target: Target, *, algorithms: bool = True
+    state: ScheduleState, target: CpuTarget, *, algorithms: bool = True
 ) -> Iterator[Sketch]:
     """Those of `space_of`, each made when it is asked for."""
     others = (algorithm_sketches,) if algorithms else ()
@@ -60,13 +60,13 @@ def sketches_of(
     yield from distinct(sketches, attrgetter("trace"))
 
 
-def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+def algorithm_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """The sketches that compute something by another algorithm, each built when asked for."""
     rules = (_as_far_as_legal(rule(state, target), state) for rule in ALGORITHM_RULES)
     return (sketch for sketches in rules for sketch in sketches)
 
 
-def rule_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
+def rule_sketches(state: ScheduleState, target: CpuTarget) -> tuple[Sketch, ...]:
     """The sketches of the first rule that applies; the first is the schedule by rule.
 
     Warns:  where a rule takes an illegal step; the next rule is asked then, at last plain loops.
@@ -74,7 +74,7 @@ def rule_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     return tuple(distinct(_by_rule(state, target), attrgetter("trace")))
 
 
-def _by_rule(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+def _by_rule(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     for rule in RULES:
         sketches = _as_far_as_legal(rule(state, target), state)
         first = next(sketches, None)
@@ -95,7 +95,7 @@ def _as_far_as_legal(sketches: Iterator[Sketch], state: ScheduleState) -> Iterat
         warnings.warn(f"{text}: {error.message()}\n  {remedy}", RuntimeWarning, stacklevel=2)
 
 
-def default_trace(state: ScheduleState, target: Target) -> Trace:
+def default_trace(state: ScheduleState, target: CpuTarget) -> Trace:
     """The schedule of an untuned program: the default of `space_of`, found without the others."""
     with without_collection():
         first = next(_by_rule(state, target))

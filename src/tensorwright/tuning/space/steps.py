@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tensorwright.base import LINE_BYTES, Target
+from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import (
     Apply,
     Axis,
@@ -140,7 +140,7 @@ def _reads_directly(value: Value, load: Load) -> bool:
     return value == load or any(_reads_directly(child, load) for child in children(value))
 
 
-def accumulators(target: Target) -> int:
+def accumulators(target: CpuTarget) -> int:
     """How many vectors of a tile may be tried: some more than there are registers.
 
     Beyond that every step of the reduction stores and loads vectors, which never pays.
@@ -148,7 +148,7 @@ def accumulators(target: Target) -> int:
     return target.vector_registers * 6 // 5
 
 
-def tile_registers(target: Target) -> int:
+def tile_registers(target: CpuTarget) -> int:
     """How many registers the sums of a tile and the vectors that its columns read share.
 
     One more holds an element that is spread over all lanes, where a multiply-add cannot do that.
@@ -163,7 +163,7 @@ _FEW_LANES = 4  # elements that single loads and stores move sooner than a gathe
 ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
 
 
-def spread(builder: SketchBuilder, name: str, target: Target, prefix: str) -> None:
+def spread(builder: SketchBuilder, name: str, target: CpuTarget, prefix: str) -> None:
     """Schedule a stage at the root: outer loops fused and parallel, the innermost vectorised."""
     stage = builder.state.stage(name)
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]

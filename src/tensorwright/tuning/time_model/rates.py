@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tensorwright.base import (
-    Target,
+    CpuTarget,
     TensorwrightError,
     knobs,
     make_folder,
@@ -28,12 +28,12 @@ from tensorwright.tuning.models import Machine, Rates, machine_of, nominal_rates
 _MOST_STEPS = 4  # a rate that is 16 times as high as assumed, or a 16th, was not measured well
 
 
-def this_machine(target: Target, threads: int, *, is_cold: bool = False) -> Machine:
+def this_machine(target: CpuTarget, threads: int, *, is_cold: bool = False) -> Machine:
     """The machine that runs programs for a target: this one, if it can."""
     return machine_of(target, threads, rates_of(target), is_cold=is_cold)
 
 
-def rates_of(target: Target) -> Rates:
+def rates_of(target: CpuTarget) -> Rates:
     """What one core does with the target's instructions.
 
     Read from the folder of the knob `home`; measured, and kept there, where it has not been: that
@@ -44,7 +44,7 @@ def rates_of(target: Target) -> Rates:
 
 
 @lru_cache(maxsize=64)
-def _rates_of(target: Target, home: Path) -> Rates:
+def _rates_of(target: CpuTarget, home: Path) -> Rates:
     if missing_here(target):
         return nominal_rates(target)
     path = home / "machine" / f"{detect_hardware().fingerprint}-{_digest(target)}.json"
@@ -77,7 +77,7 @@ def steps_of(measured: float, nominal: float) -> int:
     return max(-_MOST_STEPS, min(_MOST_STEPS, round(math.log2(measured / nominal))))
 
 
-def _measure(target: Target) -> tuple[int, int]:
+def _measure(target: CpuTarget) -> tuple[int, int]:
     nominal = nominal_rates(target)
     return (
         steps_of(measure_peak(target), nominal.flops_per_s),
@@ -96,5 +96,5 @@ def _read(path: Path) -> tuple[int, int] | None:
     return (flops, bandwidth) if is_sensible else None
 
 
-def _digest(target: Target) -> str:
+def _digest(target: CpuTarget) -> str:
     return hashlib.sha256(target.key.encode()).hexdigest()[:8]

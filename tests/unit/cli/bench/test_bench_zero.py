@@ -12,7 +12,7 @@ import pytest
 from tests.unit.cli.conftest import Invoke
 from tests.unit.tuning.time_model.small_trees import model_of
 
-from tensorwright.base import Target, UsageError
+from tensorwright.base import UsageError, cpu_target
 from tensorwright.records import Record, Status
 from tensorwright.tuning.time_model import TimeModel, save_time_model
 from tensorwright_lab.bench.zero_groups import groups_of
@@ -21,7 +21,7 @@ from tensorwright_lab.comparison import this_build
 from tensorwright_lab.judging import best_after
 
 MODULE = importlib.import_module("tensorwright_lab.bench.zero")  # the name is the command's
-TARGET = Target.parse("x86-64-avx2")
+TARGET = cpu_target("x86-64-avx2")
 HEAD = {"target": TARGET.key, "trials": (0, 1, 4)}
 
 
@@ -103,7 +103,7 @@ def test_what_a_model_was_trained_without_is_a_group(tmp_path: Path) -> None:
     ]
     assert groups[2].families == ("attention", "waves")
     assert {case.network.split()[0] for case in groups[2].cases(6, 2, 0)} <= {"attention", "waves"}
-    assert groups[3].target == Target.parse("x86-64-sse2")
+    assert groups[3].target == cpu_target("x86-64-sse2")
     assert [group.target for group in groups[:3]] == [TARGET] * 3
     assert len(list(groups[1].cases(3, 2, 0))) == 3
     save_time_model(model_of(), tmp_path / "all.npz")

@@ -13,7 +13,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tests.unit.graph.onnx.onnx_models import by_onnxruntime, model_of
 
 import tensorwright
-from tensorwright.base import DType, Target, UnsupportedError
+from tensorwright.base import DType, UnsupportedError, cpu_target
 from tensorwright.graph import GraphBuilder, interpret, parse, simplify
 from tensorwright.graph.builder import LARGE_BYTES
 from tensorwright.graph.onnx_import import load_onnx
@@ -23,7 +23,7 @@ from tensorwright.pipeline import prepare
 node = helper.make_node
 ROWS, COLUMNS = 700, 512
 LARGE = ROWS * COLUMNS
-TARGET = Target.parse("x86-64-avx2")
+TARGET = cpu_target("x86-64-avx2")
 
 
 def filled(value: Array) -> dict[str, object]:

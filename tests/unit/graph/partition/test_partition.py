@@ -15,7 +15,7 @@ from tests.unit.graph.partition.partition_runner import check_partition
 from tests.unit.graph.random_graphs import graphs
 from tests.unit.graph.small_networks import NETWORKS, Maker
 
-from tensorwright.base import Target
+from tensorwright.base import cpu_target
 from tensorwright.graph import (
     AliasCall,
     Graph,
@@ -40,7 +40,7 @@ Network = Callable[[], Graph]
 def test_networks_compute_what_the_interpreter_does(network: Network, target: str) -> None:
     graph = network()
     if target:
-        graph = choose_layouts(graph, Target.parse(target))
+        graph = choose_layouts(graph, cpu_target(target))
     check_partition(partition(graph))
 
 

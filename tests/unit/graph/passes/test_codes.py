@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.targets import AVX2, AVX512
 
-from tensorwright.base import DType, Target
+from tensorwright.base import CpuTarget, DType
 from tensorwright.graph import Graph, GraphBuilder, interpret, lower_codes, simplify, verify
 
 RANDOM = np.random.default_rng(3)
@@ -38,7 +38,7 @@ def product(weights: NDArray[Any], zeros: tuple[NDArray[Any], ...] = ()) -> Grap
     return b.finish([b.add("cast", sums, to=DType.F32)])
 
 
-def lowered(graph: Graph, target: Target = AVX2) -> Graph:
+def lowered(graph: Graph, target: CpuTarget = AVX2) -> Graph:
     return verify(simplify(lower_codes(simplify(graph), target)))
 
 
@@ -120,7 +120,7 @@ def from_codes(operator: str, scales: NDArray[Any], **attributes: Any) -> Graph:
 )
 @pytest.mark.parametrize("scales", [0.01, RANDOM.uniform(0.01, 0.02, 32)])
 def test_numbers_that_come_from_codes_are_multiplied_as_codes(
-    operator: str, attributes: dict[str, Any], scales: Any, target: Target
+    operator: str, attributes: dict[str, Any], scales: Any, target: CpuTarget
 ) -> None:
     graph = from_codes(operator, np.asarray(scales, np.float32), **attributes)
     assert "matmul_integer" in operators(simplify(graph))
@@ -180,7 +180,7 @@ def image_from_codes(
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize(("window", "zero", "pad"), [(1, 0, 0), (1, 30, 0), (3, 30, 1), (3, 0, 1)])
 def test_images_that_come_from_codes_are_multiplied_as_codes(
-    window: int, zero: int, pad: int, kind: type, target: Target
+    window: int, zero: int, pad: int, kind: type, target: CpuTarget
 ) -> None:
     graph = image_from_codes(window, zero, pad=pad, kind=kind)
     assert "conv_integer" in operators(simplify(graph))

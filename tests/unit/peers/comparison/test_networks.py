@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorwright.base import MachineError, Target
+from tensorwright.base import CpuTarget, MachineError, cpu_target
 from tensorwright.peers.process import Arrays, PeerFailed, PeerInfo, instructions
 from tensorwright.peers.process.instructions import holding_variables
 from tensorwright_lab.comparison import Compiled, compare_model
@@ -58,7 +58,7 @@ class FakeProcess:
 
     name: str
     kind: str
-    target: Target | None = None
+    target: CpuTarget | None = None
 
     def __enter__(self) -> FakeProcess:
         return self
@@ -152,9 +152,9 @@ def test_untuned_and_tuned_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_who_is_held_to_a_narrower_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
-    machine = replace(Target.parse("x86-64-avx512"), name="native")
+    machine = replace(cpu_target("x86-64-avx512"), name="native")
     monkeypatch.setattr(instructions, "detect_target", lambda: machine)
-    narrow = Target.parse("x86-64-avx2")
+    narrow = cpu_target("x86-64-avx2")
     row = compare_model("m", "a", "b", X, 1, ["slow", "fast"], target=narrow, rounds=3)
     assert [(each.peer, each.is_held) for each in row.peers] == [("slow", True), ("fast", False)]
     assert (row.peer_ms, row.held_ms) == (2.0, 4.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorwright.base import InputError, Target
+from tensorwright.base import InputError, cpu_target
 from tensorwright.peers.process import PeerProcess
 from tensorwright_lab.competitors import CurvePoint, read_curve, seconds_to_reach
 from tensorwright_lab.competitors.tuning_curve import append_points
@@ -49,7 +49,7 @@ def test_workloads_by_name_and_by_shape() -> None:
     for path in ("nothing.1", "GMM.9"):
         with pytest.raises(ValueError, match=r"neither one of|cases 1 to"):
             peer.make_workload(path, None)
-    assert "llvm" in str(peer.make_target(Target.parse("x86-64-avx2"), 2))
+    assert "llvm" in str(peer.make_target(cpu_target("x86-64-avx2"), 2))
 
 
 def test_calls_of_all_copies_are_native() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.test_graph_search import chain_of_products
 
-from tensorwright.base import DType, Target
+from tensorwright.base import DType, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, simplify
 from tensorwright.pipeline import open_pricing
 from tensorwright.rewriting import parse_rules
@@ -35,7 +35,7 @@ RULES = network_rules(parse_rules(["a: matmul(?x, matmul(?y, ?z)) == matmul(matm
 
 
 def prices() -> ProgramPrices:
-    target = Target.parse("x86-64-avx2")
+    target = cpu_target("x86-64-avx2")
     pricing = open_pricing(target, 2)
     assert pricing is not None
     return ProgramPrices(target, pricing)

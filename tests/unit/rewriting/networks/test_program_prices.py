@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tensorwright.base import DType, Target
+from tensorwright.base import DType, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, Workload, simplify
 from tensorwright.rewriting.networks import (
     Corrections,
@@ -21,7 +21,7 @@ from tensorwright.rewriting.networks import (
     write_outline,
 )
 
-TARGET = Target.parse("x86-64-avx2")
+TARGET = cpu_target("x86-64-avx2")
 STEP_S = 1e-6
 WEIGHT_BYTES = 4 * 64 * 64
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorwright.base import DType, Target, UsageError, override
+from tensorwright.base import DType, UsageError, cpu_target, override
 from tensorwright.expr import (
     Compute,
     Element,
@@ -31,7 +31,7 @@ from tensorwright.tuning.datasets import parse_workload
 from tensorwright_lab.zoo import build
 from tensorwright_lab.zoo.plausible import draw_network
 
-AVX2 = Target.parse("x86-64-avx2")
+AVX2 = cpu_target("x86-64-avx2")
 
 
 def expressions() -> list[Compute]:

@@ -27,7 +27,7 @@ from tests.unit.tuning.helpers import (
     numbered_space,
 )
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.build import BuildRequest, Kernel
 from tensorwright.records import MemoryStore, Record, SqliteStore, Status, best_record, open_store
 from tensorwright.tuning.measuring import (
@@ -281,7 +281,7 @@ class FaultyBuilder(FakeBuilder):
                 return kernel_of()
 
 
-def small_space(task: Task, target: Target) -> Space:
+def small_space(task: Task, target: CpuTarget) -> Space:
     return numbered_space(task, target, COUNT)
 
 

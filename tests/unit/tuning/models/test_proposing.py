@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.unit.tuning.helpers import matmul, padded_convolution, workload_of
 
-from tensorwright.base import RecordError, Target
+from tensorwright.base import RecordError, cpu_target
 from tensorwright.records import Record, Status
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.models import machine_of
@@ -40,7 +40,7 @@ from tensorwright.tuning.strategies.annealing import AnnealingOptions
 from tensorwright.tuning.strategies.evolution import EvolutionOptions
 from tensorwright.tuning.task import Task
 
-TARGET = Target.parse("x86-64-avx2")
+TARGET = cpu_target("x86-64-avx2")
 MACHINE = machine_of(TARGET, 2)
 SMALL = WayTreeSettings(rounds=30, least_rows=2, leaves=8)
 CONVOLUTION = workload_of(padded_convolution((1, 8, 8, 16), 32))

@@ -22,9 +22,9 @@ from tests.unit.tuning.helpers import (
 from tensorwright.base import (
     MachineError,
     RecordError,
-    Target,
     UsageError,
     UserError,
+    cpu_target,
 )
 from tensorwright.records import MemoryStore, Record, SavedSession, Status
 from tensorwright.tuning.measuring import Measurement
@@ -151,7 +151,7 @@ def test_no_budget_is_refused() -> None:
 def test_a_target_that_cannot_run_here_is_refused() -> None:
     other = "aarch64-neon" if TARGET.arch == "x86-64" else "x86-64-avx2"
     with pytest.raises(MachineError, match=f"target {other}: this machine cannot run its code"):
-        run(MemoryStore(), target=Target.parse(other))
+        run(MemoryStore(), target=cpu_target(other))
 
 
 def test_minutes_are_a_budget_too() -> None:

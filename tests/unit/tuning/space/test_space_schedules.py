@@ -12,7 +12,7 @@ import pytest
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
-from tensorwright.base import DType, Target
+from tensorwright.base import CpuTarget, DType
 from tensorwright.expr import Decision
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, Split, format_trace, open_decisions, state_of
@@ -118,11 +118,11 @@ def cases(name: str, target_name: str, blocked: bool) -> tuple[Case, ...]:
     return workloads(NETWORKS[name](), TARGETS[target_name], blocked=blocked)
 
 
-def space(case: Case, target: Target) -> Space:
+def space(case: Case, target: CpuTarget) -> Space:
     return space_of(state_of(case[0]), target)
 
 
-def needs(target_name: str) -> Target:
+def needs(target_name: str) -> CpuTarget:
     target = TARGETS[target_name]
     if not set(target.features) <= set(NATIVE.features):
         pytest.skip(f"this machine has no {target_name}")
@@ -210,7 +210,7 @@ def test_sketches_are_made_when_they_are_asked_for(
 def test_where_a_rule_takes_an_illegal_step_a_network_compiles_and_it_is_said(
     good: int, names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def faulty(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    def faulty(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
         yield from islice(pointwise_sketches(state, target), good)
         SketchBuilder(state).do(Split(state.outputs[0], "nowhere", (8,)))
 

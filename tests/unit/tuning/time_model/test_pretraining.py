@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tensorwright.base import RecordError, Target
+from tensorwright.base import RecordError, cpu_target
 from tensorwright.pipeline import prepare
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
@@ -36,7 +36,7 @@ from tensorwright_lab.pretraining.programs import Programs, programs_of
 from tensorwright_lab.pretraining.time_loss import MedianLoss, UpperLoss, weights_of
 from tensorwright_lab.zoo.plausible import draw_network
 
-TARGET = Target.parse("x86-64-avx2")
+TARGET = cpu_target("x86-64-avx2")
 MACHINE = machine_of(TARGET, 2)
 MEASURING = MeasuringMachine("here", {})  # with the rates that are assumed
 LANES = FEATURE_NAMES.index("vector_len")

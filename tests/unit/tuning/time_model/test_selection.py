@@ -19,7 +19,7 @@ from tests.targets import AVX2, AVX512, NEON, SSE2, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tests.unit.tuning.time_model.small_trees import model_of, random_tree, stump
 
-from tensorwright.base import MachineError, Target, override
+from tensorwright.base import CpuTarget, MachineError, override
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.loop import lower
 from tensorwright.pipeline import Source, choose, choose_untuned, compile, prepare
@@ -82,19 +82,19 @@ GRAPHS = {
 }
 
 
-def case_of(name: str, target: Target = NATIVE) -> Case:
+def case_of(name: str, target: CpuTarget = NATIVE) -> Case:
     return workloads(GRAPHS[name], target)[-1]
 
 
 def predictor_of(
-    model: TimeModel, target: Target = NATIVE, effort: Effort = SMALL, threads: int = 2
+    model: TimeModel, target: CpuTarget = NATIVE, effort: Effort = SMALL, threads: int = 2
 ) -> Predictor:
     return Predictor(model, machine_of(target, threads), target, effort)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("target", [AVX512, AVX2, SSE2], ids=str)
-def test_chosen_schedules_are_right(name: str, target: Target) -> None:
+def test_chosen_schedules_are_right(name: str, target: CpuTarget) -> None:
     if target.missing_on(NATIVE):
         pytest.skip(f"this machine cannot run {target.name}")
     for workload, arrays in workloads(GRAPHS[name], target):
@@ -302,7 +302,7 @@ def test_without_the_cache_the_choice_is_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", [NEON, ODD], ids=str)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_machine_with_unknown_features_gets_a_sensible_schedule(
-    name: str, target: Target
+    name: str, target: CpuTarget
 ) -> None:
     workload, _ = case_of(name, target)
     for model in (wild_model(), model_of()):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorwright.base import TARGETS, CpuTarget, Target, override
+from tensorwright.base import CPU_TARGETS, CpuTarget, cpu_target, override
 from tensorwright.tuning.features import CACHE_BYTES, FEATURE_NAMES
 from tensorwright.tuning.models import Machine, RooflineModel, machine_of, nominal_rates
 from tensorwright.tuning.time_model import ROW_NAMES, program_scores, rates_of, rows_of
@@ -76,9 +76,9 @@ def test_no_trees_predict_more_than_the_peak(jobs: int) -> None:
     assert found.floor[0, 1] == -np.inf
 
 
-@pytest.mark.parametrize("target", [*TARGETS, ODD], ids=lambda t: f"{t.name}-{t.vector_bytes}")
+@pytest.mark.parametrize("target", [*CPU_TARGETS, ODD], ids=lambda t: f"{t.name}-{t.vector_bytes}")
 @pytest.mark.parametrize("threads", [1, 3])
-def test_rows_are_finite_on_any_machine(target: Target, threads: int) -> None:
+def test_rows_are_finite_on_any_machine(target: CpuTarget, threads: int) -> None:
     source = np.random.default_rng(threads)
     features = source.uniform(0, 44, (5, 3, len(FEATURE_NAMES))).astype(np.float32)
     features[0] = 0.0
@@ -104,13 +104,13 @@ def test_of_rates_only_powers_of_two_count() -> None:
 def test_rates_are_measured_once_and_anew_where_the_file_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
-    measured: list[Target] = []
+    measured: list[CpuTarget] = []
 
-    def peak(target: Target) -> float:
+    def peak(target: CpuTarget) -> float:
         measured.append(target)
         return nominal_rates(target).flops_per_s / 2.1
 
-    here = Target.parse("native")
+    here = cpu_target("native")
     monkeypatch.setattr("tensorwright.tuning.time_model.rates.measure_peak", peak)
     for home in ("one", "two"):
         with override(home=tmp_path / home):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.unit.tuning.time_model.small_trees import model_of
 
-from tensorwright.base import Target
+from tensorwright.base import cpu_target
 from tensorwright.tuning.time_model import (
     TrainedKeys,
     load_time_model,
@@ -56,7 +56,7 @@ def test_the_shipped_model_keeps_the_keys_of_its_training() -> None:
 
 @pytest.mark.parametrize("seed", [FIRST_SEED, FIRST_SEED_OF_ZERO])
 def test_what_judges_is_no_part_of_a_sample_of_the_training(seed: int) -> None:
-    drawn = draw_workloads(seed, Target.parse("x86-64-avx2"), 2)
+    drawn = draw_workloads(seed, cpu_target("x86-64-avx2"), 2)
     keys = {each.workload.key for each in itertools.islice(drawn, 6)}
     assert keys.isdisjoint(itertools.islice(measured_keys(), 20_000))
 
@@ -69,7 +69,7 @@ def test_of_three_hundred_that_judge_none_was_trained_on(target: str) -> None:
     assert model.trained is not None
     trained = set(measured_keys())
     assert TrainedKeys.of(trained).numbers.tolist() == model.trained.numbers.tolist()
-    drawn = list(itertools.islice(draw_workloads(FIRST_SEED, Target.parse(target), 2), 300))
+    drawn = list(itertools.islice(draw_workloads(FIRST_SEED, cpu_target(target), 2), 300))
     overlap = sum(each.workload.key in trained for each in drawn)
     passed = {key for each in drawn for key in each.passed}
     print(f"{target}: {overlap} of {len(drawn)} trained on, {len(passed)} passed over")

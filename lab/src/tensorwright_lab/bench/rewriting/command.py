@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments.models import check_model, row_name
 from tensorwright.cli.arguments.options import (
     Minutes,
@@ -139,7 +139,7 @@ def command(
     sizes: tuple[int, ...],
     nodes: int | None,
     records: Path | None,
-    target: Target,
+    target: CpuTarget,
     threads: int | None,
     seed: int,
     input_shapes: Shapes | None,

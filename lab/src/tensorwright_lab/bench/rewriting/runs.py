@@ -15,9 +15,9 @@ from typing import TypeVar
 import click
 
 from tensorwright.base import (
+    CpuTarget,
     InternalError,
     MachineError,
-    Target,
     TensorwrightError,
     peak_memory_bytes,
 )
@@ -65,7 +65,7 @@ class Plan:
     minutes   of tuning for each of both networks; None tunes nothing
     """
 
-    target: Target
+    target: CpuTarget
     threads: int
     seed: int
     seconds: float | None

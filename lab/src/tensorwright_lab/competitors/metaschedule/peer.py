@@ -28,7 +28,7 @@ from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule
 from tvm.s_tir.meta_schedule.testing import te_workload
 
-from tensorwright.base import Target, knobs
+from tensorwright.base import CpuTarget, cpu_target, knobs
 from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
 from tensorwright_lab.competitors.metaschedule.build import build_candidate
 from tensorwright_lab.competitors.metaschedule.calls import NativeCalls
@@ -62,7 +62,7 @@ class TvmPeer(Peer):
         self._shapes = tuple(tuple(int(extent) for extent in each.shape) for each in tensors)
         self._copies = int(options.get("copies", 1))
         function = te.create_prim_func(list(tensors))
-        machine = Target.parse(options.get("target", "native"))
+        machine = cpu_target(options.get("target", "native"))
         target = make_target(machine, threads, options.get("mcpu"))
         folder = Path(options.get("work_dir") or _default_folder(path, self._shapes, threads))
         folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def make_workload(path: str, shape: Sequence[int] | None) -> tuple[Any, ...]:
     return tuple(make(*shape))
 
 
-def make_target(machine: Target, threads: int, processor: str | None = None) -> Any:
+def make_target(machine: CpuTarget, threads: int, processor: str | None = None) -> Any:
     """A machine as TVM's target: by its features, as LLVM may not know its name."""
     features = machine.features
     if processor is None and "avx512f" in features:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from tensorwright.base import DType, InternalError, Target
+from tensorwright.base import CpuTarget, DType, InternalError
 
 # float type, integer type, stored mantissa bits, exponent bias
 _FORMATS = {DType.F32: ("float", "i32", 23, 127), DType.F64: ("double", "i64", 52, 1023)}
@@ -35,7 +35,7 @@ class MathEmitter:
     right either way.
     """
 
-    def __init__(self, dtype: DType, lanes: int, target: Target) -> None:
+    def __init__(self, dtype: DType, lanes: int, target: CpuTarget) -> None:
         if dtype not in _FORMATS:
             raise InternalError(
                 stage="codegen",

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tensorwright.base import DType, InternalError, Target
+from tensorwright.base import CpuTarget, DType, InternalError
 from tensorwright.codegen.llvm.math.emitter import ENTRY, PURE, MathEmitter
 from tensorwright.codegen.llvm.math.kernels import (
     emit_erf,
@@ -66,7 +66,7 @@ class MathFunction:
 
 
 @lru_cache(maxsize=512)
-def math_function(name: str, dtype: DType, lanes: int, target: Target) -> MathFunction:
+def math_function(name: str, dtype: DType, lanes: int, target: CpuTarget) -> MathFunction:
     """The definition of a function on vectors of so many lanes, also more than a register holds.
 
     Raises:  InternalError for a name not in `MATH_FUNCTIONS`, or a dtype other than f32 and f64.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tensorwright.base import DType, InternalError, Target
+from tensorwright.base import CpuTarget, DType, InternalError
 from tensorwright.codegen.analysis.linear import Linear, combine, scaled
 from tensorwright.codegen.llvm.memory.access import Accesses, LaneGroups, Piece, without
 from tensorwright.codegen.llvm.text.builder import Function
@@ -38,7 +38,7 @@ class Slots:
 class Memory(Accesses):
     """Access to the buffers that a function knows."""
 
-    def __init__(self, function: Function, target: Target) -> None:
+    def __init__(self, function: Function, target: CpuTarget) -> None:
         super().__init__(function, target)
         self.storages: dict[str, Piece | Slots] = {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensorwright.base import DType, Target
+from tensorwright.base import CpuTarget, DType
 from tensorwright.codegen.analysis.indices import IndexEvaluator, decide
 from tensorwright.codegen.analysis.linear import Linear, combine
 from tensorwright.codegen.llvm.memory.arithmetic import Arithmetic
@@ -26,7 +26,7 @@ _PREDICATE = {Relation.LT: "slt", Relation.LE: "sle", Relation.EQ: "eq", Relatio
 class Indices(Arithmetic, IndexEvaluator):
     """Evaluate index expressions; `load_element` reads integer buffers used as indices."""
 
-    def __init__(self, function: Function, target: Target) -> None:
+    def __init__(self, function: Function, target: CpuTarget) -> None:
         Arithmetic.__init__(self, function)
         IndexEvaluator.__init__(self)
         self.target = target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.base import DType, Target
+from tensorwright.base import CpuTarget, DType
 from tensorwright.codegen.llvm.math.functions import math_function
 from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import (
@@ -18,7 +18,7 @@ from tensorwright.codegen.llvm.text.literals import (
 class Lanewise:
     """Writes instructions; operands of one have the same lanes. Results are shared and hoisted."""
 
-    def __init__(self, function: Function, target: Target) -> None:
+    def __init__(self, function: Function, target: CpuTarget) -> None:
         self.function = function
         self.target = target
 

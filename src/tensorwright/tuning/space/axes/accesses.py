@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import lcm, prod
 
-from tensorwright.base import DType, Target
+from tensorwright.base import CpuTarget, DType
 from tensorwright.expr import (
     Axis,
     Compute,
@@ -42,7 +42,7 @@ def points(tensor: Compute) -> int:
     return prod(extent_of(axis.extent) for axis in (*tensor.axes, *tensor.reduce_axes))
 
 
-def lanes_for(target: Target, stage: Stage) -> int:
+def lanes_for(target: CpuTarget, stage: Stage) -> int:
     """How many elements of the stage's widest operand fill a vector."""
     sizes = [stage.tensor.dtype.size_bytes]
     sizes += [load.dtype.size_bytes for load in loads_of(stage.tensor.body)]

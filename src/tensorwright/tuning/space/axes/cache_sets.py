@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from tensorwright.base import LINE_BYTES, Target
+from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import Axis
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import bytes_along, operands
@@ -22,7 +22,7 @@ _OTHER_WAYS = 1  # for the vectors that stream by
 
 
 def most_rows(
-    state: ScheduleState, anchor: str, stored: str, axis: Axis, target: Target
+    state: ScheduleState, anchor: str, stored: str, axis: Axis, target: CpuTarget
 ) -> int | None:
     """How many neighbours along an axis a tile may read without losing the first; None: any number.
 
@@ -36,7 +36,7 @@ def most_rows(
     return min(limits, default=None)
 
 
-def lines_held(apart_bytes: int, target: Target) -> int:
+def lines_held(apart_bytes: int, target: CpuTarget) -> int:
     """How many lines so far apart the first cache holds at once."""
     ways = max(2, target.l1_bytes // PAGE_BYTES - _OTHER_WAYS)
     sets = max(1, PAGE_BYTES // max(gcd(apart_bytes, PAGE_BYTES), LINE_BYTES))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Load, free_vars, loads_of, terms_of
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import (
@@ -212,7 +212,7 @@ def _stride_in_group(found: Sequence[Operand], width: int) -> Stride:
 
 
 def rows_inside_columns(
-    state: ScheduleState, anchor: str, roles: AxisRoles, target: Target
+    state: ScheduleState, anchor: str, roles: AxisRoles, target: CpuTarget
 ) -> tuple[str, ...]:
     """The outer rows, where it is better to go through them with few columns of the constants.
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.base import BYTE_LANES, BYTE_TERMS, DType, Target
+from tensorwright.base import BYTE_LANES, BYTE_TERMS, CpuTarget, DType
 from tensorwright.expr import (
     Apply,
     Axis,
@@ -59,7 +59,7 @@ _DEFAULT_ROWS = 12
 _DATA_BYTES = 512 << 10  # so much stays in the second cache, beside some weights
 
 
-def byte_product_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+def byte_product_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """The sketch of the rule; none where the target has no such instruction, or the program is no
     product of bytes (u8) with constant ones (i8) of whole vectors.
     """

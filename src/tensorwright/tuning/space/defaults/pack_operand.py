@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import (
     Axis,
     Compute,
@@ -61,7 +61,7 @@ def pack_operand(
     stored: str,
     lanes: Axis,
     rows: Axis | None,
-    target: Target,
+    target: CpuTarget,
 ) -> str:
     """Let the anchor read a copy of its wide operand; the name of the copy, "" where none pays.
 
@@ -177,7 +177,7 @@ def _permutes(body: Value) -> bool:
     return isinstance(body, Load) and all(isinstance(i, Var) or i == 0 for i in body.indices)
 
 
-def place_panel(builder: SketchBuilder, copy: str, host: str, loop: str, target: Target) -> None:
+def place_panel(builder: SketchBuilder, copy: str, host: str, loop: str, target: CpuTarget) -> None:
     """Copy a panel at a loop of the stage that is stored, vector by vector."""
     stage = builder.state.stage(copy)
     last = stage.tensor.axes[-1].name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Load, free_vars, index_tensors_of, loads_of
 from tensorwright.schedule import AtRoot, CacheRead, ScheduleState, Scope, Stage
 from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points, stride_along
@@ -17,7 +17,7 @@ from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise, spread, turn_whole
 
 
-def pointwise_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+def pointwise_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """The sketches of the pointwise rule: with dear pieces of a row by themselves, where there are
     such; with operands turned, where some are; and all in one, as it lies.
 
@@ -48,13 +48,15 @@ def _at_root(builder: SketchBuilder) -> list[Stage]:
     return [stage for stage in builder.state.stages if isinstance(stage.placement, AtRoot)]
 
 
-def _spread_all(builder: SketchBuilder, stages: list[Stage], target: Target, name: str) -> Sketch:
+def _spread_all(
+    builder: SketchBuilder, stages: list[Stage], target: CpuTarget, name: str
+) -> Sketch:
     for stage in stages:
         spread(builder, stage.name, target, stage.name)
     return builder.sketch(name)
 
 
-def _read_turned(builder: SketchBuilder, stage: Stage, target: Target) -> None:
+def _read_turned(builder: SketchBuilder, stage: Stage, target: CpuTarget) -> None:
     """Let a stage that computes something read copies of what it reads across rows."""
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     lanes = lanes_for(target, stage)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.schedule import AtRoot, CacheWrite, ScheduleState, Stage
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
@@ -49,7 +49,7 @@ def _is_large(stage: Stage, rows: int) -> bool:
     return is_scalar and points(tensor) > MIN_PARALLEL_POINTS
 
 
-def tile_products(builder: SketchBuilder, target: Target) -> frozenset[str]:
+def tile_products(builder: SketchBuilder, target: CpuTarget) -> frozenset[str]:
     """Tile each product that has vectors, and leave the rest; the stages that are scheduled."""
     tiled: set[str] = set()
     for stage in builder.state.stages:

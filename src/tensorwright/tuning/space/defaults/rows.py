@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from tensorwright.base import DType, Target
+from tensorwright.base import CpuTarget, DType
 from tensorwright.expr import Axis, Index, Load, free_vars, loads_of
 from tensorwright.schedule import (
     AtRoot,
@@ -57,7 +57,7 @@ from tensorwright.tuning.space.steps import (
 )
 
 
-def row_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """The sketches of the row rule, each made when it is asked for; none without a reduction."""
     if all(stage.tensor.reduction is None for stage in state.stages):
         return
@@ -82,7 +82,7 @@ _PARTITIONS = ((16, 8), (8, 8), (4, 8), (64, 1), (64, 4), (16, 1), (8, 4), (2, 4
 """Into how many parts a large sum is cut for the threads, and the vectors of each part's sums."""
 
 
-def _separate(state: ScheduleState, target: Target, parts: int, vectors: int) -> Sketch:
+def _separate(state: ScheduleState, target: CpuTarget, parts: int, vectors: int) -> Sketch:
     """Every stage by itself."""
     builder = SketchBuilder(state)
     inline_elementwise(builder)
@@ -149,7 +149,7 @@ def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
     return frozenset(made)
 
 
-def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
+def _turn_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str, ...]:
     """Copy operands that are read across their rows into the other order: those of products, and of
     stages that fold nothing.
 
@@ -174,7 +174,7 @@ def _turn_operands(builder: SketchBuilder, target: Target) -> tuple[str, ...]:
     return tuple(copies)
 
 
-def _has_packed_lanes(state: ScheduleState, stage: Stage, target: Target) -> bool:
+def _has_packed_lanes(state: ScheduleState, stage: Stage, target: CpuTarget) -> bool:
     """Whether a product has vectors along its last axis once its constants are packed, and only
     then: they are read across their rows, as the weights of most dense layers are.
     """
@@ -208,7 +208,7 @@ def _order_along(load: Load, axis: Axis, lanes: int) -> tuple[int, ...]:
 
 def _factor_contiguous(
     builder: SketchBuilder,
-    target: Target,
+    target: CpuTarget,
     vectors: int = 1,
     wide: frozenset[str] = frozenset(),
     done: frozenset[str] = frozenset(),
@@ -267,7 +267,7 @@ def _vector_axis(stage: Stage) -> Axis | None:
     return axes[-1] if axes and is_contiguous(stage.tensor, axes[-1]) else None
 
 
-def _vectorise(builder: SketchBuilder, name: str, target: Target) -> None:
+def _vectorise(builder: SketchBuilder, name: str, target: CpuTarget) -> None:
     """Vectorise the innermost spatial axis where that is contiguous."""
     stage = builder.state.stage(name)
     axis = _vector_axis(stage)
@@ -293,7 +293,7 @@ def _vectorise(builder: SketchBuilder, name: str, target: Target) -> None:
 _MOST_VECTORS = 8  # of partial results that are folded in turns
 
 
-def _schedule_at_root(builder: SketchBuilder, name: str, target: Target) -> None:
+def _schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget) -> None:
     stage = builder.state.stage(name)
     if stage.tensor.reduction is None:
         spread(builder, name, target, name)
@@ -310,7 +310,7 @@ def _schedule_at_root(builder: SketchBuilder, name: str, target: Target) -> None
 
 def _compute_by_blocks(
     builder: SketchBuilder,
-    target: Target,
+    target: CpuTarget,
     rows: int,
     turned: tuple[str, ...],
     packed: frozenset[str],
@@ -378,7 +378,7 @@ def _block_sizes(extent: int, last: Stage, *, has_products: bool) -> tuple[tuple
 
 
 def _default_block(
-    builder: SketchBuilder, target: Target, split: int, sizes: tuple[int, ...]
+    builder: SketchBuilder, target: CpuTarget, split: int, sizes: tuple[int, ...]
 ) -> int:
     """How many rows a block has: a product uses its vectors for as many as registers hold, a
     partial result of each of a few rows hides the latency of folding.
@@ -410,7 +410,7 @@ def _interleave(builder: SketchBuilder, name: str, row: str) -> None:
 
 
 def _schedule_copy(
-    builder: SketchBuilder, name: str, target: Target, reader: str, home: str
+    builder: SketchBuilder, name: str, target: CpuTarget, reader: str, home: str
 ) -> None:
     """Copy an operand in the other order.
 
@@ -433,7 +433,7 @@ def _is_cache_of(name: str, products: list[str]) -> bool:
 def _tile_product(
     builder: SketchBuilder,
     name: str,
-    target: Target,
+    target: CpuTarget,
     block: Index,
     outside: tuple[str, ...] = (),
     *,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Const, Load, Select, Tensor, children, loads_of
 from tensorwright.schedule import (
     CacheRead,
@@ -60,7 +60,7 @@ def find_anchor(state: ScheduleState) -> Stage | None:
     return max(folding, key=lambda stage: points(stage.tensor), default=None)
 
 
-def tile_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+def tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """Sketches of the tile rule, each made when it is asked for; none where it does not apply.
 
     It applies to one reduction in a program of one output, if its reads are contiguous (or the
@@ -82,7 +82,7 @@ def tile_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     yield from late
 
 
-def _in_all_orders(state: ScheduleState, target: Target, anchor: Stage) -> Iterator[Sketch]:
+def _in_all_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> Iterator[Sketch]:
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
         orders = _window_orders(state, anchor, target)
@@ -105,7 +105,7 @@ def _in_all_orders(state: ScheduleState, target: Target, anchor: Stage) -> Itera
         yield from (sketch for sketch in flat if sketch is not None and _skips(sketch) > usual)
 
 
-def _shared_orders(state: ScheduleState, target: Target, anchor: Stage) -> tuple[Order, ...]:
+def _shared_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> tuple[Order, ...]:
     """Which of rows and columns are outside where rows share an operand: the usual order first."""
     if _columns_leave_caches(state, anchor, target):
         return (Order.COLUMNS_OUTSIDE,)
@@ -120,7 +120,7 @@ def _shared_orders(state: ScheduleState, target: Target, anchor: Stage) -> tuple
     return Order.COLUMNS_OUTSIDE, Order.ROWS_OUTSIDE
 
 
-def _window_orders(state: ScheduleState, anchor: Stage, target: Target) -> tuple[Order, ...]:
+def _window_orders(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tuple[Order, ...]:
     """Where a window is padded, and where it is not: what reads most vectors whole comes first.
 
     Taps along the lanes have conditions at the border.  Of windows of many terms they are loops, in
@@ -140,13 +140,13 @@ def _window_orders(state: ScheduleState, anchor: Stage, target: Target) -> tuple
     return (Order.INLINED, *padded) if is_first else (*padded, Order.INLINED)
 
 
-def _has_long_panels(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+def _has_long_panels(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
     """Whether a panel of constants is used for many outer rows, such as images or slices."""
     roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
     return roles is not None and bool(rows_inside_columns(state, anchor.name, roles, target))
 
 
-def _gathers_each_row(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+def _gathers_each_row(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
     """Whether what windows share would be gathered for each row again: reflections of an image,
     whose places are computed one by one, where the rows of a tile are channels.
     """
@@ -167,7 +167,7 @@ def _is_gathered(state: ScheduleState, name: str) -> bool:
     return any(stride_along(load, tensor.axes[-1].var) is None for load in loads)
 
 
-def _streams_constants(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+def _streams_constants(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
     """Whether tiles with rows outside would read constants from behind the second cache, too fast.
 
     With few registers a tile has few rows, and reads a vector of constants in every other cycle or
@@ -189,7 +189,7 @@ def _size_bytes(tensor: Tensor) -> int:
     return prod(extent_of(extent) for extent in tensor.shape) * tensor.dtype.size_bytes
 
 
-def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
     """Whether of a product of two activations, one matrix of a batch, the rows are far larger than
     the second cache and the columns stay in it.
 
@@ -202,7 +202,7 @@ def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: Target) -> bo
     return 2 * columns <= target.l2_bytes < rows // 2
 
 
-def _columns_leave_caches(state: ScheduleState, anchor: Stage, target: Target) -> bool:
+def _columns_leave_caches(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
     """Whether each band of rows would read all columns from memory again, while rows stay.
 
     So it is with the scores of a language model, whose columns are the words.
@@ -211,7 +211,7 @@ def _columns_leave_caches(state: ScheduleState, anchor: Stage, target: Target) -
     return 2 * rows <= target.l3_bytes < columns // 2
 
 
-def _operand_bytes(state: ScheduleState, anchor: Stage, target: Target) -> tuple[int, int]:
+def _operand_bytes(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tuple[int, int]:
     """What lanes read for all rows alike, and what is read row by row: of one matrix of a batch,
     in bytes; 0 where there are no rows.
     """
@@ -256,7 +256,7 @@ def _has_border(state: ScheduleState, anchor: Stage) -> bool:
 
 def _tile_sketch(
     state: ScheduleState,
-    target: Target,
+    target: CpuTarget,
     anchor: str,
     order: Order,
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.base import LINE_BYTES, Target
+from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import Axis, loads_of
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import (
@@ -46,7 +46,7 @@ class TileChoice:
     """
 
     state: ScheduleState
-    target: Target
+    target: CpuTarget
     anchor: str
     stored: str
     roles: AxisRoles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tensorwright.base import LINE_BYTES, Target
+from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.tuning.space.axes.cache_sets import PAGE_BYTES
 from tensorwright.tuning.space.axes.links import is_aligned
 from tensorwright.tuning.space.sketch import divisors
@@ -45,7 +45,7 @@ def default_tile(
     columns: int,
     rows: int,
     more_rows: int,
-    target: Target,
+    target: CpuTarget,
     most_columns: int = 8,
     column_bytes: int = 0,
     blocks: tuple[int, int, int] = (0, 0, 0),
@@ -105,7 +105,7 @@ _FOLD_BYTES = 128  # of sums: in the time of an addition, a core reads no more f
 _FOLD_TILES = 4  # so many at least, that several threads have some
 
 
-def fold_tile(columns: int, rows: int, target: Target) -> tuple[int, int, int]:
+def fold_tile(columns: int, rows: int, target: CpuTarget) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) of a fold that reads every element once, in
     the order of memory.
 
@@ -130,7 +130,7 @@ _FEWEST_TILES = 2  # for threads to share
 
 
 def rows_apart_tile(
-    lanes: int, rows: int, longest: int, apart: tuple[int, int], width: int, target: Target
+    lanes: int, rows: int, longest: int, apart: tuple[int, int], width: int, target: CpuTarget
 ) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) of a fold that reads every element once, the
     terms of a sum further apart than neighbouring sums.
@@ -167,7 +167,7 @@ def rows_apart_tile(
 _WINDOW_ROWS = 7
 
 
-def window_tile(columns: int, rows: int, target: Target, block: int = 0) -> tuple[int, int, int]:
+def window_tile(columns: int, rows: int, target: CpuTarget, block: int = 0) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) of windows that share nothing, written out.
 
     Tiles at a border that is not padded evaluate conditions, so a tile is small, but two vectors

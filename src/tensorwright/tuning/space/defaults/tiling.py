@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import Enum
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index
 from tensorwright.schedule import (
     AtRoot,
@@ -82,7 +82,7 @@ class Tiling:
     def __init__(
         self,
         builder: SketchBuilder,
-        target: Target,
+        target: CpuTarget,
         anchor: str,
         stored: str,
         roles: AxisRoles,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.schedule import Primitive, ScheduleState, Stage
 from tensorwright.tuning.space.derived.predicates import is_untouched
 from tensorwright.tuning.space.sketch import Choice, Limit, SketchBuilder
@@ -38,7 +38,7 @@ class Derivation:
     tiles     the stages that have been tiled
     """
 
-    target: Target
+    target: CpuTarget
     state: ScheduleState
     current: str
     steps: tuple[Primitive, ...] = ()
@@ -50,7 +50,7 @@ class Derivation:
     tiles: tuple[TiledStage, ...] = ()
 
     @classmethod
-    def start(cls, state: ScheduleState, target: Target) -> Derivation:
+    def start(cls, state: ScheduleState, target: CpuTarget) -> Derivation:
         """Nothing decided, at the last stage."""
         return cls(target, state, state.stages[-1].name)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tensorwright.base import ScheduleError, Target
+from tensorwright.base import CpuTarget, ScheduleError
 from tensorwright.schedule import ScheduleState, Trace
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.rule import SketchRule, Verdict, own_rules
@@ -17,7 +17,7 @@ _MOST_COMPLETE = 64  # ways to decide about everything; the first found are kept
 
 
 def derive(
-    state: ScheduleState, target: Target, rules: Sequence[SketchRule] | None = None
+    state: ScheduleState, target: CpuTarget, rules: Sequence[SketchRule] | None = None
 ) -> Iterator[Derivation]:
     """Every way to decide about all stages, those of the first rules first, none twice.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from operator import attrgetter
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.derived.annotate import sketches_of
 from tensorwright.tuning.space.derived.engine import derive
@@ -16,7 +16,7 @@ MOST_SKETCHES = 9
 
 
 def derived_sketches(
-    state: ScheduleState, target: Target, most: int = MOST_SKETCHES
+    state: ScheduleState, target: CpuTarget, most: int = MOST_SKETCHES
 ) -> Iterator[Sketch]:
     """Up to `most` sketches: of every family the likeliest, then of every family the next.
 

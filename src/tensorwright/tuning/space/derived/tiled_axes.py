@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Load
 from tensorwright.schedule import ScheduleState, Tail
 from tensorwright.tuning.space.axes.accesses import (
@@ -55,7 +55,7 @@ class TileAxis:
 
 @lru_cache(maxsize=64)  # rules ask for it, and derive by it
 def plan_axes(
-    state: ScheduleState, stage: str, host: str, target: Target
+    state: ScheduleState, stage: str, host: str, target: CpuTarget
 ) -> tuple[TileAxis, ...] | None:
     """The axes of `host` of more than one element, in its order; None where no vectors fit.
 
@@ -101,7 +101,7 @@ def plan_axes(
     return tuple(planned)
 
 
-def can_be_tiled(state: ScheduleState, stage: str, target: Target) -> bool:
+def can_be_tiled(state: ScheduleState, stage: str, target: CpuTarget) -> bool:
     """Whether a stage has an axis for vectors."""
     return plan_axes(state, stage, stage, target) is not None
 
@@ -128,7 +128,7 @@ def _default_sizes(
     axes: list[Axis],
     roles: dict[str, Role],
     width: int,
-    target: Target,
+    target: CpuTarget,
     most: Mapping[str, int | None],
 ) -> dict[str, int]:
     """The register tile chosen by rule: how many elements along each axis.

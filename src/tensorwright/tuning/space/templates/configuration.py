@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import log2, prod
 from typing import TypeVar
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index
 from tensorwright.schedule import Tail
 from tensorwright.tuning.space.axes.accesses import extent_of
@@ -48,7 +48,9 @@ class Configuration:
     (`define_split`, `define_number`) stay open: they are columns of a population.
     """
 
-    def __init__(self, builder: SketchBuilder, target: Target, taken: Sequence[int] = ()) -> None:
+    def __init__(
+        self, builder: SketchBuilder, target: CpuTarget, taken: Sequence[int] = ()
+    ) -> None:
         self.target = target
         self.knobs: list[Knob] = []
         self.structural: list[Knob] = []

@@ -8,7 +8,7 @@ Knobs   tile_<axis>   of the axes along which an operand is used again: tiles, a
 
 from __future__ import annotations
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import extent_of, has_reuse
 from tensorwright.tuning.space.axes.roles import Role
@@ -24,7 +24,7 @@ from tensorwright.tuning.space.templates.product import (
 from tensorwright.tuning.space.templates.template import Template
 
 
-def is_direct(state: ScheduleState, target: Target) -> bool:
+def is_direct(state: ScheduleState, target: CpuTarget) -> bool:
     """To a product of two operands, each of which is used again along some axis."""
     return is_product(state, target) and any(has_reuse(s.tensor) for s in state.stages)
 

@@ -6,7 +6,7 @@ Knobs   tile_<axis>   as in `direct.py`
 
 from __future__ import annotations
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.schedule import ScheduleState, UseAlgorithm
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.sketch import SketchBuilder
@@ -38,7 +38,7 @@ def _step(state: ScheduleState) -> UseAlgorithm:
     return UseAlgorithm(name, "im2col")
 
 
-def _applies(state: ScheduleState, target: Target) -> bool:
+def _applies(state: ScheduleState, target: CpuTarget) -> bool:
     return is_direct(state, target) and can_do(_step(state), state)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from tensorwright.base import ScheduleError, Target
+from tensorwright.base import CpuTarget, ScheduleError
 from tensorwright.expr import Axis, Index, loads_of
 from tensorwright.schedule import (
     CacheWrite,
@@ -250,7 +250,7 @@ def can_do(step: Primitive, state: ScheduleState) -> bool:
     return True
 
 
-def is_product(state: ScheduleState, target: Target) -> bool:
+def is_product(state: ScheduleState, target: CpuTarget) -> bool:
     """Whether a program has one output and one reduction, whose elements can be vectors."""
     folds = [stage for stage in state.stages if stage.tensor.reduction is not None]
     if len(folds) != 1 or len(state.outputs) != 1 or not points(folds[0].tensor):

@@ -8,7 +8,7 @@ Knobs   block     rows of a block           vectors   partial results of a row, 
 
 from __future__ import annotations
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import loads_of
 from tensorwright.schedule import (
     AtRoot,
@@ -78,7 +78,7 @@ def _factor(s: SketchBuilder, stage: Stage, cfg: Configuration, vectors: int) ->
     return factor.partial
 
 
-def _vectorise(s: SketchBuilder, stage: Stage, target: Target) -> None:
+def _vectorise(s: SketchBuilder, stage: Stage, target: CpuTarget) -> None:
     """Put vectors along the last axis of a stage, where reads are contiguous along it."""
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     lanes = lanes_for(target, stage)
@@ -97,7 +97,7 @@ def _vectorise(s: SketchBuilder, stage: Stage, target: Target) -> None:
     s.do(Vectorize(stage.name, loop))
 
 
-def _applies(state: ScheduleState, target: Target) -> bool:
+def _applies(state: ScheduleState, target: CpuTarget) -> bool:
     """To programs whose rows need nothing of each other, with sums along the last axis."""
     folds = [stage.tensor for stage in state.stages if stage.tensor.reduction is not None]
     s = SketchBuilder(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import attrgetter
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.sketch import Sketch, distinct
 from tensorwright.tuning.space.templates.direct import DIRECT
@@ -21,7 +21,7 @@ TEMPLATES: tuple[Template, ...] = (DIRECT, SPATIAL_PACK, IM2COL, WINOGRAD, WINDO
 
 
 def template_sketches(
-    state: ScheduleState, target: Target, algorithms: bool = True
+    state: ScheduleState, target: CpuTarget, algorithms: bool = True
 ) -> Iterator[Sketch]:
     """The sketches of all templates that apply, each made when it is asked for, no trace twice.
 

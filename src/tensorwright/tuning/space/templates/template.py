@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tensorwright.base import ScheduleError, Target, UsageError, did_you_mean
+from tensorwright.base import CpuTarget, ScheduleError, UsageError, did_you_mean
 from tensorwright.expr import Decision
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.knobs import Entity, Knob
@@ -16,7 +16,7 @@ from tensorwright.tuning.space.templates.configuration import Configuration
 MOST_STRUCTURES = 128  # combinations of structural knobs: each is lowered by itself
 
 Schedule = Callable[[SketchBuilder, Configuration], bool | None]
-Applies = Callable[[ScheduleState, Target], bool]
+Applies = Callable[[ScheduleState, CpuTarget], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Template:
     applies: Applies
     is_other_algorithm: bool = False
 
-    def sketches(self, state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    def sketches(self, state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
         """A sketch for each combination of its structural knobs, that by rule first.
 
         Warns:   where all of them take illegal steps.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.schedule import ComputeInline, ScheduleState
 from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.axes.roles import Role
@@ -62,7 +62,7 @@ def _with_rows(product: Product) -> tuple[TileAxis, ...]:
     return tuple(found)
 
 
-def _applies(state: ScheduleState, target: Target) -> bool:
+def _applies(state: ScheduleState, target: CpuTarget) -> bool:
     return is_product(state, target) and not is_direct(state, target)
 
 

@@ -6,7 +6,7 @@ Knobs   tile_size, place   outputs of a tile along each direction, and where sta
 
 from __future__ import annotations
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.defaults.winograd import (
     WAYS,
@@ -26,7 +26,7 @@ def winograd(s: SketchBuilder, cfg: Configuration) -> bool:
     return schedule_winograd(s, cfg.target, tile, Place(place))
 
 
-def _applies(state: ScheduleState, target: Target) -> bool:
+def _applies(state: ScheduleState, target: CpuTarget) -> bool:
     return winograd_anchor(state, target) is not None
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, weights, workloads
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import (
     ComputeInline,
@@ -77,7 +77,7 @@ GRAPHS = (patches, regrouped, channels_last, plain_rows, one_waveform)
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 @pytest.mark.parametrize("make", GRAPHS)
-def test_values(make: Callable[[], Graph], target: Target) -> None:
+def test_values(make: Callable[[], Graph], target: CpuTarget) -> None:
     source = random.Random(3)
     for case in workloads(make(), target):
         for sketch in rule_sketches(state_of(case[0]), target)[:2]:
@@ -85,14 +85,14 @@ def test_values(make: Callable[[], Graph], target: Target) -> None:
                 check_schedule(case, format_trace(sketch.bound(decisions)), target)
 
 
-def _last(graph: Graph, target: Target) -> ScheduleState:
+def _last(graph: Graph, target: CpuTarget) -> ScheduleState:
     return state_of(workloads(graph, target)[-1][0])
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
 @pytest.mark.parametrize("make", [patches, regrouped, channels_last])
 def test_vectors_lie_along_the_channels_of_a_block(
-    make: Callable[[], Graph], target: Target
+    make: Callable[[], Graph], target: CpuTarget
 ) -> None:
     trace = rule_sketches(_last(make(), target), target)[0].trace
     lanes = {step.loop for step in trace if isinstance(step, Vectorize) and "conv" in step.stage}

@@ -9,7 +9,7 @@ import pytest
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, weights, workloads
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, format_trace, state_of
 from tensorwright.tuning.space import Sketch, rule_sketches, sketches_of
@@ -64,7 +64,7 @@ def test_tiles_keep_their_rows_in_the_first_cache() -> None:
 
 
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
-def test_values(target: Target) -> None:
+def test_values(target: CpuTarget) -> None:
     (case,) = workloads(product(37, 1024, 48), target)
     source = random.Random(1)
     for sketch in rule_sketches(state_of(case[0]), target):

@@ -8,7 +8,7 @@ import pytest
 from tests.targets import AVX2, AVX512
 from tests.unit.tuning.compiled import check_network, weights, workloads
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Compute
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import (
@@ -69,7 +69,7 @@ def test_values(make: Callable[[], Graph]) -> None:
     check_network(make())
 
 
-def last_of(graph: Graph, target: Target) -> tuple[Compute, Trace]:
+def last_of(graph: Graph, target: CpuTarget) -> tuple[Compute, Trace]:
     """The first reduction of a graph's last workload, and the schedule by rule of that."""
     state = state_of(workloads(graph, target)[-1][0])
     folding = [s.tensor for s in state.stages if s.tensor.reduction is not None]
@@ -77,7 +77,7 @@ def last_of(graph: Graph, target: Target) -> tuple[Compute, Trace]:
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
-def test_memory_is_read_in_order(target: Target) -> None:
+def test_memory_is_read_in_order(target: CpuTarget) -> None:
     fold, trace = last_of(pooled(), target)
     assert reads_once(fold)
     order = next(s.loops for s in trace if isinstance(s, Reorder) and s.stage == fold.name)
@@ -103,7 +103,7 @@ def test_what_reads_everything_once() -> None:
     ],
 )
 def test_few_rows_are_read_at_once(
-    columns: int, rows: int, target: Target, tile: tuple[int, int, int]
+    columns: int, rows: int, target: CpuTarget, tile: tuple[int, int, int]
 ) -> None:
     assert fold_tile(columns, rows, target) == tile
 
@@ -119,14 +119,14 @@ def test_few_rows_are_read_at_once(
     ],
 )
 def test_long_runs_are_read_of_rows_that_lie_apart(
-    lanes: int, rows: int, apart: tuple[int, int], target: Target, tile: tuple[int, int, int]
+    lanes: int, rows: int, apart: tuple[int, int], target: CpuTarget, tile: tuple[int, int, int]
 ) -> None:
     assert rows_apart_tile(lanes, rows, 8, apart, target.vector_bytes // 4, target) == tile
 
 
 @pytest.mark.parametrize(("vectors", "run"), [(24, 8), (3, 3)])
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
-def test_a_long_row_is_read_in_long_runs(target: Target, vectors: int, run: int) -> None:
+def test_a_long_row_is_read_in_long_runs(target: CpuTarget, vectors: int, run: int) -> None:
     width = target.vector_bytes // 4
     _, trace = last_of(over_rows(vectors * width), target)
     tiles = [s.factors for s in trace if isinstance(s, Split) and s.stage == "reduce_sum"]
@@ -210,7 +210,7 @@ def test_threads_take_what_is_worth_a_fork() -> None:
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
-def test_whole_blocks_have_no_tail(target: Target) -> None:
+def test_whole_blocks_have_no_tail(target: CpuTarget) -> None:
     columns, rows, _ = default_tile(20, 49, 1, target, blocks=(1, 7, 0))
     assert 20 % columns == 0
     assert rows in (1, 7, 49)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.targets import AVX2, AVX512
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Compute, compute, placeholder, reduce_axis, sum_over
 from tensorwright.schedule import CacheRead, ComputeAt, Parallel, initial_state
 from tensorwright.tuning.space import Sketch, rule_sketches
@@ -18,7 +18,7 @@ def product(rows: int, inner: int, columns: int) -> Compute:
 
 
 def first_sketch(
-    output: Compute, constants: frozenset[str] = frozenset(), target: Target = AVX512
+    output: Compute, constants: frozenset[str] = frozenset(), target: CpuTarget = AVX512
 ) -> Sketch:
     return rule_sketches(initial_state((output,), constants), target)[0]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, weights
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Compute, compute, placeholder, reduce_axis, select, sum_over
 from tensorwright.graph import program
 from tensorwright.schedule import ComputeAt, Unroll, Vectorize, format_trace, state_of
@@ -34,7 +34,7 @@ def interleaved() -> Compute:
 
 
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
-def test_values(target: Target) -> None:
+def test_values(target: CpuTarget) -> None:
     workload = program(interleaved(), constants=("w",))
     arrays = tuple(weights(*map(int, map(str, each.shape))) for each in workload.inputs)
     source = random.Random(2)

@@ -4,7 +4,7 @@ import pytest
 from tests.targets import AVX2, AVX512
 from tests.unit.tuning.compiled import check_network
 
-from tensorwright.base import DType, Target
+from tensorwright.base import CpuTarget, DType
 from tensorwright.expr import Load, Placeholder, Var, floor_div, maximum, minimum, mod
 from tensorwright.graph import Graph, GraphBuilder, choose_layouts, partition, simplify
 from tensorwright.schedule import format_trace, state_of
@@ -29,7 +29,9 @@ def test_values(scale: int, mode: str) -> None:
 
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=str)
 @pytest.mark.parametrize(("scale", "vectors"), [(2, 1), (3, 3), (5, 5), (11, 1)])
-def test_vectors_side_by_side_read_the_same_again(target: Target, scale: int, vectors: int) -> None:
+def test_vectors_side_by_side_read_the_same_again(
+    target: CpuTarget, scale: int, vectors: int
+) -> None:
     parts = partition(choose_layouts(simplify(enlarged(scale)), target))
     (workload,) = parts.workloads
     lanes = target.vector_bytes // 4

@@ -9,7 +9,7 @@ import pytest
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, weights, workloads
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import Split, Tail, format_trace, state_of
 from tensorwright.tuning.space import Sketch, space_of
@@ -35,7 +35,7 @@ def image(width: int) -> Graph:
     return b.finish([b.add("relu", y)])
 
 
-def sketches_of(graph: Graph, target: Target) -> tuple[Sketch, ...]:
+def sketches_of(graph: Graph, target: CpuTarget) -> tuple[Sketch, ...]:
     return space_of(state_of(workloads(graph, target)[0][0]), target).sketches
 
 
@@ -69,7 +69,7 @@ def test_sums_and_vectors_of_a_tile_fit_the_registers(lanes: int) -> None:
 
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
 @pytest.mark.parametrize("graph", [product(28), image(28), product(44)])
-def test_values(graph: Graph, target: Target) -> None:
+def test_values(graph: Graph, target: CpuTarget) -> None:
     source = random.Random(4)
     (case,) = workloads(graph, target)[:1]
     for sketch in space_of(state_of(case[0]), target).sketches:

@@ -10,7 +10,7 @@ from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, weights, workloads
 from tests.unit.tuning.helpers import workload_of
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import (
     Fn,
     apply,
@@ -103,7 +103,7 @@ def test_blocks_fill_the_registers_beside_columns(rows: int) -> None:
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
 @pytest.mark.parametrize("keys", [40, 49, 77, 250])
-def test_sums_of_scores_are_whole_vectors(keys: int, target: Target) -> None:
+def test_sums_of_scores_are_whole_vectors(keys: int, target: CpuTarget) -> None:
     ((workload, _),) = workloads(scores(37, keys), target)
     splits = {
         (step.stage, step.loop): step.tail
@@ -117,7 +117,7 @@ def test_sums_of_scores_are_whole_vectors(keys: int, target: Target) -> None:
 @pytest.mark.target
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
 @pytest.mark.parametrize(("rows", "keys"), [(37, 40), (48, 40), (5, 40), (37, 77), (6, 49)])
-def test_values_of_scores(rows: int, keys: int, target: Target) -> None:
+def test_values_of_scores(rows: int, keys: int, target: CpuTarget) -> None:
     (case,) = workloads(scores(rows, keys), target)
     source = random.Random(rows)
     for sketch in rule_sketches(state_of(case[0]), target):
@@ -160,7 +160,7 @@ def shifted_product(rows: int, columns: int, terms: int) -> Case:
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
 @pytest.mark.parametrize(("columns", "is_packed"), [(48, True), (37, True), (3, False)])
 def test_constants_across_the_columns_are_packed(
-    columns: int, is_packed: bool, target: Target
+    columns: int, is_packed: bool, target: CpuTarget
 ) -> None:
     case = shifted_product(2, columns, 72)
     (sketch,) = rule_sketches(state_of(case[0]), target)
@@ -236,7 +236,7 @@ def rotated_softmax(heads: int, rows: int, width: int) -> Case:
     ],
     ids=["product", "wide product", "rotated", "rotated softmax"],
 )
-def test_all_steps_of_all_sketches_are_legal(case: Case, target: Target) -> None:
+def test_all_steps_of_all_sketches_are_legal(case: Case, target: CpuTarget) -> None:
     for sketch in rule_sketches(state_of(case[0]), target):  # warns of an illegal one
         check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
 
@@ -247,7 +247,7 @@ def mean_of_images(height: int, width: int) -> Graph:
 
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
-def test_rows_too_short_for_vectors_are_folded_as_one_run(target: Target) -> None:
+def test_rows_too_short_for_vectors_are_folded_as_one_run(target: CpuTarget) -> None:
     """Global pooling of 7x7 pixels: 49 neighbours."""
     ((workload, _),) = workloads(mean_of_images(7, 7), target)
     trace = format_trace(rule_sketches(state_of(workload), target)[0].trace)

@@ -6,7 +6,7 @@ import pytest
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, weights, workloads
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ComputeInline, SkipZeros, format_trace, state_of
 from tensorwright.tuning.space import Sketch, space_of
@@ -25,7 +25,7 @@ def convolution(kernel: tuple[int, ...], *, of_relu: bool = False) -> Graph:
     return b.finish([b.add("sigmoid", y)])
 
 
-def first_sketch(graph: Graph, target: Target) -> Sketch:
+def first_sketch(graph: Graph, target: CpuTarget) -> Sketch:
     return space_of(state_of(workloads(graph, target)[0][0]), target).sketches[0]
 
 
@@ -35,7 +35,7 @@ def copies(sketch: Sketch) -> bool:
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
-def test_what_is_padded_along_depth_is_read_where_it_lies(target: Target) -> None:
+def test_what_is_padded_along_depth_is_read_where_it_lies(target: CpuTarget) -> None:
     sketch = first_sketch(convolution((3, 1, 1)), target)
     assert not copies(sketch)
     assert [step.axis for step in sketch.trace if isinstance(step, SkipZeros)] == ["kd"]
@@ -59,7 +59,7 @@ def test_what_is_computed_before_is_computed_once() -> None:
 
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
 @pytest.mark.parametrize("kernel", [(3, 1, 1), (5, 1), (3, 3, 1)])
-def test_values(kernel: tuple[int, ...], target: Target) -> None:
+def test_values(kernel: tuple[int, ...], target: CpuTarget) -> None:
     (case,) = workloads(convolution(kernel), target)[:1]
     for sketch in space_of(state_of(case[0]), target).sketches:
         check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)

@@ -12,7 +12,7 @@ from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
 from tests.unit.tuning.helpers import workload_of
 
-from tensorwright.base import ScheduleError, Target
+from tensorwright.base import CpuTarget, ScheduleError
 from tensorwright.expr import (
     Var,
     compute,
@@ -313,7 +313,7 @@ def test_windows_read_past_the_border_by_rule() -> None:
     ("size", "target", "is_inlined"), [(7, AVX2, False), (14, AVX2, True), (7, AVX512, True)]
 )
 def test_rows_shorter_than_a_vector_are_padded_before_where_masks_cost(
-    size: int, target: Target, is_inlined: bool
+    size: int, target: CpuTarget, is_inlined: bool
 ) -> None:
     workload = partition(simplify(windows(size, 48, 3))).workloads[0]
     names = [sketch.name for sketch in rule_sketches(state_of(workload), target)]
@@ -347,7 +347,7 @@ def test_tiles_of_windows_leave_registers_for_what_neighbours_share() -> None:
     ],
 )
 def test_tiles_between_others_read_an_image_without_asking(
-    size: int, target: Target, tile: tuple[int, int]
+    size: int, target: CpuTarget, tile: tuple[int, int]
 ) -> None:
     state = state_of(partition(simplify(windows(size, 48, 3))).workloads[0])
     trace = default_trace(state, target)
@@ -446,7 +446,7 @@ def padded(family: str, like: str, *shape: int) -> Case:
     return case_of(operator_program(case))
 
 
-def skipped(case: Case, target: Target) -> dict[str, set[str]]:
+def skipped(case: Case, target: CpuTarget) -> dict[str, set[str]]:
     """By the tile rule's sketches: the axes of the taps that are skipped."""
     state = state_of(case[0])
     return {
@@ -468,7 +468,7 @@ def test_rows_of_taps_beside_a_small_image_are_skipped() -> None:
 @pytest.mark.parametrize("target", [AVX2, AVX512])
 @pytest.mark.parametrize(("width", "axes"), [(12, {"kw"}), (40, set())])
 def test_taps_beside_a_short_row_are_skipped_for_each_position(
-    width: int, axes: set[str], target: Target
+    width: int, axes: set[str], target: CpuTarget
 ) -> None:
     case = padded("DIL", "DIL.1", 1, 40, width, 32, 32, 3, 1, 1, 1)
     sketch = rule_sketches(state_of(case[0]), target)[0]
@@ -515,7 +515,7 @@ def test_values_with_taps_skipped_for_each_position(
 @pytest.mark.parametrize("target", [AVX2, AVX512])
 @pytest.mark.parametrize(("side", "stride", "dilation"), [(12, 1, 6), (7, 2, 1)])
 def test_taps_beside_an_image_are_skipped_for_whole_tiles(
-    side: int, stride: int, dilation: int, target: Target
+    side: int, stride: int, dilation: int, target: CpuTarget
 ) -> None:
     """Of 3x3 taps that are 6 apart, 4 in 9 lie beside an image of 12x12; of a row of 7, every
     second, 1 in 6.
@@ -554,7 +554,7 @@ def test_bands_of_a_product_compute_the_same() -> None:
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512])
-def test_a_tile_has_more_sums_than_just_hide_a_multiply_add(target: Target) -> None:
+def test_a_tile_has_more_sums_than_just_hide_a_multiply_add(target: CpuTarget) -> None:
     columns, rows, more_rows = default_tile(64, 16, 16, target)
     assert columns * rows * more_rows > 8
 
@@ -572,7 +572,7 @@ def biased() -> Graph:
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512])
-def test_a_bias_for_each_element_lies_as_the_result(target: Target) -> None:
+def test_a_bias_for_each_element_lies_as_the_result(target: CpuTarget) -> None:
     check_network(biased())
     (case, _) = workloads(biased(), TARGET, blocked=False)
     check_sketches(case, samples=1)
@@ -619,7 +619,7 @@ def test_elements_that_a_load_spreads_are_used_by_several_columns(
 
 
 @pytest.mark.parametrize(("target", "terms"), [(AVX2, 8), (AVX512, 4)])
-def test_steps_of_products_are_about_as_long(target: Target, terms: int) -> None:
+def test_steps_of_products_are_about_as_long(target: CpuTarget, terms: int) -> None:
     (workload,) = partition(choose_layouts(simplify(entry(56, 64, 3)), target)).workloads
     sketch = rule_sketches(state_of(workload), target)[0]
     assert sketch.defaults["unroll"] == terms
@@ -631,7 +631,7 @@ def test_steps_of_products_are_about_as_long(target: Target, terms: int) -> None
     ("target", "columns", "terms"), [(AVX2, 32, 16), (AVX2, 96, 8), (AVX512, 32, 4)]
 )
 def test_a_line_is_taken_at_a_step_where_few_columns_read_it(
-    target: Target, columns: int, terms: int
+    target: CpuTarget, columns: int, terms: int
 ) -> None:
     x, w = placeholder("x", (96, 128)), placeholder("w", (128, columns))
     k = reduce_axis("k", 128)
@@ -721,7 +721,7 @@ def awkward_groups(per_group: int) -> Graph:
 @pytest.mark.parametrize("target", [AVX2, AVX512])
 @pytest.mark.parametrize("per_group", [31, 37])
 def test_rows_that_do_not_divide_a_group_are_shifted_inside_it(
-    per_group: int, target: Target
+    per_group: int, target: CpuTarget
 ) -> None:
     for case in workloads(awkward_groups(per_group), TARGET):
         check_sketches(case, samples=1)

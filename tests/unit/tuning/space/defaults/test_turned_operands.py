@@ -8,7 +8,7 @@ import pytest
 from tests.targets import AVX2, AVX512
 from tests.unit.tuning.compiled import check_network, weights, workloads
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import (
     CacheRead,
@@ -99,7 +99,7 @@ def test_values(make: Callable[[], Graph]) -> None:
     check_network(make())
 
 
-def by_rule(graph: Graph, target: Target) -> list[Trace]:
+def by_rule(graph: Graph, target: CpuTarget) -> list[Trace]:
     """The schedules by rule of all workloads of a graph."""
     return [default_trace(state_of(case), target) for case, *_ in workloads(graph, target)]
 
@@ -110,13 +110,13 @@ def copies(traces: list[Trace]) -> list[CacheRead]:
 
 @each_target
 @pytest.mark.parametrize("make", [activated, scored])
-def test_what_is_read_across_is_turned(make: Callable[[], Graph], target: Target) -> None:
+def test_what_is_read_across_is_turned(make: Callable[[], Graph], target: CpuTarget) -> None:
     assert all(step.order for step in copies(by_rule(make(), target)))
     assert len(copies(by_rule(make(), target))) == 1
 
 
 @each_target
-def test_pixels_of_short_rows_are_turned_in_squares(target: Target) -> None:
+def test_pixels_of_short_rows_are_turned_in_squares(target: CpuTarget) -> None:
     (trace,) = by_rule(activated(), target)
     (copy,) = copies([trace])
     lanes = target.vector_bytes // 4
@@ -126,11 +126,11 @@ def test_pixels_of_short_rows_are_turned_in_squares(target: Target) -> None:
 
 
 @each_target
-def test_windows_that_jump_are_not_turned(target: Target) -> None:
+def test_windows_that_jump_are_not_turned(target: CpuTarget) -> None:
     assert not copies(by_rule(halved(), target)[-1:])
 
 
-def last_sketch(graph: Graph, target: Target) -> Sketch:
+def last_sketch(graph: Graph, target: CpuTarget) -> Sketch:
     return space_of(state_of(workloads(graph, target)[-1][0]), target).sketches[0]
 
 
@@ -156,14 +156,14 @@ def flattened() -> Graph:
 
 
 @each_target
-def test_what_is_gathered_is_gathered_once_for_all_columns(target: Target) -> None:
+def test_what_is_gathered_is_gathered_once_for_all_columns(target: CpuTarget) -> None:
     trace = by_rule(flattened(), target)[-1]
     assert any(isinstance(step, ComputeAt) for step in trace)  # the product, in a tile
     assert not any(isinstance(step, ComputeAt) and step.stage == "reshape" for step in trace)
 
 
 @each_target
-def test_reflections_are_copied_once(target: Target) -> None:
+def test_reflections_are_copied_once(target: CpuTarget) -> None:
     names = [
         sketch.name
         for sketch in space_of(state_of(workloads(reflected(), target)[-1][0]), target).sketches
@@ -180,7 +180,7 @@ def encoded() -> Graph:
 
 
 @each_target
-def test_dear_pieces_of_a_row_are_computed_by_themselves(target: Target) -> None:
+def test_dear_pieces_of_a_row_are_computed_by_themselves(target: CpuTarget) -> None:
     check_network(encoded())
     (case, *_), *_ = workloads(encoded(), target)
     first, *others = space_of(state_of(case), target).sketches
@@ -195,7 +195,7 @@ def transposed(*shape: int, perm: tuple[int, ...]) -> Graph:
 
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
-def test_rows_that_are_written_far_apart_are_read_a_cache_line_at_a_time(target: Target) -> None:
+def test_rows_that_are_written_far_apart_are_read_a_cache_line_at_a_time(target: CpuTarget) -> None:
     """Each of the 16 that are written at a time goes on where it was left."""
     (trace,) = by_rule(transposed(1024, 768, perm=(1, 0)), target)
     (line,) = [step for step in trace if isinstance(step, Split) and step.loop == "i"]
@@ -205,7 +205,7 @@ def test_rows_that_are_written_far_apart_are_read_a_cache_line_at_a_time(target:
 
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
-def test_a_few_colours_are_moved_one_by_one(target: Target) -> None:
+def test_a_few_colours_are_moved_one_by_one(target: CpuTarget) -> None:
     (trace,) = by_rule(transposed(1, 3, 64, 64, perm=(0, 2, 3, 1)), target)
     assert any(isinstance(step, Unroll) for step in trace)
     assert not any(isinstance(step, Vectorize) for step in trace)
@@ -228,6 +228,6 @@ def with_columns(count: int) -> Graph:
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
 @pytest.mark.parametrize("columns", [2, 3, 12])
-def test_rows_that_few_columns_fold_are_not_copied(columns: int, target: Target) -> None:
+def test_rows_that_few_columns_fold_are_not_copied(columns: int, target: CpuTarget) -> None:
     assert not copies(by_rule(with_columns(columns), target))
     check_network(with_columns(columns))

@@ -14,7 +14,7 @@ from tests.unit.schedule.convolutions import blocked, channels_last, plain, volu
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
 from tensorwright import compile
-from tensorwright.base import DType, Target, override
+from tensorwright.base import CpuTarget, DType, override
 from tensorwright.expr import Compute
 from tensorwright.graph import Graph, interpret, program_workload
 from tensorwright.loop import interpret as run_loops
@@ -40,7 +40,7 @@ TARGET = native_target()
 NAMES = {f"winograd{tile}, {place}" for tile in (2, 4) for place in ("bands", "whole")}
 
 
-def sketches(case: Case, target: Target = TARGET) -> dict[str, Sketch]:
+def sketches(case: Case, target: CpuTarget = TARGET) -> dict[str, Sketch]:
     state = state_of(case[0])
     found = space_of(state, target).sketches
     return {each.name: each for each in found if each.name.startswith("winograd")}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from tests.unit.tuning.helpers import padded_convolution
 
-from tensorwright.base import Target
+from tensorwright.base import cpu_target
 from tensorwright.expr import (
     Compute,
     compute,
@@ -24,7 +24,7 @@ from tensorwright.loop import lower
 from tensorwright.schedule import initial_state, replay
 from tensorwright.tuning.space import default_trace, space_of
 
-TARGET = Target.parse("x86-64-avx512")
+TARGET = cpu_target("x86-64-avx512")
 
 
 def product(m: int, n: int, k: int) -> Compute:

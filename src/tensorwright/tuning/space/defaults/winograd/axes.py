@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Var, free_vars, loads_of
 from tensorwright.schedule import Convolution, ScheduleState, Stage
 from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for
@@ -92,7 +92,7 @@ class Case:
     roles: ConvolutionAxes
     stored: str
     width: int
-    target: Target
+    target: CpuTarget
 
     @classmethod
     def of(
@@ -102,7 +102,7 @@ class Case:
         tile: int,
         place: Place,
         roles: ConvolutionAxes,
-        target: Target,
+        target: CpuTarget,
     ) -> Case:
         """The case of a state in which the algorithm has been put in the place of the tensor."""
         width = lanes_for(target, state.stage(f"{name}_product"))

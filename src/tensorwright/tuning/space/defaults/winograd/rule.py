@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from tensorwright.base import Target
+from tensorwright.base import CpuTarget
 from tensorwright.expr import free_vars, loads_of
 from tensorwright.schedule import (
     TAPS,
@@ -43,7 +43,7 @@ _MOST_AGAIN = 8  # second caches full of weights: bands, which read all of them,
 _LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more than they save
 
 
-def winograd_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+def winograd_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """Sketches of the Winograd rule, each built when asked for; none where it does not apply.
 
     It applies to a program of one output and one reduction, a convolution whose kernel is constant,
@@ -57,7 +57,7 @@ def winograd_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
             yield builder.sketch(f"winograd{tile}, {place.value}")
 
 
-def winograd_anchor(state: ScheduleState, target: Target) -> tuple[Stage, Convolution] | None:
+def winograd_anchor(state: ScheduleState, target: CpuTarget) -> tuple[Stage, Convolution] | None:
     """The convolution of a program to which the rule applies; None for other programs."""
     folding = [stage for stage in state.stages if stage.tensor.reduction is not None]
     if len(folding) != 1 or len(state.outputs) != 1:
@@ -90,7 +90,7 @@ def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width:
     )
 
 
-def schedule_winograd(builder: SketchBuilder, target: Target, tile: int, place: Place) -> bool:
+def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, place: Place) -> bool:
     """Take all steps, for a program to which the rule applies; False where they do not pay.
 
     tile, place   as in `WAYS`

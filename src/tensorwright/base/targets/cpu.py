@@ -1,18 +1,7 @@
-"""What a program is compiled for.
-
-    Target ::= CpuTarget
-
-A graphics processor will be a class beside `CpuTarget`, with fields of its own, an entry of the
-union and one of `TARGETS`; what all targets have is `name`, `key`, `triple` and `parse`.  The type
-checker then names the places that read the vectors and caches of a processor.
-
-Target.parse("native")          this machine
-Target.parse("x86-64-avx512")   a named one, the same on every machine
-"""
+"""A processor as a target: what is known of named ones, and what Linux tells of this one."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import platform
@@ -20,12 +9,13 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import ClassVar
 
 from tensorwright.base.dtypes import DType
-from tensorwright.base.errors import MachineError, UsageError, did_you_mean
+from tensorwright.base.errors import UsageError
 from tensorwright.base.knobs import available_cores
 from tensorwright.base.machine import parse_cores, read_caches, read_text
+from tensorwright.base.targets.protocol import TargetKind, TargetProtocol
 
 _LINUX_CPUINFO = Path("/proc/cpuinfo")
 _LINUX_CPU0 = Path("/sys/devices/system/cpu/cpu0")
@@ -73,6 +63,8 @@ class CpuTarget:
     `has_masks` says that a vector load or store under a mask costs no more than a plain one.
     """
 
+    kind: ClassVar[TargetKind] = TargetKind.CPU
+
     name: str
     arch: str
     triple: str
@@ -86,27 +78,6 @@ class CpuTarget:
     l3_bytes: int
     cores: int
     threads_per_core: int
-
-    @classmethod
-    def parse(cls, text: str) -> Target:
-        """Read "native" or a name of `TARGETS`.
-
-        Raises:  UsageError for an unknown name, with the nearest known one.
-        """
-        if text == "native":
-            return detect_target()
-        for target in TARGETS:
-            if target.name == text:
-                return target
-        names = ["native", *(target.name for target in TARGETS)]
-        hint = did_you_mean(text, names)
-        listed = "one of " + ", ".join(names)
-        raise UsageError(
-            stage="target",
-            where=f"target {text!r}",
-            reason="no such target",
-            remedy=f"{hint} ({listed})" if hint else listed,
-        )
 
     @property
     def key(self) -> str:
@@ -141,8 +112,10 @@ class CpuTarget:
         """How many elements of the type one vector register holds."""
         return self.vector_bytes // dtype.size_bytes
 
-    def missing_on(self, machine: Target) -> str:
+    def missing_on(self, machine: TargetProtocol) -> str:
         """What a machine lacks to run code for this target, for a person; "" where nothing."""
+        if not isinstance(machine, CpuTarget):
+            return "it is no processor"
         if self.triple != machine.triple:
             return f"it is {machine.triple}, not {self.triple}"
         lacking = sorted(set(self.features) - set(machine.features))
@@ -152,14 +125,11 @@ class CpuTarget:
         return self.name
 
 
-Target: TypeAlias = CpuTarget
-
-
 def _size(count_bytes: int) -> str:
     return f"{count_bytes // 1024}K"
 
 
-def _x86(name: str, features: tuple[str, ...]) -> Target:
+def _x86(name: str, features: tuple[str, ...]) -> CpuTarget:
     """An x86-64 target with the caches of a common server core, to be replaced where known."""
     has_avx512 = set(_AVX512) <= set(features)
     has_avx2 = set(_AVX2) <= set(features)
@@ -196,7 +166,7 @@ _NEON = CpuTarget(
     threads_per_core=1,
 )
 
-TARGETS: tuple[Target, ...] = (
+CPU_TARGETS: tuple[CpuTarget, ...] = (
     _x86("x86-64-sse2", ()),
     _x86("x86-64-avx2", _AVX2),
     _x86("x86-64-avx512", _AVX512),
@@ -214,7 +184,7 @@ def _triple(arch: str) -> str:
     return f"{llvm_arch}-unknown-linux-gnu"
 
 
-def detect_target() -> Target:
+def detect_target() -> CpuTarget:
     """Describe this machine, from what Linux tells; elsewhere its smallest common denominator.
 
     Raises:  UsageError on a processor that is neither x86-64 nor AArch64.
@@ -229,7 +199,7 @@ def detect_target() -> Target:
             stage="target",
             where="target 'native'",
             reason=f"this machine is a {machine}, which is not supported",
-            remedy="name one of " + ", ".join(target.name for target in TARGETS),
+            remedy="name one of " + ", ".join(target.name for target in CPU_TARGETS),
         )
     threads_per_core = _threads_per_core()
     caches = {cache.level: cache.size_bytes for cache in read_caches(_LINUX_CPU0 / "cache")}
@@ -243,33 +213,6 @@ def detect_target() -> Target:
         cores=max(1, available_cores() // threads_per_core),
         threads_per_core=threads_per_core,
     )
-
-
-@functools.cache
-def _this_machine() -> Target:
-    """What `missing_here` knows of this machine, which does not change."""
-    return detect_target()
-
-
-def missing_here(target: Target) -> str:
-    """What this machine lacks to run code for a target, for a person; "" where nothing."""
-    return target.missing_on(_this_machine())
-
-
-def check_runs_here(target: Target, stage: str, where: str = "", remedy: str = "") -> None:
-    """Refuse to run code for a target here, before the processor does: it would end the process.
-
-    Whoever loads object code, or starts what will, asks this first.
-    Raises:  MachineError that names what this machine lacks.
-    """
-    missing = missing_here(target)
-    if missing:
-        raise MachineError(
-            stage=stage,
-            where=f"{where}, target {target}" if where else f"target {target}",
-            reason=f"this machine cannot run its code: {missing}",
-            remedy=remedy or "compile for the target 'native', or run it on such a machine",
-        )
 
 
 def _cpu_flags(cpuinfo: str) -> frozenset[str]:

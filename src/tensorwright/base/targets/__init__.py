@@ -1,0 +1,41 @@
+"""What a program is compiled for: one file for each kind of machine.
+
+Read `protocol.py` first (what all targets have), then `named.py` (from a name to a target).
+"""
+
+from tensorwright.base.targets.cpu import (
+    BYTE_LANES,
+    BYTE_TERMS,
+    CPU_TARGETS,
+    CpuTarget,
+    detect_target,
+)
+from tensorwright.base.targets.gpu import GPU_TARGETS, GpuApi, GpuTarget
+from tensorwright.base.targets.named import (
+    TARGETS,
+    Target,
+    check_runs_here,
+    cpu_target,
+    missing_here,
+    parse_target,
+)
+from tensorwright.base.targets.protocol import TargetKind, TargetProtocol
+
+__all__ = [
+    "BYTE_LANES",
+    "BYTE_TERMS",
+    "CPU_TARGETS",
+    "GPU_TARGETS",
+    "TARGETS",
+    "CpuTarget",
+    "GpuApi",
+    "GpuTarget",
+    "Target",
+    "TargetKind",
+    "TargetProtocol",
+    "check_runs_here",
+    "cpu_target",
+    "detect_target",
+    "missing_here",
+    "parse_target",
+]

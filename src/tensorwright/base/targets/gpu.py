@@ -1,0 +1,119 @@
+"""A graphics processor as a target. There is no code generator for it yet."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import ClassVar
+
+from tensorwright.base.dtypes import DType
+from tensorwright.base.targets.protocol import TargetKind, TargetProtocol
+
+
+class GpuApi(StrEnum):
+    """Which driver loads and launches the code."""
+
+    CUDA = "cuda"
+    OPENCL = "opencl"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTarget:
+    """A graphics processor, as far as schedules and code depend on it.
+
+    A multiprocessor runs up to `blocks_per_multiprocessor` blocks at once, which share its
+    `registers` of 32 bits and its `shared_bytes`; `warp` threads of a block run in step.
+    `static_shared_bytes` is what a block may have without asking, `opt_in_shared_bytes` the most
+    that it may ask for.  `bandwidth` is in bytes per second.  `flops` are multiply-adds counted as
+    two, per second, for the fastest unit of each type; what is not listed has no unit.
+    """
+
+    kind: ClassVar[TargetKind] = TargetKind.GPU
+
+    name: str
+    api: GpuApi
+    arch: str
+    multiprocessors: int
+    warp: int
+    threads_per_block: int
+    registers: int
+    static_shared_bytes: int
+    opt_in_shared_bytes: int
+    shared_bytes: int
+    blocks_per_multiprocessor: int
+    l2_bytes: int
+    bandwidth: float
+    flops: tuple[tuple[DType, float], ...]
+
+    @property
+    def key(self) -> str:
+        """A stable text; cards of one architecture differ in multiprocessors or bandwidth."""
+        facts = [str(getattr(self, each.name)) for each in fields(self) if each.name != "name"]
+        digest = hashlib.sha256(",".join(facts).encode()).hexdigest()[:8]
+        return f"{self.api}:{self.arch}:{self.multiprocessors}x{self.warp}:{digest}"
+
+    def missing_on(self, machine: TargetProtocol) -> str:
+        """What a machine lacks to run code for this target, for a person; "" where nothing."""
+        if not isinstance(machine, GpuTarget):
+            return "it is no graphics processor"
+        if (self.api, self.arch) != (machine.api, machine.arch):
+            return f"it is {machine.api}:{machine.arch}, not {self.api}:{self.arch}"
+        return ""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_SM_90 = GpuTarget(
+    name="cuda:sm_90",
+    api=GpuApi.CUDA,
+    arch="sm_90",
+    multiprocessors=132,
+    warp=32,
+    threads_per_block=1024,
+    registers=64 * 1024,
+    static_shared_bytes=48 * 1024,
+    opt_in_shared_bytes=227 * 1024,
+    shared_bytes=228 * 1024,
+    blocks_per_multiprocessor=32,
+    l2_bytes=50 * 1024 * 1024,
+    bandwidth=3.35e12,
+    flops=(
+        (DType.BF16, 989.4e12),
+        (DType.F16, 989.4e12),
+        (DType.F32, 66.9e12),
+        (DType.F64, 66.9e12),
+        (DType.I8, 1978.9e12),
+    ),
+)
+"""An H100 SXM5.
+
+Source:  NVIDIA, H100 Tensor Core GPU Architecture (white paper, 2022), table of the H100 SXM5, for
+         rates, without sparsity; NVIDIA, CUDA C++ Programming Guide, technical specifications of
+         compute capability 9.0, for limits.
+"""
+
+_GENERIC = GpuTarget(
+    name="opencl:generic",
+    api=GpuApi.OPENCL,
+    arch="generic",
+    multiprocessors=8,
+    warp=32,
+    threads_per_block=256,
+    registers=32 * 1024,
+    static_shared_bytes=32 * 1024,
+    opt_in_shared_bytes=32 * 1024,
+    shared_bytes=64 * 1024,
+    blocks_per_multiprocessor=8,
+    l2_bytes=1024 * 1024,
+    bandwidth=5e10,
+    flops=((DType.F32, 1e12),),
+)
+"""A small device with OpenCL, which stands for no product.
+
+Source:  The OpenCL Specification 3.0, section 4.2, for the 32 KiB of local memory that every device
+         of the full profile has; all else is a low estimate, to be replaced where known.
+"""
+
+GPU_TARGETS = (_SM_90, _GENERIC)

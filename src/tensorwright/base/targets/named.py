@@ -1,0 +1,87 @@
+"""All named targets, and how to get one from its name.
+
+    Target ::= CpuTarget | GpuTarget
+
+parse_target("native")        this machine's processor
+parse_target("cuda:sm_90")    a named target, the same on every machine
+cpu_target("x86-64-avx2")     likewise, for code that has to do with processors only
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TypeAlias
+
+from tensorwright.base.errors import MachineError, UsageError, did_you_mean
+from tensorwright.base.targets.cpu import CPU_TARGETS, CpuTarget, detect_target
+from tensorwright.base.targets.gpu import GPU_TARGETS, GpuTarget
+
+Target: TypeAlias = CpuTarget | GpuTarget
+
+TARGETS: tuple[Target, ...] = (*CPU_TARGETS, *GPU_TARGETS)
+
+
+def parse_target(text: str) -> Target:
+    """Read "native" or a name of `TARGETS`.
+
+    Raises:  UsageError for an unknown name, with the nearest known one.
+    """
+    if text == "native":
+        return detect_target()
+    for target in TARGETS:
+        if target.name == text:
+            return target
+    names = ["native", *(target.name for target in TARGETS)]
+    hint = did_you_mean(text, names)
+    listed = "one of " + ", ".join(names)
+    raise UsageError(
+        stage="target",
+        where=f"target {text!r}",
+        reason="no such target",
+        remedy=f"{hint} ({listed})" if hint else listed,
+    )
+
+
+def cpu_target(target: Target | str) -> CpuTarget:
+    """The processor that a name, or a target, stands for.
+
+    Whoever takes a target from a user and can compile for processors only asks this once, at the
+    entry; what lies behind it is about `CpuTarget`.
+    Raises:  UsageError for an unknown name; MachineError for a target that is no processor.
+    """
+    named = parse_target(target) if isinstance(target, str) else target
+    if isinstance(named, CpuTarget):
+        return named
+    raise MachineError(
+        stage="target",
+        where=f"target {named}",
+        reason="there is no code generator for graphics processors yet",
+        remedy="name a processor, one of native, " + ", ".join(each.name for each in CPU_TARGETS),
+    )
+
+
+@functools.cache
+def _this_machine() -> CpuTarget:
+    """What `missing_here` knows of this machine, which does not change."""
+    return detect_target()
+
+
+def missing_here(target: Target) -> str:
+    """What this machine lacks to run code for a target, for a person; "" where nothing."""
+    return target.missing_on(_this_machine())
+
+
+def check_runs_here(target: Target, stage: str, where: str = "", remedy: str = "") -> None:
+    """Refuse to run code for a target here, before the processor does: it would end the process.
+
+    Whoever loads object code, or starts what will, asks this first.
+    Raises:  MachineError that names what this machine lacks.
+    """
+    missing = missing_here(target)
+    if missing:
+        raise MachineError(
+            stage=stage,
+            where=f"{where}, target {target}" if where else f"target {target}",
+            reason=f"this machine cannot run its code: {missing}",
+            remedy=remedy or "compile for the target 'native', or run it on such a machine",
+        )

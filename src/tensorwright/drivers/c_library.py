@@ -1,0 +1,40 @@
+"""Compile a network to a C library.
+
+Only who writes one imports this file: it needs the back end `c`, which compiling does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tensorwright.base import CpuTarget, missing_here
+from tensorwright.build.c_library import CLibrary, write_c_library
+from tensorwright.graph import Partition
+from tensorwright.ops import Array
+from tensorwright.pipeline import choose_all, finish
+from tensorwright.records import RecordStore
+from tensorwright.runtime import usable_threads
+
+
+def export_c(
+    parts: Partition,
+    target: CpuTarget,
+    threads: int | None,
+    store: RecordStore,
+    folder: Path,
+    name: str,
+    example: Mapping[str, Array],
+) -> tuple[str, ...]:
+    """As `pipeline.finish`, but write a C library into a folder; give the names of its files.
+
+    name      what its files and functions are called
+    example   inputs, with which its example program runs
+    """
+    traces = {each.workload.key: each.trace for each in choose_all(parts, target, threads, store)}
+    expected: Mapping[str, Array] = {}
+    if not missing_here(target):
+        expected = finish(parts, target, threads, store).run(example)
+    count = usable_threads(threads)
+    library = CLibrary(name, parts, traces, target, count, example, expected)
+    return write_c_library(library, folder)

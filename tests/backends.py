@@ -1,0 +1,9 @@
+"""The back ends of tests: all that write code for processors, and two by name."""
+
+from __future__ import annotations
+
+from tensorwright.base import TargetKind
+from tensorwright.build import BACKENDS, load_backend
+
+LLVM, C = load_backend("llvm"), load_backend("c")
+CPU_BACKENDS = tuple(load_backend(name) for name in BACKENDS[TargetKind.CPU])
