@@ -10,13 +10,13 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from tensorwright.base import CpuTarget, GpuTarget, MachineError, TargetKind
+from tensorwright.base import MachineError, Target, TargetKind
 from tensorwright.codegen import Backend
 
 BACKENDS: Mapping[TargetKind, tuple[str, ...]] = {TargetKind.CPU: ("llvm", "c"), TargetKind.GPU: ()}
 """Names of folders in `codegen/`.  The conformance suite runs all of them that this machine can."""
 
-_Machine = TypeVar("_Machine", CpuTarget, GpuTarget)
+_Machine = TypeVar("_Machine", bound=Target)
 
 
 def load_backend(name: str) -> Backend[Any]:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from tensorwright.base import (
     CpuTarget,
+    Target,
     dump_subject,
     from_data,
     is_dumped,
@@ -54,7 +55,7 @@ def build_program_cached(program: LoopProgram, target: CpuTarget) -> Kernel:
         return _cached(key, target, lambda: build_program(program, target))
 
 
-def _cached(key: str, target: CpuTarget, make: Callable[[], Kernel]) -> Kernel:
+def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
     if not knobs.KERNEL_CACHE.get() or is_dumped("schedule", "loop", "source", "asm"):
         return make()
     start = time.perf_counter()
@@ -68,7 +69,7 @@ def _cached(key: str, target: CpuTarget, make: Callable[[], Kernel]) -> Kernel:
     return kernel
 
 
-def keep_kernel(workload: Workload, trace: Trace, target: CpuTarget, kernel: Kernel) -> None:
+def keep_kernel(workload: Workload, trace: Trace, target: Target, kernel: Kernel) -> None:
     """Let `build_cached` find a kernel that was built elsewhere (knob `kernel_cache`)."""
     if knobs.KERNEL_CACHE.get():
         default_cache().put(_key_of(workload, trace, target), _pack(kernel))
@@ -79,11 +80,11 @@ def compiler_digest() -> str:
     return source_digest(*SOURCES)
 
 
-def _key_of(workload: Workload, trace: Trace, target: CpuTarget) -> str:
+def _key_of(workload: Workload, trace: Trace, target: Target) -> str:
     return _key(target, workload.key, format_trace(trace))
 
 
-def _key(target: CpuTarget, *subject: str) -> str:
+def _key(target: Target, *subject: str) -> str:
     parts = (compiler_digest(), backend_of(target).key(), target.key, *subject)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from tensorwright.base import CpuTarget, check_runs_here, dump, override
+from tensorwright.base import CpuTarget, Target, check_runs_here, dump, override
 from tensorwright.build.backend import backend_of
 from tensorwright.codegen import Backend, Signature, Source
 from tensorwright.expr import Compute, Tensor, topological_order
@@ -32,7 +32,7 @@ class Kernel:
     object_code: bytes
     signature: Signature
     seconds: float
-    target: CpuTarget
+    target: Target
 
     @property
     def symbol(self) -> str:

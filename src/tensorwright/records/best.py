@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from tensorwright.base import CpuTarget, TensorwrightError
+from tensorwright.base import Target, TensorwrightError
 from tensorwright.records.record import Record, is_current
 from tensorwright.records.store import RecordStore
 from tensorwright.schedule import (
@@ -23,7 +23,7 @@ _MOST_READ = 200
 def best_trace(
     store: RecordStore,
     workload: Workload,
-    target: CpuTarget,
+    target: Target,
     hardware: str,
     threads: int,
     *,
@@ -42,7 +42,7 @@ def best_trace(
 def best_record(
     store: RecordStore,
     workload: Workload,
-    target: CpuTarget,
+    target: Target,
     hardware: str,
     threads: int,
     *,

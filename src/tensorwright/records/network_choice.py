@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from tensorwright.base import CpuTarget, UsageError
+from tensorwright.base import Target, UsageError
 from tensorwright.graph import Partition
 from tensorwright.records.record import now_utc
 from tensorwright.records.session import SavedSession
@@ -40,7 +40,7 @@ class NetworkChoice:
 def save_choice(
     store: RecordStore,
     parts: Partition,
-    target: CpuTarget,
+    target: Target,
     hardware: str,
     threads: int,
     choice: NetworkChoice,
@@ -60,7 +60,7 @@ def save_choice(
 
 
 def load_choice(
-    store: RecordStore, parts: Partition, target: CpuTarget, hardware: str, threads: int
+    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> dict[str, Trace]:
     """The traces chosen for a network, by workload key; those measured since are left out.
 
@@ -78,7 +78,7 @@ def load_choice(
 
 
 def load_last_choice(
-    store: RecordStore, parts: Partition, target: CpuTarget, hardware: str, threads: int
+    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> dict[str, Trace]:
     """As `load_choice`, with those that were measured since."""
     saved = _saved(store, parts, target, hardware, threads)
@@ -100,7 +100,7 @@ def forget_workloads(store: RecordStore, keys: Collection[str]) -> None:
 
 
 def load_thread_limits(
-    store: RecordStore, parts: Partition, target: CpuTarget, hardware: str, threads: int
+    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> dict[str, int]:
     """On how many threads workloads run at most, of those whose chosen trace still holds."""
     saved = _saved(store, parts, target, hardware, threads)
@@ -124,13 +124,13 @@ def _chosen(saved: SavedSession) -> dict[str, Trace]:
 
 
 def _saved(
-    store: RecordStore, parts: Partition, target: CpuTarget, hardware: str, threads: int
+    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> SavedSession | None:
     identity, _ = _identity(parts, target, hardware, threads)
     return next((each for each in store.sessions() if each.id == identity), None)
 
 
-def _identity(parts: Partition, target: CpuTarget, hardware: str, threads: int) -> tuple[str, str]:
+def _identity(parts: Partition, target: Target, hardware: str, threads: int) -> tuple[str, str]:
     fields = {
         "kind": _KIND,
         "workloads": {workload.key: parts.count(workload) for workload in parts.workloads},

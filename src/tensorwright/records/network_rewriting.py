@@ -9,7 +9,7 @@ import hashlib
 import json
 from dataclasses import replace
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import Target
 from tensorwright.graph import Graph
 from tensorwright.records.record import now_utc
 from tensorwright.records.session import SavedSession
@@ -17,7 +17,7 @@ from tensorwright.records.store import RecordStore
 
 
 def save_rewriting(
-    store: RecordStore, graph: Graph, target: CpuTarget, hardware: str, threads: int, text: str
+    store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int, text: str
 ) -> None:
     """Keep the certificate of a simplified network, a JSON text, replacing the one before; "null"
     where the network itself is the fastest.
@@ -31,7 +31,7 @@ def save_rewriting(
 
 
 def load_rewriting(
-    store: RecordStore, graph: Graph, target: CpuTarget, hardware: str, threads: int
+    store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int
 ) -> str | None:
     """The text that was kept for a simplified network; None where nothing was."""
     kept = [each for each in store.sessions() if each.name == _name(graph)]
@@ -45,7 +45,7 @@ def _name(graph: Graph) -> str:
     return f"rewriting of {graph.name}"
 
 
-def _identity(graph: Graph, target: CpuTarget, hardware: str, threads: int) -> tuple[str, str]:
+def _identity(graph: Graph, target: Target, hardware: str, threads: int) -> tuple[str, str]:
     fields = {
         "kind": "rewriting",
         "graph": hashlib.sha256(str(graph).encode()).hexdigest(),
