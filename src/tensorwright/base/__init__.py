@@ -42,6 +42,7 @@ from tensorwright.base.knobs import (
     find_knob,
     override,
 )
+from tensorwright.base.launch import ON_THREADS, Extents, Grid, Launch, Threads
 from tensorwright.base.machine import LINE_BYTES, Cache, read_caches, read_text
 from tensorwright.base.memory import check_fits, peak_memory_bytes, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
@@ -86,6 +87,7 @@ __all__ = [
     "HERE",
     "KNOBS",
     "LINE_BYTES",
+    "ON_THREADS",
     "TARGETS",
     "Array",
     "AttributeValue",
@@ -95,14 +97,17 @@ __all__ = [
     "DType",
     "Dump",
     "ExpressionError",
+    "Extents",
     "FileKind",
     "GpuApi",
     "GpuTarget",
+    "Grid",
     "HostFunction",
     "InputError",
     "InternalError",
     "Kinds",
     "Knob",
+    "Launch",
     "MachineError",
     "ModelError",
     "OutputError",
@@ -115,6 +120,7 @@ __all__ = [
     "TargetProtocol",
     "TensorType",
     "TensorwrightError",
+    "Threads",
     "UnsupportedError",
     "UsageError",
     "UserError",

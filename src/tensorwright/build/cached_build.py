@@ -15,7 +15,9 @@ from collections.abc import Callable
 
 from tensorwright.base import (
     CpuTarget,
+    Grid,
     Target,
+    Threads,
     dump_subject,
     from_data,
     is_dumped,
@@ -33,7 +35,10 @@ from tensorwright.runtime import default_cache
 from tensorwright.schedule import Scope, Trace, Workload, format_trace
 
 _HEAD = struct.Struct("<I")
-_KINDS = {**EXPRESSION_KINDS, **kinds_of(Signature, Parameter, Buffer, Packing, Role, Scope)}
+_KINDS = {
+    **EXPRESSION_KINDS,
+    **kinds_of(Signature, Threads, Grid, Parameter, Buffer, Packing, Role, Scope),
+}
 SOURCES = ("base", "machine_code", "expr", "schedule", "loop", "codegen", "build")
 """The folders whose code turns a trace into object code."""
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tensorwright.base import ON_THREADS, Launch
 from tensorwright.loop import Parameter
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How a kernel is called: `void symbol(ptr arguments, ptr workspace, i32 threads)`.
+    """How a kernel is called.
 
-    `arguments` points to the addresses of the parameters in order, each aligned to 64 bytes, and so
-    is `workspace`.  It holds `workspace_bytes`, shared by the call, and then
-    `local_workspace_bytes` for each thread; both are multiples of 64.
+    `launches` are its calls, in order (`base/launch.py`).  On `Threads`, a call is
+    `void symbol(ptr arguments, ptr workspace, i32 threads)`: `arguments` points to the addresses of
+    the parameters in order, each aligned to 64 bytes, and so is `workspace`.  It holds
+    `workspace_bytes`, shared by the call, and then `local_workspace_bytes` for each thread; both
+    are multiples of 64.
     """
 
     symbol: str
     parameters: tuple[Parameter, ...]
     workspace_bytes: int = 0
     local_workspace_bytes: int = 0
+    launches: tuple[Launch, ...] = ON_THREADS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Turn LLVM IR text into object code or assembly for a `Target`.
+"""Turn LLVM IR text into object code or assembly for a `CpuTarget`.
 
 The target is described to LLVM by feature flags, never by a CPU name: LLVM guesses names wrongly
 on virtual machines, and a name brings tuning along, such as "prefer 256-bit vectors", that would

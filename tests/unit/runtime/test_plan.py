@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.runtime.networks import CHAIN, HOSTED, SIZE, TENSOR, add, arena, double, plan
 
-from tensorwright.base import DType, InternalError
+from tensorwright.base import DType, Grid, InternalError
 from tensorwright.runtime import (
     ArenaRef,
     ConstantRef,
@@ -22,6 +22,7 @@ from tensorwright.runtime import (
     plan_to_data,
     verify_plan,
 )
+from tensorwright.runtime.native.driver import load_program
 
 ODD = plan(
     [
@@ -81,6 +82,43 @@ def test_a_plan_survives_json(shown: Plan) -> None:
 def test_what_is_no_plan_is_a_value_error(text: str) -> None:
     with pytest.raises((ValueError, RecursionError)):
         plan_from_json(text)
+
+
+def on_a_grid(plan: Plan, *launches: Grid) -> Plan:
+    first, *others = plan.kernels
+    return replace(plan, kernels=(replace(first, launches=launches), *others))
+
+
+def test_launches_survive_json_and_threads_are_not_written() -> None:
+    """Plans for threads are what earlier versions wrote and read."""
+    assert "launches" not in plan_to_json(CHAIN)
+    grids = on_a_grid(CHAIN, Grid((4, 1, 1), (128, 1, 1), 1024), Grid((1, 1, 1), (32, 1, 1)))
+    text = plan_to_json(grids)
+    assert text.count("launches") == 1
+    assert plan_from_json(text) == grids
+
+
+def test_a_plan_shows_its_grids() -> None:
+    grid = Grid((4, 2, 1), (128, 1, 1), 1024)
+    assert str(grid) == "grid 4x2x1 of 128x1x1, 1024 bytes shared"
+    assert f"@{grid}" in str(on_a_grid(CHAIN, grid))
+    assert "grid" not in str(CHAIN)
+
+
+def test_a_processor_launches_no_grid() -> None:
+    with pytest.raises(InternalError, match="it is launched on a grid"):
+        load_program(on_a_grid(CHAIN, Grid((1, 1, 1), (32, 1, 1))), ())
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "shared_bytes"),
+    [((0, 1, 1), (1, 1, 1), 0), ((1, 1, 1), (1, -1, 1), 0), ((1, 1, 1), (1, 1, 1), -1)],
+)
+def test_an_empty_grid_is_refused(
+    grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int
+) -> None:
+    with pytest.raises(InternalError, match="its grid or its block is empty"):
+        Grid(grid, block, shared_bytes)
 
 
 def test_a_plan_is_readable_json() -> None:

@@ -26,7 +26,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tensorwright.base import Array
+from tensorwright.base import ON_THREADS, Array, InternalError
 from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -248,8 +248,16 @@ class Program:
 def load_program(plan: Plan, objects: Sequence[bytes]) -> Program:
     """Link the object code, one object per kernel, and lay out the driver's tables.
 
-    Raises:  InternalError if an object cannot be linked or lacks its symbol.
+    Raises:  InternalError if an object cannot be linked or lacks its symbol, and for a kernel that
+             is not called on threads.
     """
+    for kernel in plan.kernels:
+        if kernel.launches != ON_THREADS:
+            raise InternalError(
+                stage="runtime",
+                where=f"kernel {kernel.symbol}",
+                reason="it is launched on a grid, which this processor does not do",
+            )
     code = tuple(
         load_object(data, (kernel.symbol,))
         for kernel, data in zip(plan.kernels, objects, strict=True)

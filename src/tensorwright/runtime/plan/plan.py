@@ -17,7 +17,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from tensorwright.base import AttributeValue, CpuTarget, DType, Printer, Role, TensorType
+from tensorwright.base import (
+    ON_THREADS,
+    AttributeValue,
+    CpuTarget,
+    DType,
+    Grid,
+    Launch,
+    Printer,
+    Role,
+    TensorType,
+)
 
 Attributes: TypeAlias = tuple[tuple[str, AttributeValue], ...]
 Place = TypeVar("Place")
@@ -111,15 +121,17 @@ class ArgumentSpec:
 
 @dataclass(frozen=True, slots=True)
 class KernelSpec:
-    """A compiled function `void symbol(ptr arguments, ptr workspace, i32 threads)`.
+    """A compiled kernel; on `Threads`, `void symbol(ptr arguments, ptr workspace, i32 threads)`.
 
-    It needs workspace_bytes + threads * local_workspace_bytes of scratch memory.
+    `launches` are its calls, as its signature has them.  It needs
+    workspace_bytes + threads * local_workspace_bytes of scratch memory.
     """
 
     symbol: str
     arguments: tuple[ArgumentSpec, ...]
     workspace_bytes: int = 0
     local_workspace_bytes: int = 0
+    launches: tuple[Launch, ...] = ON_THREADS
 
     def scratch_bytes(self, threads: int) -> int:
         """Bytes of scratch memory for so many threads."""
@@ -222,6 +234,8 @@ def _row(plan: Plan, step: Step) -> tuple[str, ...]:
             call = f"{plan.kernels[kernel].symbol}({', '.join(map(str, arguments))})"
             if step.most_threads:
                 call += f" @threads<={step.most_threads}"
+            launches = plan.kernels[kernel].launches
+            call += "".join(f" @{each}" for each in launches if isinstance(each, Grid))
         case CopyStep(source, destination, size_bytes, label):
             call = f"copy({destination}, {source}, {size_bytes})"
         case HostStep(operator, _, inputs, outputs, label):

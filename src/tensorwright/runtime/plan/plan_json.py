@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from tensorwright.base import CpuTarget, DType, Role, TensorType, from_data, kinds_of, to_data
+from typing import Any
+
+from tensorwright.base import (
+    ON_THREADS,
+    CpuTarget,
+    DType,
+    Grid,
+    Role,
+    TensorType,
+    Threads,
+    from_data,
+    kinds_of,
+    to_data,
+)
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,
@@ -23,14 +36,22 @@ _KINDS = kinds_of(
     *(ArenaRef, ConstantRef, InputRef, OutputRef, TypedRef),
     *(CopyStep, HostStep, KernelStep),
     *(ArgumentSpec, KernelSpec, TensorSpec, Team, Plan),
-    *(DType, Role, CpuTarget, TensorType),
-    CpuTarget=CpuTarget,  # as format version 1 calls it
+    *(DType, Role, CpuTarget, TensorType, Threads, Grid),
+    Target=CpuTarget,  # as format version 1 calls it
 )
+_ON_THREADS = to_data(ON_THREADS)
 
 
 def plan_to_data(plan: Plan) -> object:
-    """The plan as `json.dumps` takes it, equal for equal plans."""
-    return to_data(plan)
+    """The plan as `json.dumps` takes it, equal for equal plans.
+
+    Kernels on threads do not say so: earlier versions, which know nothing else, read them.
+    """
+    data: Any = to_data(plan)
+    for kernel in data["kernels"]:
+        if kernel["launches"] == _ON_THREADS:
+            del kernel["launches"]
+    return data
 
 
 def plan_from_data(data: object) -> Plan:

@@ -53,7 +53,11 @@ def kernel_spec(signature: Signature) -> KernelSpec:
         for each in signature.parameters
     )
     return KernelSpec(
-        signature.symbol, arguments, signature.workspace_bytes, signature.local_workspace_bytes
+        signature.symbol,
+        arguments,
+        signature.workspace_bytes,
+        signature.local_workspace_bytes,
+        signature.launches,
     )
 
 

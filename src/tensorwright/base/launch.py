@@ -1,0 +1,52 @@
+"""How a device calls the functions of a kernel.
+
+    Launch ::= Threads | Grid
+
+A kernel has a tuple of launches, which run in order.  The first calls the kernel's symbol, number n
+after it the symbol with `_n` at its end; all get the same arguments and the same scratch memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tensorwright.base.errors import InternalError
+
+Extents: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """One call of a C function, which shares out its loops over a team of threads by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A call by a driver: blocks of threads, in x, y and z; each thread runs the function.
+
+    shared_bytes   of memory for each block, besides what the code declares
+    """
+
+    grid: Extents
+    block: Extents
+    shared_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        if min(*self.grid, *self.block) < 1 or self.shared_bytes < 0:
+            raise InternalError(
+                stage="codegen",
+                where=f"launch {self}",
+                reason="its grid or its block is empty, or its shared memory is negative",
+            )
+
+    def __str__(self) -> str:
+        grid, block = ("x".join(map(str, each)) for each in (self.grid, self.block))
+        shared = f", {self.shared_bytes} bytes shared" if self.shared_bytes else ""
+        return f"grid {grid} of {block}{shared}"
+
+
+Launch: TypeAlias = Threads | Grid
+
+ON_THREADS: tuple[Launch, ...] = (Threads(),)
+"""What kernels for processors have: one launch."""
