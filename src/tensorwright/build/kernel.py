@@ -10,7 +10,7 @@ from tensorwright.build.backend import backend_of
 from tensorwright.codegen import Backend, Signature, Source
 from tensorwright.expr import Compute, Tensor, topological_order
 from tensorwright.loop import LoopProgram, Parameter, lower, run_passes, run_target_passes
-from tensorwright.runtime import KernelSpec, LoadedObject, kernel_spec, load_object
+from tensorwright.runtime import HOST, KernelSpec, LoadedCode, kernel_spec
 from tensorwright.schedule import (
     Schedulable,
     Trace,
@@ -50,13 +50,13 @@ class Kernel:
         return kernel_spec(self.signature)
 
 
-def load_kernel(kernel: Kernel) -> LoadedObject:
-    """Load a kernel of the back end `llvm` into this process; its symbol has an address then.
+def load_kernel(kernel: Kernel) -> LoadedCode:
+    """Load a kernel into this process; its symbol has an address then.
 
     Raises:  MachineError where the machine lacks instructions of the target.
     """
     check_runs_here(kernel.target, "runtime", f"kernel {kernel.symbol}")
-    return load_object(kernel.object_code, (kernel.symbol,))
+    return HOST.load(kernel.object_code, (kernel.symbol,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 From machine code upwards: native/ (jit.py: object code to callable addresses), kernel_cache.py.
 From the user downwards: plan.py (what an executable does, as data), planner.py (how it is made),
-teams.py (which steps share a fork of threads), executable.py, frame.py (what one call owns),
+teams.py (which steps share a fork of threads), device.py (what a device must bring),
+executable.py, frame.py (what one call owns),
 driver.py (steps in native code), container.py (the file format).
 """
 
@@ -14,6 +15,7 @@ from tensorwright.runtime.container import (
     read_container,
     write_container,
 )
+from tensorwright.runtime.device import HOST, Device, HostDevice, Memory
 from tensorwright.runtime.executable import Bound, Executable, StepTime
 from tensorwright.runtime.inputs import random_array
 from tensorwright.runtime.kernel_cache import KernelCache, default_cache
@@ -62,6 +64,7 @@ from tensorwright.runtime.turns import faster_half, seconds_in_turns, typical_se
 
 __all__ = [
     "ALIGNMENT",
+    "HOST",
     "ArenaRef",
     "ArgumentSpec",
     "Bound",
@@ -71,7 +74,9 @@ __all__ = [
     "ConstantRef",
     "Contents",
     "CopyStep",
+    "Device",
     "Executable",
+    "HostDevice",
     "HostStep",
     "InputRef",
     "Inside",
@@ -81,6 +86,7 @@ __all__ = [
     "Lifetime",
     "LoadedCode",
     "LoadedObject",
+    "Memory",
     "MemoryPlan",
     "Network",
     "OpenMP",

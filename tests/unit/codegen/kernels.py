@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +14,7 @@ from tensorwright.base import CpuTarget, DType
 from tensorwright.codegen import Backend
 from tensorwright.expr import Index, Var
 from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Stmt, interpret
-from tensorwright.runtime import kernel_spec, load_code
-from tensorwright.runtime.buffers import address_of, empty, empty_bytes
+from tensorwright.runtime import HOST, kernel_spec
 from tensorwright.schedule import ForKind, Scope
 
 NATIVE = native_target()
@@ -68,17 +66,23 @@ def run(
 ) -> dict[str, NDArray[Any]]:
     """The outputs of the compiled program; they hold 77 before."""
     kernel = backend.emit(source, target)
-    loaded = load_code(backend.compile(kernel, target), (kernel.signature.symbol,))
+    symbol = kernel.signature.symbol
+    loaded = HOST.load(backend.compile(kernel, target), (symbol,))
     held: list[NDArray[Any]] = []
     for parameter in source.parameters:
         piece = parameter.buffer
-        array = empty(tuple(piece.shape), piece.dtype)  # type: ignore[arg-type]  # bound
+        array = np.empty(tuple(piece.shape), piece.dtype.numpy)  # type: ignore[arg-type]  # bound
         array[...] = arrays[piece.name] if parameter.role is not Role.OUTPUT else 77
         held.append(array)
-    workspace = empty_bytes(max(64, kernel_spec(kernel.signature).scratch_bytes(threads)))
-    pointers = (ctypes.c_void_p * len(held))(*(address_of(array) for array in held))
-    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
-    signature(loaded.address(kernel.signature.symbol))(pointers, address_of(workspace), threads)
+    memories = [HOST.allocate(array.nbytes) for array in held]
+    for array, memory in zip(held, memories, strict=True):
+        HOST.copy_in(array, memory)
+    workspace = HOST.allocate(kernel_spec(kernel.signature).scratch_bytes(threads))
+    for launch in kernel.signature.launches:
+        HOST.launch(loaded.address(symbol), launch, memories, workspace, threads)
+    HOST.wait()
+    for array, memory in zip(held, memories, strict=True):
+        HOST.copy_out(memory, array)
     return {
         parameter.buffer.name: array
         for parameter, array in zip(source.parameters, held, strict=True)
