@@ -58,7 +58,7 @@ ROOMS = {
     "certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",
-    "runtime": "buffers plan container native executable turns",
+    "runtime": "buffers plan container native device executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model task strategies proposing logs selection "
     "datasets learning task_scheduling session",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import UsageError, knobs
+from tensorwright.base import UsageError, cpu_target, knobs
 from tensorwright.build import StepNames, read_step_names
 from tensorwright.graph import Program
 from tensorwright.machine import (
@@ -88,7 +88,7 @@ def profile(
         watch = LoadWatch()
         samples = _measure(executable, arrays, repeats)
         others = watch.load()
-        kept = kept_ceilings(executable.target, executable.threads)
+        kept = kept_ceilings(cpu_target(executable.target), executable.threads)
         costs = measure_call_costs(executable.threads)
         for _ in range(_MOST_TRIES):
             now, ceilings, alone = _measure_machine(executable)
@@ -100,7 +100,7 @@ def profile(
 
 def _measure_machine(executable: Executable) -> tuple[Ceilings, Ceilings, Ceilings]:
     """What the machine reaches just now; the best of that and what was kept; on one thread."""
-    target, threads = executable.target, executable.threads
+    target, threads = cpu_target(executable.target), executable.threads
     now = measure_ceilings(target, threads)
     best = refine_ceilings(target, now)
     alone = refine_ceilings(target, measure_ceilings(target, 1)) if threads > 1 else best

@@ -19,10 +19,10 @@ import numpy as np
 
 from tensorwright.base import (
     Array,
-    CpuTarget,
     HostFunction,
     InternalError,
     MachineError,
+    Target,
     UnsupportedError,
     UsageError,
     check_runs_here,
@@ -113,7 +113,7 @@ class Executable:
         return self.plan.outputs
 
     @property
-    def target(self) -> CpuTarget:
+    def target(self) -> Target:
         """The processor that it was compiled for."""
         return self.plan.target
 

@@ -45,6 +45,7 @@ class GpuTarget:
     l2_bytes: int
     bandwidth: float
     flops: tuple[tuple[DType, float], ...]
+    features: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

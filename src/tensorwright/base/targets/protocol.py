@@ -30,6 +30,11 @@ class TargetProtocol(Protocol):
         ...
 
     @property
+    def features(self) -> tuple[str, ...]:
+        """Instructions that code may use besides those that its architecture always has."""
+        ...
+
+    @property
     def key(self) -> str:
         """A stable text that stands for all that schedules and code depend on."""
         ...

@@ -145,14 +145,14 @@ def _values(
     symbols = [kernel.symbol for kernel in plan.kernels]
     asked = [
         (feature, 1 << bit)
-        for bit, feature in enumerate(plan.target.features)
-        if plan.target.arch == "x86-64" and feature not in _UNKNOWN_TO_COMPILERS
+        for bit, feature in enumerate(library.target.features)
+        if library.target.arch == "x86-64" and feature not in _UNKNOWN_TO_COMPILERS
     ]
     return {
         "title": _comment(library.name),
         "name": name,
         "NAME": name.upper(),
-        "target": plan.target.triple,
+        "target": library.target.triple,
         "tensors": _comment("\n".join(tensors)),
         "inputs": len(plan.inputs),
         "outputs": len(plan.outputs),
@@ -172,7 +172,7 @@ def _values(
         "bits": "".join(
             f"#ifdef {_macro(feature)}\n    | {bit}u\n#endif\n" for feature, bit in asked
         ),
-        "features": ", ".join(plan.target.features) or plan.target.name,
+        "features": ", ".join(library.target.features) or library.target.name,
         "threads": plan.threads,
         "is_checked": int(bool(library.expected)),
     }

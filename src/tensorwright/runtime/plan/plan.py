@@ -20,12 +20,12 @@ from typing import Generic, TypeAlias, TypeVar
 from tensorwright.base import (
     ON_THREADS,
     AttributeValue,
-    CpuTarget,
     DType,
     Grid,
     Launch,
     Printer,
     Role,
+    Target,
     TensorType,
 )
 
@@ -194,7 +194,7 @@ class Plan:
     """
 
     name: str
-    target: CpuTarget
+    target: Target
     threads: int
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]

@@ -8,6 +8,8 @@ from tensorwright.base import (
     ON_THREADS,
     CpuTarget,
     DType,
+    GpuApi,
+    GpuTarget,
     Grid,
     Role,
     TensorType,
@@ -36,7 +38,7 @@ _KINDS = kinds_of(
     *(ArenaRef, ConstantRef, InputRef, OutputRef, TypedRef),
     *(CopyStep, HostStep, KernelStep),
     *(ArgumentSpec, KernelSpec, TensorSpec, Team, Plan),
-    *(DType, Role, CpuTarget, TensorType, Threads, Grid),
+    *(DType, Role, CpuTarget, GpuTarget, GpuApi, TensorType, Threads, Grid),
     Target=CpuTarget,  # as format version 1 calls it
 )
 _ON_THREADS = to_data(ON_THREADS)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tensorwright.base import CpuTarget, InternalError, TensorType
+from tensorwright.base import InternalError, Target, TensorType
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
 from tensorwright.runtime.plan.plan import (
@@ -78,7 +78,7 @@ class Network:
     """
 
     name: str
-    target: CpuTarget
+    target: Target
     threads: int
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]

@@ -17,10 +17,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import Target, cpu_target
 from tensorwright.runtime.plan.plan import BufferRef, HostStep, KernelStep, Plan, Step, Team
 
-SecondsOf: TypeAlias = Callable[[KernelStep[BufferRef], CpuTarget], float]
+SecondsOf: TypeAlias = Callable[[KernelStep[BufferRef], Target], float]
 """How long a step takes on one thread."""
 
 Limits: TypeAlias = Mapping[int, int]
@@ -35,9 +35,9 @@ _FLOPS_PER_SECOND_AND_BYTE = 1.25e9  # of vectors, whose width the target knows
 _LEAST_VECTOR_BYTES = 16
 
 
-def estimate_seconds(step: KernelStep[BufferRef], target: CpuTarget) -> float:
+def estimate_seconds(step: KernelStep[BufferRef], target: Target) -> float:
     """About how long a step takes on one thread with all it reads in the second cache."""
-    vector_bytes = max(target.vector_bytes, _LEAST_VECTOR_BYTES)
+    vector_bytes = max(cpu_target(target).vector_bytes, _LEAST_VECTOR_BYTES)
     computing_s = step.flops / (_FLOPS_PER_SECOND_AND_BYTE * vector_bytes)
     return max(computing_s, step.bytes_moved / _BYTES_PER_SECOND)
 
