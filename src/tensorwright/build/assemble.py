@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, DType
+from tensorwright.base import DType, Target
 from tensorwright.build.kernel import Kernel
 from tensorwright.build.procedures import build_procedures, procedures_of, program_of
 from tensorwright.build.step_names import (
@@ -61,7 +61,7 @@ from tensorwright.runtime import (
 def assemble(
     partition: Partition,
     kernels: Mapping[str, Kernel],
-    target: CpuTarget,
+    target: Target,
     threads: int | None,
     sources: Sequence[tuple[str, str]] = (),
     seconds_of: SecondsOf = estimate_seconds,
@@ -95,7 +95,7 @@ def kernel_keys(partition: Partition) -> tuple[str, ...]:
 def plan_network(
     partition: Partition,
     signatures: Mapping[str, Signature],
-    target: CpuTarget,
+    target: Target,
     threads: int | None,
     seconds_of: SecondsOf = estimate_seconds,
 ) -> tuple[Plan, tuple[Array, ...]]:
@@ -143,7 +143,7 @@ def plan_network(
 def assemble_workload(
     workload: Workload,
     kernel: Kernel,
-    target: CpuTarget,
+    target: Target,
     threads: int | None,
     values: Mapping[str, Array] | None = None,
     sources: Sequence[tuple[str, str]] = (),

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 
 from tensorwright.base import (
-    CpuTarget,
     Grid,
     Target,
     Threads,
@@ -43,7 +42,7 @@ SOURCES = ("base", "machine_code", "expr", "schedule", "loop", "codegen", "build
 """The folders whose code turns a trace into object code."""
 
 
-def build_cached(workload: Workload, trace: Trace, target: CpuTarget) -> Kernel:
+def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
     """As `build_kernel`, from the cache on the disk if it is there (knob `kernel_cache`).
 
     Where the knob `dump` asks for a stage of it, it is built again.
@@ -53,7 +52,7 @@ def build_cached(workload: Workload, trace: Trace, target: CpuTarget) -> Kernel:
         return _cached(key, target, lambda: build_kernel(workload, trace, target))
 
 
-def build_program_cached(program: LoopProgram, target: CpuTarget) -> Kernel:
+def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
     """As `build_program`, likewise."""
     with dump_subject(program.name):
         key = _key(target, str(program))

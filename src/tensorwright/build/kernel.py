@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from tensorwright.base import CpuTarget, Target, check_runs_here, dump, override
+from tensorwright.base import Target, check_runs_here, dump, override
 from tensorwright.build.backend import backend_of
 from tensorwright.codegen import Backend, Signature, Source
 from tensorwright.expr import Compute, Tensor, topological_order
@@ -21,6 +22,8 @@ from tensorwright.schedule import (
     replay,
     state_of,
 )
+
+Machine = TypeVar("Machine", bound=Target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +76,10 @@ class BuildRequest:
     outputs: tuple[Compute, ...]
     constants: frozenset[str]
     trace: str
-    target: CpuTarget
+    target: Target
 
 
-def build_request(workload: Workload, trace: str, target: CpuTarget) -> BuildRequest:
+def build_request(workload: Workload, trace: str, target: Target) -> BuildRequest:
     """The request to build a workload by a trace."""
     tensors = topological_order(*workload.outputs)
     return BuildRequest("kernel", tensors, workload.outputs, workload.constants, trace, target)
@@ -94,8 +97,8 @@ def build(request: BuildRequest) -> Kernel:
 def build_kernel(
     workload: Schedulable,
     trace: Trace,
-    target: CpuTarget,
-    backend: Backend[CpuTarget] | None = None,
+    target: Machine,
+    backend: Backend[Machine] | None = None,
     name: str = "kernel",
 ) -> Kernel:
     """Replay, lower, run the passes, emit and compile.
@@ -109,7 +112,7 @@ def build_kernel(
 
 
 def build_program(
-    program: LoopProgram, target: CpuTarget, backend: Backend[CpuTarget] | None = None
+    program: LoopProgram, target: Machine, backend: Backend[Machine] | None = None
 ) -> Kernel:
     """Emit and compile a program after all passes.
 
@@ -124,7 +127,7 @@ def build_program(
 
 
 def loop_program(
-    workload: Schedulable, trace: Trace, target: CpuTarget, name: str = "kernel"
+    workload: Schedulable, trace: Trace, target: Target, name: str = "kernel"
 ) -> LoopProgram:
     """The program that a back end gets: scheduled, lowered, after all passes."""
     state = replay(state_of(workload), trace)
@@ -132,7 +135,7 @@ def loop_program(
     return run_target_passes(run_passes(lower(state, name)), target)
 
 
-def emit_source(program: LoopProgram, target: CpuTarget, backend: Backend[CpuTarget]) -> Source:
+def emit_source(program: LoopProgram, target: Machine, backend: Backend[Machine]) -> Source:
     """The text that a back end makes of a program; the knob `dump` shows it, and the assembly."""
     source = backend.emit(program, target)
     dump("source", "", source.__str__, backend.suffix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import Target
 from tensorwright.build.cached_build import build_program_cached
 from tensorwright.build.kernel import Kernel
 from tensorwright.graph import Graph, Node, OpaqueCall, Partition
@@ -36,7 +36,7 @@ def procedures_of(partition: Partition) -> Mapping[str, LoopProgram]:
     return {str(program): program for program in programs if program is not None}
 
 
-def build_procedures(partition: Partition, target: CpuTarget) -> dict[str, Kernel]:
+def build_procedures(partition: Partition, target: Target) -> dict[str, Kernel]:
     """Their kernels, from the cache where they are there."""
     found = procedures_of(partition).items()
     return {

@@ -6,10 +6,11 @@ what a kind of target has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from tensorwright.base import CpuTarget, dump, knobs
+from tensorwright.base import CpuTarget, Target, TargetKind, dump, knobs
 from tensorwright.loop.ir import LoopProgram
 from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
@@ -27,6 +28,7 @@ __all__ = [
     "CPU_PASSES",
     "DEFAULT_PIPELINE",
     "PASSES",
+    "TARGET_PASSES",
     "Pass",
     "TargetPass",
     "bind_decisions",
@@ -44,6 +46,9 @@ __all__ = [
     "version_guards",
     "widen_local_buffers",
 ]
+
+
+Machine = TypeVar("Machine", bound=Target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +89,26 @@ def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) 
 
 
 @dataclass(frozen=True, slots=True)
-class TargetPass:
+class TargetPass(Generic[Machine]):
     """A pass that asks what the target has, over a program that the others have gone through."""
 
     name: str
-    run: Callable[[LoopProgram, CpuTarget], LoopProgram]
+    run: Callable[[LoopProgram, Machine], LoopProgram]
 
 
-CPU_PASSES = (
+CPU_PASSES: tuple[TargetPass[CpuTarget], ...] = (
     TargetPass("promote_accumulators", promote_accumulators),
     TargetPass("order_tiles", order_tiles),
 )
+TARGET_PASSES: Mapping[TargetKind, tuple[TargetPass[Any], ...]] = {
+    TargetKind.CPU: CPU_PASSES,
+    TargetKind.GPU: (),
+}
 
 
-def run_target_passes(program: LoopProgram, target: CpuTarget) -> LoopProgram:
+def run_target_passes(program: LoopProgram, target: Target) -> LoopProgram:
     """As `run_passes`, the passes of the target's kind."""
-    for step in CPU_PASSES:
+    for step in TARGET_PASSES[target.kind]:
         program = step.run(program, target)
         if knobs.VERIFY.get():
             verify(program)

@@ -1,0 +1,138 @@
+"""What a new device must bring: a target, a back end, a device; the page that says so is right."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorwright.base import (
+    TARGETS,
+    CpuTarget,
+    GpuTarget,
+    Grid,
+    InternalError,
+    Target,
+    TargetKind,
+    TargetProtocol,
+    Threads,
+    detect_target,
+)
+from tensorwright.build import BACKENDS, build_kernel, load_backend, load_kernel
+from tensorwright.codegen import Backend
+from tensorwright.expr import compute, placeholder
+from tensorwright.graph import program_workload
+from tensorwright.loop.passes import TARGET_PASSES
+from tensorwright.runtime import HOST, Device, HostDevice
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "howto" / "device.md"
+MOST_FILES = 10
+
+
+def members(protocol: type) -> set[str]:
+    return {name for name in vars(protocol) if not name.startswith("_")}
+
+
+def test_what_a_target_has() -> None:
+    assert members(TargetProtocol) == {"name", "kind", "features", "key", "missing_on"}
+    for kind in (CpuTarget, GpuTarget):
+        assert members(TargetProtocol) <= set(dir(kind)), kind
+
+
+def test_what_a_back_end_has() -> None:
+    named = {"name", "suffix", "supports", "key", "emit", "compile", "listing"}
+    assert members(Backend) == named
+    for name in (name for names in BACKENDS.values() for name in names):
+        backend = load_backend(name)
+        assert named <= set(dir(backend))
+        assert backend.name == name
+
+
+def test_what_a_device_has() -> None:
+    named = {"is_here", "free_bytes", "allocate", "copy_in", "copy_out"}
+    assert members(Device) == named | {"load", "launch", "wait", "time"}
+    for name in members(Device):
+        promised, given = (inspect.signature(getattr(each, name)) for each in (Device, HostDevice))
+        assert promised == given, name
+
+
+@pytest.mark.parametrize("kind", TargetKind)
+def test_a_kind_of_machine_has_targets_passes_and_back_ends(kind: TargetKind) -> None:
+    assert [each for each in TARGETS if each.kind is kind]
+    assert kind in BACKENDS
+    assert kind in TARGET_PASSES
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_a_target_tells_what_it_is(target: Target) -> None:
+    facts: TargetProtocol = target
+    assert facts.missing_on(target) == ""
+    assert str(target) == facts.name
+    assert all(isinstance(each, str) for each in (facts.key, *facts.features))
+
+
+def test_the_host_is_a_device() -> None:
+    """A kernel is compiled, loaded and launched through nothing but the protocols."""
+    x = placeholder("x", (64,))
+    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
+    kernel = build_kernel(workload, (), detect_target())
+    code = load_kernel(kernel)
+    array = np.arange(64, dtype=np.float32)
+    given, made = HOST.allocate(array.nbytes), HOST.allocate(array.nbytes)
+    workspace = HOST.allocate(kernel.spec.scratch_bytes(1))
+    HOST.copy_in(array, given)
+
+    def work() -> None:
+        for launch in kernel.signature.launches:
+            HOST.launch(code.address(kernel.symbol), launch, (given, made), workspace)
+
+    assert HOST.time(work) > 0
+    HOST.wait()
+    result = np.empty_like(array)
+    HOST.copy_out(made, result)
+    np.testing.assert_array_equal(result, array * 2)
+    assert HOST.is_here()
+    assert HOST.free_bytes() > array.nbytes
+    assert given.address % 64 == 0
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.int8, bool])
+def test_copies_keep_every_byte(shape: tuple[int, ...], dtype: Any) -> None:
+    array = np.random.default_rng(0).integers(0, 2, shape).astype(dtype).reshape(shape)
+    memory = HOST.allocate(array.nbytes)
+    HOST.copy_in(array, memory)
+    again = np.empty_like(array)
+    HOST.copy_out(memory, again)
+    np.testing.assert_array_equal(again, array)
+
+
+def test_a_copy_stays_in_its_memory() -> None:
+    memory = HOST.allocate(16)
+    for copy in (HOST.copy_in, lambda array, memory: HOST.copy_out(memory, array)):
+        with pytest.raises(InternalError, match="a copy of 32 bytes passes its end"):
+            copy(np.zeros(4), memory)
+
+
+def test_the_host_launches_no_grid() -> None:
+    memory = HOST.allocate(64)
+    done: list[int] = []
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
+    called = kind(lambda arguments, workspace, threads: done.append(threads))
+    function = ctypes.cast(called, ctypes.c_void_p).value or 0
+    HOST.launch(function, Threads(), (memory,), memory, 3)
+    assert done == [3]
+    with pytest.raises(InternalError, match="a processor has no grids"):
+        HOST.launch(function, Grid((1, 1, 1), (1, 1, 1)), (memory,), memory)
+
+
+def test_the_page_lists_few_files_and_all_are_there() -> None:
+    rows = re.findall(r"^\| \d+ \| `([^`]+)` \|", PAGE.read_text(), re.MULTILINE)
+    assert 0 < len(rows) <= MOST_FILES
+    assert not [row for row in rows if not (ROOT / "src" / "tensorwright" / row).is_file()]
