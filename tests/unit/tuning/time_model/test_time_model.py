@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.unit.tuning.time_model.small_trees import model_of, random_tree, stump
 
-from tensorwright.base import CpuTarget, RecordError, override
+from tensorwright.base import RecordError, cpu_target, override
 from tensorwright.tuning.features import FEATURE_NAMES
 from tensorwright.tuning.models import Forest, RooflineModel, Tree, machine_of
 from tensorwright.tuning.time_model import (
@@ -26,7 +26,7 @@ from tensorwright.tuning.time_model import (
     save_time_model,
 )
 
-AVX2 = CpuTarget.parse("x86-64-avx2")
+AVX2 = cpu_target("x86-64-avx2")
 WIDTH = len(ROW_NAMES)
 
 

@@ -15,9 +15,9 @@ from tensorwright.tuning.models import Machine, RooflineModel, machine_of, nomin
 from tensorwright.tuning.time_model import ROW_NAMES, program_scores, rates_of, rows_of
 from tensorwright.tuning.time_model.rates import stepped, steps_of
 
-AVX2 = CpuTarget.parse("x86-64-avx2")
+AVX2 = cpu_target("x86-64-avx2")
 ODD = replace(
-    CpuTarget.parse("aarch64-neon"), vector_bytes=128, vector_registers=8, l2_bytes=0, l3_bytes=0
+    cpu_target("aarch64-neon"), vector_bytes=128, vector_registers=8, l2_bytes=0, l3_bytes=0
 )
 
 
