@@ -76,7 +76,8 @@ def _bind(infos: Iterable[ValueInfoProto], given: InputShapes) -> dict[str, int]
         dims = _dims(info) or []
         if dims and len(dims) != len(extents):
             reason = f"{extents} has {len(extents)} dimensions, the model declares {len(dims)}"
-            raise _fail(f"input shape {info.name}", reason)
+            remedy = f"give {len(dims)} extents"
+            raise _fail(f"input shape {info.name}", reason, remedy)
         for dim, extent in zip(dims, extents, strict=False):
             if not isinstance(dim, str) or not is_identity(dim):
                 continue
@@ -103,10 +104,13 @@ def _resolve(info: ValueInfoProto, given: InputShapes, bound: Mapping[str, int])
     if still_open:
         shape = ", ".join(str(dim) if dim != "" else "?" for dim in known)
         example = ",".join(str(dim) if isinstance(dim, int) else "1" for dim in known)
+        names = dict.fromkeys(dim for dim in known if isinstance(dim, str))
+        by_name = f'"{",".join(f"{name}:1" for name in names)}", or '
+        by_name = by_name if all(map(is_identity, names)) else ""
         raise model_error(
             where,
             f"the model leaves {', '.join(still_open)} of ({shape}) open",
-            f'--input-shapes "{info.name}:[{example}]" (with your own extents)',
+            f'--input-shapes {by_name}"{info.name}:[{example}]" (with your own extents)',
         )
     return tuple(dim for dim in known if isinstance(dim, int))
 
@@ -171,10 +175,13 @@ def input_types(
     names = {info.name for info in infos}
     for name in given:
         if name not in names and name not in bound:
-            known = ", ".join(sorted(names)) or "none"
-            raise _fail(
-                f"input shape {name}", "the model has no such input", f"the inputs are {known}"
-            )
+            open_names = {
+                dim for info in infos for dim in _dims(info) or () if isinstance(dim, str)
+            }
+            listed = sorted(dim for dim in open_names if is_identity(dim))
+            remedy = f"the inputs are {', '.join(sorted(names)) or 'none'}"
+            remedy += f", the open dimensions {', '.join(listed)}" if listed else ""
+            raise _fail(f"input shape {name}", "the model has no such input", remedy)
     return {
         info.name: TensorType(
             dtype_of(

@@ -167,6 +167,10 @@ def test_open_shapes_name_the_remedy() -> None:
         "input x: the model leaves batch, dimension 2 of (batch, 3, ?) open"
         '\n  try: --input-shapes "x:[1,3,1]" (with your own extents)'
     )
+    assert message_of(ModelError, relu(shape=("batch", 3))) == (
+        "input x: the model leaves batch of (batch, 3) open"
+        '\n  try: --input-shapes "batch:1", or "x:[1,3]" (with your own extents)'
+    )
     assert message_of(ModelError, relu(shape=None)) == (
         "input x: the model leaves its shape open"
         '\n  try: --input-shapes "x:[1,3,224,224]" (with your own extents)'
@@ -180,13 +184,14 @@ def test_open_shapes_are_given() -> None:
     assert load_onnx(model, {"batch": 7}).types["y"].shape == (7, 3)
     assert load_onnx(relu(), {"x": (4, 9)}).types["y"].shape == (4, 9)
     assert message_of(InputError, model, {"x": (5, 3, 1)}) == (
-        "input shape x: (5, 3, 1) has 3 dimensions, the model declares 2"
+        "input shape x: (5, 3, 1) has 3 dimensions, the model declares 2\n  try: give 2 extents"
     )
     assert message_of(InputError, model, {"x": (5, 3), "z": (6, 3)}) == (
         "input shape z: dimension batch is 6 here and 5 elsewhere"
     )
     assert message_of(InputError, model, {"w": (5, 3)}) == (
-        "input shape w: the model has no such input\n  try: the inputs are x, z"
+        "input shape w: the model has no such input"
+        "\n  try: the inputs are x, z, the open dimensions batch"
     )
     assert message_of(InputError, model, {"x": (-1, 3)}) == (
         "input shape x: (-1, 3) has a negative extent"
