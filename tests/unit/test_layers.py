@@ -32,7 +32,7 @@ ROOMS = {
     # only what stands before them. All folders are named, modules need not be.
     "base": "errors dtypes knobs machine targets",
     "build": "backend kernel procedures assemble c_library",
-    "cli": "laboratory printing arguments doctor operators rules",
+    "cli": "printing arguments doctor operators rules",
     "codegen": "analysis source backend llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "symbolic index condition traversal bounds value tensor simplify evaluation building",

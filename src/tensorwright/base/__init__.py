@@ -42,7 +42,7 @@ from tensorwright.base.knobs import (
     find_knob,
     override,
 )
-from tensorwright.base.launch import ON_THREADS, Extents, Grid, Launch, Threads
+from tensorwright.base.laboratory import LABORATORY, has_laboratory, laboratory, require_laboratory
 from tensorwright.base.machine import LINE_BYTES, Cache, read_caches, read_text
 from tensorwright.base.memory import check_fits, peak_memory_bytes, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
@@ -53,13 +53,18 @@ from tensorwright.base.targets import (
     BYTE_TERMS,
     CPU_TARGETS,
     GPU_TARGETS,
+    ON_THREADS,
     TARGETS,
     CpuTarget,
+    Extents,
     GpuApi,
     GpuTarget,
+    Grid,
+    Launch,
     Target,
     TargetKind,
     TargetProtocol,
+    Threads,
     check_runs_here,
     cpu_target,
     detect_target,
@@ -86,6 +91,7 @@ __all__ = [
     "HEAD_BYTES",
     "HERE",
     "KNOBS",
+    "LABORATORY",
     "LINE_BYTES",
     "ON_THREADS",
     "TARGETS",
@@ -136,6 +142,7 @@ __all__ = [
     "dump_subject",
     "find_knob",
     "from_data",
+    "has_laboratory",
     "hold_lock",
     "is_dumped",
     "is_same_file",
@@ -143,6 +150,7 @@ __all__ = [
     "kind_of_file",
     "kinds_of",
     "knobs",
+    "laboratory",
     "line_of",
     "make_folder",
     "missing_here",
@@ -154,6 +162,7 @@ __all__ = [
     "physical_memory_bytes",
     "read_caches",
     "read_text",
+    "require_laboratory",
     "source_digest",
     "to_data",
     "without_collection",

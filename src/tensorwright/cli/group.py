@@ -17,11 +17,11 @@ from tensorwright.base import (
     TensorwrightError,
     did_you_mean,
     knobs,
+    laboratory,
     line_of,
 )
-from tensorwright.cli.laboratory import laboratory
 from tensorwright.cli.printing.wrapping import echo_prose
-from tensorwright.cli.registry import LABORATORY, commands
+from tensorwright.cli.registry import OF_LABORATORY, commands
 from tensorwright.version import __version__
 
 ARGUMENTS = "tensorwright.arguments"
@@ -55,7 +55,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest command named where there is none of that name."""
         names = self.list_commands(ctx)
-        if args[:1] and args[0] in {entry.name for entry in LABORATORY}:
+        if args[:1] and args[0] in {entry.name for entry in OF_LABORATORY}:
             laboratory(args[0], f"command {args[0]}")
         if args and not args[0].startswith("-") and args[0] not in names:
             hint = did_you_mean(args[0], names, "one of " + ", ".join(names))

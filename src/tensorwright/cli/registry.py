@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.cli.laboratory import PACKAGE, has_laboratory
+from tensorwright.base import LABORATORY, has_laboratory
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,17 @@ COMMANDS = (
     Entry("doctor", "Say what this machine offers, and what is missing."),
     Entry("knobs", "List the settings."),
 )
-LABORATORY = (
-    Entry("bench", "Compare with other runtimes: same answers? how fast?", package=PACKAGE),
+OF_LABORATORY = (
+    Entry("bench", "Compare with other runtimes: same answers? how fast?", package=LABORATORY),
     Entry(
         "pretrain",
         "Train the model that chooses schedules where nothing was measured.",
-        package=PACKAGE,
+        package=LABORATORY,
     ),
-    Entry("demo", "Tune a small network and compare it with ONNX Runtime.", package=PACKAGE),
+    Entry("demo", "Tune a small network and compare it with ONNX Runtime.", package=LABORATORY),
 )
 
 
 def commands() -> tuple[Entry, ...]:
     """All that can be called here."""
-    return (*COMMANDS, *LABORATORY) if has_laboratory() else COMMANDS
+    return (*COMMANDS, *OF_LABORATORY) if has_laboratory() else COMMANDS

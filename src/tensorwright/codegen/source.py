@@ -12,7 +12,7 @@ from tensorwright.loop import Parameter
 class Signature:
     """How a kernel is called.
 
-    `launches` are its calls, in order (`base/launch.py`).  On `Threads`, a call is
+    `launches` are its calls, in order (`base/targets/launch.py`).  On `Threads`, a call is
     `void symbol(ptr arguments, ptr workspace, i32 threads)`: `arguments` points to the addresses of
     the parameters in order, each aligned to 64 bytes, and so is `workspace`.  It holds
     `workspace_bytes`, shared by the call, and then `local_workspace_bytes` for each thread; both

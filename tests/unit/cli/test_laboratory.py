@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from pathlib import Path
 
 import pytest
 from tests.unit.cli.conftest import Invoke
 
-from tensorwright.base import MachineError
-from tensorwright.cli.laboratory import PACKAGE
-from tensorwright.cli.registry import COMMANDS, LABORATORY, commands
+from tensorwright.base import LABORATORY, MachineError
+from tensorwright.cli.registry import COMMANDS, OF_LABORATORY, commands
 from tensorwright.peers.process import find_kind
 
 
@@ -18,18 +18,18 @@ from tensorwright.peers.process import find_kind
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiler without the laboratory."""
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda n: None if n == PACKAGE else find(n))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda n: None if n == LABORATORY else find(n))
 
 
 def test_its_commands_stand_beside_the_others() -> None:
-    assert commands() == (*COMMANDS, *LABORATORY)
+    assert commands() == (*COMMANDS, *OF_LABORATORY)
 
 
 @pytest.mark.usefixtures("_alone")
 def test_without_it_its_commands_say_what_to_install(invoke: Invoke) -> None:
     assert commands() == COMMANDS
     assert "bench" not in invoke("--help").stdout
-    for entry in LABORATORY:
+    for entry in OF_LABORATORY:
         result = invoke(entry.name)
         assert result.exit_code == MachineError.exit_code
         assert f"command {entry.name}" in result.stderr
@@ -53,3 +53,12 @@ def test_without_it_models_compile_and_run(invoke: Invoke, model: Path, tmp_path
     out = tmp_path / "model.tw"
     assert invoke("compile", model, "-o", out, "--threads", 1).exit_code == 0
     assert invoke("run", out, "--input", "random", "--threads", 1).exit_code == 0
+
+
+def test_the_networks_have_a_name_in_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo = importlib.import_module("tensorwright.zoo")
+    assert zoo.build is importlib.import_module(f"{LABORATORY}.zoo").build
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda n: None if n == LABORATORY else find(n))
+    with pytest.raises(MachineError, match="pip install tensorwright-lab"):
+        zoo.build("squeezenet")

@@ -1,6 +1,7 @@
 """What a program is compiled for: one file for each kind of machine.
 
 Read `protocol.py` first (what all targets have), then `named.py` (from a name to a target).
+`launch.py` says how a device of each kind calls a kernel.
 """
 
 from tensorwright.base.targets.cpu import (
@@ -11,6 +12,7 @@ from tensorwright.base.targets.cpu import (
     detect_target,
 )
 from tensorwright.base.targets.gpu import GPU_TARGETS, GpuApi, GpuTarget
+from tensorwright.base.targets.launch import ON_THREADS, Extents, Grid, Launch, Threads
 from tensorwright.base.targets.named import (
     TARGETS,
     Target,
@@ -26,13 +28,18 @@ __all__ = [
     "BYTE_TERMS",
     "CPU_TARGETS",
     "GPU_TARGETS",
+    "ON_THREADS",
     "TARGETS",
     "CpuTarget",
+    "Extents",
     "GpuApi",
     "GpuTarget",
+    "Grid",
+    "Launch",
     "Target",
     "TargetKind",
     "TargetProtocol",
+    "Threads",
     "check_runs_here",
     "cpu_target",
     "detect_target",

@@ -8,10 +8,9 @@ from pathlib import Path
 import onnx
 from onnx import ModelProto
 
-from tensorwright.base import TensorwrightError
+from tensorwright.base import TensorwrightError, laboratory
 from tensorwright.cli.arguments.kinds import refuse_other_than_model, split
 from tensorwright.cli.arguments.options import Shapes
-from tensorwright.cli.laboratory import laboratory
 from tensorwright.graph import Graph
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx

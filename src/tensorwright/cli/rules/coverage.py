@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from tensorwright.base import laboratory
 from tensorwright.cli.arguments.models import check_model, read_graph, row_name, short_name
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.laboratory import laboratory
 from tensorwright.cli.printing.tables import print_table, write_objects
 from tensorwright.cli.rules.reading import read_rules
 from tensorwright.graph import simplify

@@ -10,7 +10,7 @@ import importlib.util
 import shutil
 from dataclasses import dataclass
 
-from tensorwright.base import MachineError, UsageError
+from tensorwright.base import LABORATORY, MachineError, UsageError, require_laboratory
 from tensorwright.peers.process.protocol import Peer
 
 
@@ -35,8 +35,7 @@ class Kind:
 
 
 _HERE = "tensorwright.peers.competitors"
-_LABORATORY = "tensorwright_lab"
-_THERE = f"{_LABORATORY}.competitors"
+_THERE = f"{LABORATORY}.competitors"
 
 KINDS = (
     Kind("ours", f"{_THERE}.ours.OursPeer"),
@@ -84,14 +83,9 @@ def create_peer(kind: Kind) -> Peer:
 
 
 def _require_package(kind: Kind) -> None:
-    is_of_laboratory = kind.factory.startswith(_LABORATORY)
-    if is_of_laboratory and importlib.util.find_spec(_LABORATORY) is None:
-        raise MachineError(
-            stage="peers",
-            where=f"peer {kind.name}",
-            reason="it is part of the package tensorwright-lab, which is not installed",
-            remedy="pip install tensorwright-lab",
-        )
+    is_of_laboratory = kind.factory.startswith(LABORATORY)
+    if is_of_laboratory:
+        require_laboratory(f"peer {kind.name}")
     package = "tensorwright-lab" if is_of_laboratory else "tensorwright"
     if kind.package and importlib.util.find_spec(kind.package) is None:
         raise MachineError(

@@ -9,14 +9,28 @@ import importlib
 import importlib.util
 from types import ModuleType
 
-from tensorwright.base import MachineError
+from tensorwright.base.errors import MachineError
 
-PACKAGE = "tensorwright_lab"
+LABORATORY = "tensorwright_lab"
 
 
 def has_laboratory() -> bool:
     """Whether the package is installed."""
-    return importlib.util.find_spec(PACKAGE) is not None
+    return importlib.util.find_spec(LABORATORY) is not None
+
+
+def require_laboratory(where: str) -> None:
+    """Refuse what is part of the package, where it is not installed; `where` says what that is.
+
+    Raises:  MachineError.
+    """
+    if not has_laboratory():
+        raise MachineError(
+            stage="laboratory",
+            where=where,
+            reason="it is part of the package tensorwright-lab, which is not installed",
+            remedy="pip install tensorwright-lab",
+        )
 
 
 def laboratory(module: str, where: str) -> ModuleType:
@@ -24,11 +38,5 @@ def laboratory(module: str, where: str) -> ModuleType:
 
     Raises:  MachineError where the package is not installed.
     """
-    if not has_laboratory():
-        raise MachineError(
-            stage="cli",
-            where=where,
-            reason="it is part of the package tensorwright-lab, which is not installed",
-            remedy="pip install tensorwright-lab",
-        )
-    return importlib.import_module(f"{PACKAGE}.{module}")
+    require_laboratory(where)
+    return importlib.import_module(f"{LABORATORY}.{module}")
