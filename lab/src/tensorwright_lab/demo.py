@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import onnx
 
+from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.check_model import show_logits
 from tensorwright.cli.arguments.models import read_graph, read_proto
 from tensorwright.cli.arguments.options import (
@@ -20,7 +21,6 @@ from tensorwright.cli.arguments.options import (
     records_option,
     seed_option,
 )
-from tensorwright.cli.group import INTERRUPTED
 from tensorwright.cli.printing.summary import format_ms, print_workloads
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.drivers.tune import search, setting_of

@@ -38,8 +38,8 @@ def procedures_of(partition: Partition) -> Mapping[str, LoopProgram]:
 
 def build_procedures(partition: Partition, target: Target) -> dict[str, Kernel]:
     """Their kernels, from the cache where they are there."""
-    found = procedures_of(partition).items()
+    programs = procedures_of(partition).items()
     return {
         text: build_program_cached(run_target_passes(program, target), target)
-        for text, program in found
+        for text, program in programs
     }

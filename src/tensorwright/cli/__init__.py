@@ -6,9 +6,10 @@ One file per command, imported only when it is called, so that `tensorwright --h
 import importlib
 import sys
 
-__all__ = ["main"]
+__all__ = ["INTERRUPTED", "main"]
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
+"""The status of a command that Ctrl-C ended."""
 
 
 def main() -> None:
@@ -17,4 +18,4 @@ def main() -> None:
         importlib.import_module("tensorwright.cli.group").main()
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)

@@ -49,12 +49,12 @@ def import_log(
     workloads   programs that lines may be about
     Raises:     RecordError that names the first bad line; nothing is kept then.
     """
-    known = {workload.key: workload for workload in workloads}
+    by_key = {workload.key: workload for workload in workloads}
     rows: list[Row] = []
     records: list[Record] = []
     texts: list[WorkloadText] = []
     for number, line in read_log(file, written_by).items():
-        found = _seed(line, target, known)
+        found = _seed(line, target, by_key)
         if not isinstance(found, str):
             workload, record = found
             records.append(record)
@@ -68,14 +68,14 @@ def import_log(
 
 
 def _seed(
-    line: LogLine, target: CpuTarget, known: dict[str, Workload]
+    line: LogLine, target: CpuTarget, by_key: dict[str, Workload]
 ) -> tuple[Workload, Record] | str:
     """The program of a line and its schedule as a record from elsewhere; or why there is none."""
     if line.result.failure:
         return line.result.failure
     if not isinstance(line, AutoTvmLine):
         return "listed: its steps name stages of another compiler"
-    workload = _program(line, target, known)
+    workload = _program(line, target, by_key)
     if isinstance(workload, str):
         return workload
     seed = seed_of(line, state_of(workload), target)
@@ -94,11 +94,11 @@ def _seed(
     return workload, record
 
 
-def _program(line: AutoTvmLine, target: CpuTarget, known: dict[str, Workload]) -> Workload | str:
+def _program(line: AutoTvmLine, target: CpuTarget, by_key: dict[str, Workload]) -> Workload | str:
     if line.task.startswith(f"{TASK}."):
         keywords = json.loads(line.keywords)
         key = keywords.get("workload") if isinstance(keywords, dict) else None
-        return known.get(str(key)) or f"workload {key} is not among the programs given with --of"
+        return by_key.get(str(key)) or f"workload {key} is not among the programs given with --of"
     graph = graph_of_task(line)
     if not isinstance(graph, Graph):
         return graph

@@ -20,14 +20,13 @@ from tensorwright.base import (
     laboratory,
     line_of,
 )
+from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.printing.wrapping import echo_prose
 from tensorwright.cli.registry import OF_LABORATORY, commands
 from tensorwright.version import __version__
 
 ARGUMENTS = "tensorwright.arguments"
 """Key of the context's `meta` under which the whole command line is kept."""
-
-INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):

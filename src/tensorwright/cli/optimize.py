@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import OutputError
+from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference
 from tensorwright.cli.arguments.machine import LoadCallback, check_before_measuring
@@ -29,7 +30,7 @@ from tensorwright.cli.arguments.programs import (
     refuse_constants,
 )
 from tensorwright.cli.arguments.searching import searching_options
-from tensorwright.cli.group import INTERRUPTED, same_command
+from tensorwright.cli.group import same_command
 from tensorwright.cli.printing.summary import ending, print_networks, print_untuned, print_workloads
 from tensorwright.drivers.optimize import search_jointly
 from tensorwright.drivers.tune import search_tasks, setting_of

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import CpuTarget, UsageError, write_atomically
+from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.options import (
     Shapes,
@@ -19,7 +20,6 @@ from tensorwright.cli.arguments.options import (
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.picture import read_picture, write_picture
-from tensorwright.cli.group import INTERRUPTED
 from tensorwright.drivers.rewrite import Rewritten, check_certificate, rewrite
 from tensorwright.graph import Graph, simplify
 from tensorwright.graph.onnx_export import save_onnx

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import CpuTarget, UsageError, did_you_mean
+from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.learning import learning_options
@@ -18,7 +19,7 @@ from tensorwright.cli.arguments.options import budget_options, refuse_given
 from tensorwright.cli.arguments.programs import prepare
 from tensorwright.cli.arguments.references import read_function, read_program
 from tensorwright.cli.arguments.searching import searching_options
-from tensorwright.cli.group import INTERRUPTED, same_command
+from tensorwright.cli.group import same_command
 from tensorwright.cli.printing.summary import ending, print_networks, print_untuned, print_workloads
 from tensorwright.drivers.tune import as_in_network, search_networks, setting_of, tasks_of
 from tensorwright.graph import Partition

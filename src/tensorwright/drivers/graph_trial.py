@@ -11,7 +11,6 @@ from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.peers.process import compare_versions
 from tensorwright.pipeline import Records, cut, finish, opened
 from tensorwright.runtime import Executable, seconds_in_turns, usable_threads
-from tensorwright.tuning.session import make_network_inputs
 
 _TURNS = 40
 _TURNS_S = 4.0
@@ -26,7 +25,7 @@ def seconds_here(
         for graph in graphs:
             parts = cut(graph, target, threads)
             executables.append(finish(parts, target, threads, store))
-    inputs = make_network_inputs(parts)
+    inputs = random_inputs(parts.graph)
     times = seconds_in_turns(executables, inputs, rounds=_TURNS, limit_s=_TURNS_S)
     assert times is not None, "nobody stops it"
     return times

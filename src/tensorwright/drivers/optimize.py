@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from tensorwright.base import CpuTarget, InternalError, MachineError, Target
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
 from tensorwright.drivers.tune import parse_space, search, setting_of
-from tensorwright.graph import Graph
+from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import (
     Model,
     Records,
@@ -39,7 +39,6 @@ from tensorwright.tuning.session import (
     TuneOptions,
     TuneResult,
     compare_programs,
-    make_network_inputs,
 )
 from tensorwright.tuning.space import SpaceKind
 
@@ -130,7 +129,7 @@ def search_jointly(
     if graph is not source and not result.is_interrupted:
         untouched = cut(source, target, threads)
         rival = finish(untouched, target, threads, store)
-        inputs = make_network_inputs(parts)
+        inputs = random_inputs(parts.graph)
         times = seconds_in_turns((executable, rival), inputs, rounds=_TURNS, limit_s=_TURNS_S)
         assert times is not None, "nobody stops it"
         if times[0] > _NOISE * times[1]:
@@ -154,7 +153,7 @@ def _best_graph(
     if kept is not None:
         return kept, None
     try:
-        found = rewrite(
+        rewritten = rewrite(
             source,
             target=target,
             threads=threads,
@@ -166,9 +165,9 @@ def _best_graph(
     except (InternalError, MemoryError) as fault:
         warnings.warn(_fault_text(fault), RuntimeWarning, stacklevel=3)
         return source, None
-    text = "" if found.certificate is None else found.certificate.to_json()
+    text = "" if rewritten.certificate is None else rewritten.certificate.to_json()
     keep_graph(store, source, target, threads, text)
-    return (found.graph if found.is_changed else source), found
+    return (rewritten.graph if rewritten.is_changed else source), rewritten
 
 
 def _fault_text(fault: InternalError | MemoryError) -> str:

@@ -235,11 +235,11 @@ def rewrite(
     can_run = measure and not missing_here(machine)
     with naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
         with _opened_prices(how.cost, machine, threads) as prices:
-            found = _search(source, known, tried, prices, how, can_run, should_stop)
+            outcome = _search(source, known, tried, prices, how, can_run, should_stop)
         searched_s = time.monotonic() - start
-        written = found.written
+        written = outcome.written
         trial, best = None, written[0] if written else None
-        if written and found.is_tried:
+        if written and outcome.is_tried:
             graphs = (source, *(each.graph for each in written))
             times = (
                 seconds_elsewhere(graphs, how.cost.value, threads)
@@ -251,14 +251,14 @@ def rewrite(
     return Rewritten(
         source,
         source if best is None else best.graph,
-        found.before_s,
-        found.before_s if best is None else best.after_s,
+        outcome.before_s,
+        outcome.before_s if best is None else best.after_s,
         MappingProxyType({} if certificate is None else certificate.rule_counts),
         certificate,
         trial,
-        found.stops,
-        found.nodes,
-        found.graphs,
+        outcome.stops,
+        outcome.nodes,
+        outcome.graphs,
         searched_s,
     )
 
@@ -277,17 +277,19 @@ def _search(
     known   rules by their names, `tried` what a search makes of them
     """
     network = read_network(source, with_proofs=True)
-    found = find_candidates(network, tried, prices, how, should_stop)
-    before_s = prices.seconds_of(source) if found.network_s is None else found.network_s
+    candidates = find_candidates(network, tried, prices, how, should_stop)
+    before_s = prices.seconds_of(source) if candidates.network_s is None else candidates.network_s
     is_tried = can_run and not should_stop()
     least, most = (_TRIED_GAIN, _TRIED) if is_tried else (_EXPECTED_GAIN, 1)
-    written = _written(found, known, _gains(source, found, prices, how, before_s), least, most)
+    written = _written(
+        candidates, known, _gains(source, candidates, prices, how, before_s), least, most
+    )
     return _Searched(
         tuple(written),
         float("nan") if before_s is None else before_s,
-        found.stops,
+        candidates.stops,
         len(network.terms),
-        found.graphs,
+        candidates.graphs,
         is_tried,
     )
 
@@ -337,7 +339,7 @@ def _opened_prices(cost: CostKind, machine: CpuTarget, threads: int | None) -> I
 
 def _gains(
     source: Graph,
-    found: Candidates,
+    candidates: Candidates,
     prices: Prices,
     how: CandidateSearch,
     before_s: float | None,
@@ -345,25 +347,30 @@ def _gains(
     """How many times as fast as the source each candidate is expected to be; 0 if unknown."""
     if how.cost is CostKind.OPERATORS:
         operators_s = operator_seconds(source, prices)
-        return [operators_s / max(1e-30, each.operators_s) for each in found.found]
+        return [operators_s / max(1e-30, each.operators_s) for each in candidates.found]
     return [
-        before_s / each.programs_s if before_s and each.programs_s else 0.0 for each in found.found
+        before_s / each.programs_s if before_s and each.programs_s else 0.0
+        for each in candidates.found
     ]
 
 
 def _written(
-    found: Candidates, known: Mapping[str, Rule], gains: Sequence[float], least: float, most: int
+    candidates: Candidates,
+    known: Mapping[str, Rule],
+    gains: Sequence[float],
+    least: float,
+    most: int,
 ) -> list[_Written]:
     """The most promising candidates as graphs, those that gain the most first, so many at most."""
     written: list[_Written] = []
     folded = FoldedConstants()
-    for candidate, gain in zip(found.found, gains, strict=True):
+    for candidate, gain in zip(candidates.found, gains, strict=True):
         if gain < least or len(written) == most:
             continue
-        choice = choice_of(found.saturation.network, candidate.outputs)
-        certificate = _certificate(found.saturation, choice, known)
+        choice = choice_of(candidates.saturation.network, candidate.outputs)
+        certificate = _certificate(candidates.saturation, choice, known)
         if certificate is not None:
-            graph = simplify(write_network(found.saturation.network, choice), folded)
+            graph = simplify(write_network(candidates.saturation.network, choice), folded)
             after_s = candidate.programs_s or float("nan")
             written.append(_Written(graph, after_s, certificate))
     return written
@@ -376,12 +383,12 @@ def _certificate(
     dimensions needs what is not proved: the other rules are proved when they ship, or were read.
     """
     outputs = chosen_outputs(saturation.network, choice)
-    found = certify(saturation, outputs, known)
+    certificate = certify(saturation, outputs, known)
     try:
-        replay(found, read_network(saturation.network.graph), proved_beside(known.values()))
+        replay(certificate, read_network(saturation.network.graph), proved_beside(known.values()))
     except UsageError:
         return None
-    return found
+    return certificate
 
 
 def _fastest(written: Sequence[_Written], times: Sequence[float]) -> tuple[Trial, _Written | None]:
@@ -421,7 +428,7 @@ def check_certificate(
 
     Raises:  UsageError that names what does not hold.
     """
-    source, found = (
+    source, rewritten = (
         simplify(each if isinstance(each, Graph) else load_onnx(each, input_shapes))
         for each in (model, result)
     )
@@ -429,10 +436,10 @@ def check_certificate(
     if certificate != NO_STEPS:
         replayed = simplify(replay(certificate, read_network(source), is_proved))
     wanted = simplify(load_onnx(to_onnx(replayed)))
-    if not are_alike(wanted, found):
+    if not are_alike(wanted, rewritten):
         raise UsageError(
             stage="rewrite",
-            where=f"graph {found.name}",
+            where=f"graph {rewritten.name}",
             reason="it is not the graph that the certificate speaks of",
             remedy="rewrite the model again",
         )

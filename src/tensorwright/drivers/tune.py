@@ -222,11 +222,11 @@ def choose_together(
         return NetworkResult(parts.graph.name, reason=_NOTHING_ELSE)
     standing = (untuned,) if chosen == untuned else (chosen, untuned)
     with override(dump=""):  # these are candidates still
-        found = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
-    if found is None:
+        comparison = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
+    if comparison is None:
         return NetworkResult(parts.graph.name, reason="stopped")
-    save_choice(store, parts, target, hardware, threads, found.choice)
-    return found.result
+    save_choice(store, parts, target, hardware, threads, comparison.choice)
+    return comparison.result
 
 
 def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:

@@ -233,8 +233,8 @@ def equal_by_fields(cls: _Class) -> _Class:
     def not_equal(self: Symbolic, other: object) -> Any:
         if is_in_body():
             return self.compares("!=", other)
-        found = same_fields(self, other)
-        return found if found is NotImplemented else not found
+        is_same = same_fields(self, other)
+        return is_same if is_same is NotImplemented else not is_same
 
     cls.__eq__, cls.__ne__ = equal, not_equal  # type: ignore[method-assign]
     return cls

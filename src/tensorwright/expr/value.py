@@ -286,8 +286,8 @@ def constant(value: float | int | bool, dtype: DType) -> Const:
 def require_dtype(dtype: object) -> None:
     """Refuse what is no type of elements.  Raises: ExpressionError."""
     if not isinstance(dtype, DType):
-        known = ", ".join(f"DType.{each.name}" for each in DType)
-        raise refused(f"dtype {dtype!r}", "it is no DType of tensorwright.base", known)
+        dtypes = ", ".join(f"DType.{each.name}" for each in DType)
+        raise refused(f"dtype {dtype!r}", "it is no DType of tensorwright.base", dtypes)
 
 
 def cast(operand: Value | Index | Condition | float, dtype: DType) -> Value:

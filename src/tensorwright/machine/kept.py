@@ -20,9 +20,9 @@ from tensorwright.records import detect_hardware
 
 def kept_ceilings(target: CpuTarget, threads: int) -> Ceilings | None:
     """What was kept for so many threads; None where nothing was, or nothing sensible."""
-    found = _read(_path(target)).get(str(threads))
+    fields = _read(_path(target)).get(str(threads))
     try:
-        return None if found is None else _from_fields(threads, found)
+        return None if fields is None else _from_fields(threads, fields)
     except (ValueError, TypeError, KeyError):
         return None
 

@@ -46,13 +46,13 @@ class Load:
     @property
     def texts(self) -> tuple[str, ...]:
         """What is used by others, and by whom."""
-        found = []
+        reasons = []
         if self.cores > _BUSY_CORES or not self.is_busy:
             most = f" (most: {self.busiest})" if self.busiest and self.is_busy else ""
-            found.append(f"others use {self.cores:.1f} of {self.of_cores} cores{most}")
+            reasons.append(f"others use {self.cores:.1f} of {self.of_cores} cores{most}")
         if self.stolen > _STOLEN:
-            found.append(f"the hypervisor takes {self.stolen:.0%} of the time")
-        return tuple(found)
+            reasons.append(f"the hypervisor takes {self.stolen:.0%} of the time")
+        return tuple(reasons)
 
     def __str__(self) -> str:
         return ", ".join(self.texts)
@@ -103,7 +103,7 @@ def _moment(proc: Path) -> _Moment:
     own = _family(processes, os.getpid())
     return _Moment(
         at_s,
-        sum(numbers[place] for place in _BUSY),
+        sum(numbers[column] for column in _BUSY),
         numbers[_STEAL],
         sum(sum(processes[pid][2]) for pid in own),
         {pid: each[2][0] + each[2][1] for pid, each in processes.items() if pid not in own},
@@ -113,14 +113,14 @@ def _moment(proc: Path) -> _Moment:
 
 def _processes(proc: Path) -> dict[int, tuple[str, int, tuple[int, ...]]]:
     """Name, parent and ticks of each process: its own, and those of children that have ended."""
-    found: dict[int, tuple[str, int, tuple[int, ...]]] = {}
+    processes: dict[int, tuple[str, int, tuple[int, ...]]] = {}
     for folder in proc.glob("[0-9]*"):
         head, _, rest = read_text(folder / "stat").rpartition(")")
         words = rest.split()
         if len(words) >= _LAST:
             ticks = tuple(int(word) for word in words[_USER:_LAST])
-            found[int(folder.name)] = head.partition("(")[2], int(words[_PARENT]), ticks
-    return found
+            processes[int(folder.name)] = head.partition("(")[2], int(words[_PARENT]), ticks
+    return processes
 
 
 def _family(processes: Mapping[int, tuple[str, int, tuple[int, ...]]], pid: int) -> set[int]:

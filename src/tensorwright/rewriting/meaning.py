@@ -64,10 +64,10 @@ def infer(roots: Sequence[Term], shapes: Mapping[str, Shape]) -> Typing | Misfit
     are none where an operator does not fit its arguments, or an input has no shape.
     """
     needs = Needs()
-    known = _all_shapes(roots, shapes, needs)
-    if isinstance(known, Misfit):
-        return known
-    return Typing(tuple(known[root] for root in roots), needs.facts, needs.choices)
+    shape_of = _all_shapes(roots, shapes, needs)
+    if isinstance(shape_of, Misfit):
+        return shape_of
+    return Typing(tuple(shape_of[root] for root in roots), needs.facts, needs.choices)
 
 
 def _all_shapes(
@@ -76,14 +76,14 @@ def _all_shapes(
     missing = [name for name in input_names(*roots) if name not in shapes]
     if missing:
         return Misfit(f"input {missing[0]} has no shape")
-    known: dict[Term, Shape] = {Input(name): shape for name, shape in shapes.items()}
+    shape_of: dict[Term, Shape] = {Input(name): shape for name, shape in shapes.items()}
     for each in applications(*roots):
-        args = tuple(known[arg] for arg in each.args)
-        found = operator_named(each.operator).result(each.params, args, needs)
-        if isinstance(found, Misfit):
-            return found
-        known[each] = found
-    return known
+        args = tuple(shape_of[arg] for arg in each.args)
+        shape = operator_named(each.operator).result(each.params, args, needs)
+        if isinstance(shape, Misfit):
+            return shape
+        shape_of[each] = shape
+    return shape_of
 
 
 def infer_shapes(
@@ -124,18 +124,18 @@ def _numbered(
         if isinstance(term, Misfit):
             return term
         numbered.append(term)
-    found = _all_shapes(numbered, known, Needs())
-    if isinstance(found, Misfit):
-        return found
-    if not all(isinstance(extent, int) for shape in found.values() for extent in shape):
+    shape_of = _all_shapes(numbered, known, Needs())
+    if isinstance(shape_of, Misfit):
+        return shape_of
+    if not all(isinstance(extent, int) for shape in shape_of.values() for extent in shape):
         return Misfit("a size is no number")
-    return _Numbered(tuple(numbered), applications(*numbered), found)
+    return _Numbered(tuple(numbered), applications(*numbered), shape_of)
 
 
 def _concrete(shape: Shape) -> IntShape:
-    found = tuple(extent for extent in shape if isinstance(extent, int))
-    assert len(found) == len(shape), "terms at concrete extents have concrete shapes"
-    return found
+    extents = tuple(extent for extent in shape if isinstance(extent, int))
+    assert len(extents) == len(shape), "terms at concrete extents have concrete shapes"
+    return extents
 
 
 def instantiate(term: Term, shapes: Mapping[str, IntShape]) -> Term | Misfit:

@@ -108,8 +108,8 @@ def _fault(text: str, reason: str, remedy: str = _FORM) -> UsageError:
     return UsageError(stage="rules", where=f"rule text {text!r}", reason=reason, remedy=remedy)
 
 
-def _number_fault(text: str, found: str) -> UsageError:
-    return _fault(text, f"{found} is a number, and terms are tensors", _NUMBERS)
+def _number_fault(text: str, number: str) -> UsageError:
+    return _fault(text, f"{number} is a number, and terms are tensors", _NUMBERS)
 
 
 class _Reader:

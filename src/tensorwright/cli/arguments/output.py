@@ -98,7 +98,7 @@ def _files_of_module(name: str) -> Iterator[Path]:
 def _external_files(model: str) -> tuple[Path, ...]:
     """The files with weights of a model; none where it is no model, as reading it will tell."""
     try:
-        found: tuple[Path, ...] = importlib.import_module(_MODEL_FILES).external_files(model)
+        files: tuple[Path, ...] = importlib.import_module(_MODEL_FILES).external_files(model)
     except TensorwrightError:
         return ()
-    return found
+    return files

@@ -110,8 +110,8 @@ def _line(result: TaskResult) -> tuple[str, ...]:
 def _sum_line(results: Sequence[TaskResult]) -> tuple[str, ...]:
     timed = [each for each in results if math.isfinite(sum(each.times_s))]
     default_s, best_s = (
-        math.fsum(each.task.weight * each.times_s[place] for each in timed) or math.nan
-        for place in (0, 1)
+        math.fsum(each.task.weight * each.times_s[side] for each in timed) or math.nan
+        for side in (0, 1)
     )
     return (
         "all",

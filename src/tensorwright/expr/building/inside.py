@@ -235,8 +235,8 @@ def _at_points(
     with np.errstate(divide="ignore"):
         values = evaluate_index(index, grid.__getitem__)
         holds = evaluate_condition(condition, lambda side: evaluate_index(side, grid.__getitem__))
-    found: Array = np.broadcast_to(values, extents)[np.broadcast_to(holds, extents)]
-    return found
+    kept: Array = np.broadcast_to(values, extents)[np.broadcast_to(holds, extents)]
+    return kept
 
 
 def _reach(index: Index, bounds: Bounds, holding: Holding) -> Range | None:

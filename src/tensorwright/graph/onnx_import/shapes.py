@@ -95,16 +95,16 @@ def _resolve(info: ValueInfoProto, given: InputShapes, bound: Mapping[str, int])
     if dims is None:
         remedy = f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)'
         raise model_error(where, "the model leaves its shape open", remedy)
-    known = [bound.get(dim, dim) if isinstance(dim, str) else dim for dim in dims]
+    extents = [bound.get(dim, dim) if isinstance(dim, str) else dim for dim in dims]
     still_open = [
         dim if is_identity(dim) else f"dimension {at}"
-        for at, dim in enumerate(known)
+        for at, dim in enumerate(extents)
         if isinstance(dim, str)
     ]
     if still_open:
-        shape = ", ".join(str(dim) if dim != "" else "?" for dim in known)
-        example = ",".join(str(dim) if isinstance(dim, int) else "1" for dim in known)
-        names = dict.fromkeys(dim for dim in known if isinstance(dim, str))
+        shape = ", ".join(str(dim) if dim != "" else "?" for dim in extents)
+        example = ",".join(str(dim) if isinstance(dim, int) else "1" for dim in extents)
+        names = dict.fromkeys(dim for dim in extents if isinstance(dim, str))
         by_name = f'"{",".join(f"{name}:1" for name in names)}", or '
         by_name = by_name if all(map(is_identity, names)) else ""
         raise model_error(
@@ -112,7 +112,7 @@ def _resolve(info: ValueInfoProto, given: InputShapes, bound: Mapping[str, int])
             f"the model leaves {', '.join(still_open)} of ({shape}) open",
             f'--input-shapes {by_name}"{info.name}:[{example}]" (with your own extents)',
         )
-    return tuple(dim for dim in known if isinstance(dim, int))
+    return tuple(dim for dim in extents if isinstance(dim, int))
 
 
 def overridden_sizes(infos: Iterable[ValueInfoProto], given: InputShapes) -> str:

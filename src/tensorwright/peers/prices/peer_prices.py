@@ -15,13 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
-from tensorwright.base import DType, MachineError
-from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.base import MachineError
+from tensorwright.graph import Graph, GraphBuilder, random_inputs
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.peers.process import jobs
-from tensorwright.peers.process.protocol import Arrays
 from tensorwright.processes import Child, Done, Job
 from tensorwright.rewriting.networks import (
     CALL,
@@ -103,7 +100,9 @@ class PeerPrices:
     def _measured(self, graph: Graph, budget_s: float) -> float:
         path = Path(self._folder.name) / "model.onnx"
         save_onnx(graph, path)
-        job = Job(jobs.time_file, (self._kind, str(path), _inputs(graph), self._threads, budget_s))
+        job = Job(
+            jobs.time_file, (self._kind, str(path), random_inputs(graph), self._threads, budget_s)
+        )
         outcome = self._child.do(job, _LIMIT_S)
         if not isinstance(outcome, Done):
             raise MachineError(
@@ -119,16 +118,3 @@ class PeerPrices:
 def _smallest() -> Graph:
     b = GraphBuilder("smallest")
     return b.finish((b.add("relu", b.input("x", (1,))),))
-
-
-def _inputs(graph: Graph) -> Arrays:
-    """Normal random numbers, zeros for integers: they may be indices."""
-    source = np.random.default_rng(0)
-    found: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
-    for name in graph.inputs:
-        kind = graph.types[name]
-        if kind.dtype is DType.F32:
-            found[name] = source.standard_normal(kind.shape, np.float32)
-        else:
-            found[name] = np.zeros(kind.shape, kind.dtype.numpy)
-    return found

@@ -8,7 +8,7 @@ from tensorwright.tuning.session.in_network import (
     options_of,
 )
 from tensorwright.tuning.session.interrupt import Interrupt
-from tensorwright.tuning.session.last_comparison import compare_programs, make_network_inputs
+from tensorwright.tuning.session.last_comparison import compare_programs
 from tensorwright.tuning.session.progress import (
     Callback,
     Drift,
@@ -53,7 +53,6 @@ __all__ = [
     "choose_in_network",
     "compare_programs",
     "is_replayable",
-    "make_network_inputs",
     "make_space",
     "options_of",
     "tune",

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from tensorwright.base import CpuTarget, TensorwrightError, physical_memory_bytes
 from tensorwright.build import Kernel, assemble, build_cached
-from tensorwright.graph import Partition
+from tensorwright.graph import Partition, random_inputs
 from tensorwright.ops import Array
 from tensorwright.processes import never
 from tensorwright.records import NetworkChoice, RecordStore
@@ -37,7 +37,6 @@ from tensorwright.schedule import (
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.last_comparison import (
     compare_with_untuned,
-    make_network_inputs,
     workloads_of_steps,
 )
 from tensorwright.tuning.session.result import NetworkResult
@@ -95,7 +94,7 @@ def choose_in_network(
         return assemble(parts, kernels, target, threads)
 
     variants = variants_of(options, standing)[: _most_variants(parts)]
-    inputs = make_network_inputs(parts)
+    inputs = random_inputs(parts.graph)
     executables = [make(variants[0])]
     started = time.monotonic()
     least = max(2, 1 + len(standing))

@@ -12,10 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from tensorwright.graph import KernelCall, OpaqueCall, Partition
-from tensorwright.ops import Array
+from tensorwright.graph import KernelCall, OpaqueCall, Partition, random_inputs
 from tensorwright.processes import never
 from tensorwright.runtime import Bound, Executable, faster_half
 from tensorwright.tuning.session.result import Comparison, NetworkResult
@@ -79,19 +76,6 @@ def compare_programs(
     return NetworkResult(parts.graph.name, _different(before.whole, after.whole))
 
 
-def make_network_inputs(parts: Partition) -> dict[str, Array]:
-    """Inputs of the network: normal random numbers, zeros for integers (they may be indices)."""
-    source = np.random.default_rng(0)
-    found: dict[str, Array] = {}
-    for name in parts.graph.inputs:
-        kind = parts.graph.types[name]
-        if kind.dtype.is_float:
-            found[name] = source.standard_normal(kind.shape).astype(kind.dtype.numpy)
-        else:
-            found[name] = np.zeros(kind.shape, kind.dtype.numpy)
-    return found
-
-
 def workloads_of_steps(parts: Partition) -> list[str]:
     """The key of the workload of each step of a plan, "" for the host; copies come after them."""
     return [
@@ -108,7 +92,7 @@ def _take_turns(
     should_stop: Callable[[], bool],
 ) -> list[_Samples] | None:
     """The samples of each; None where the first turn says that a few take too long."""
-    inputs = make_network_inputs(parts)
+    inputs = random_inputs(parts.graph)
     keys = workloads_of_steps(parts)
     runs = [program.bind(dict(inputs)) for program in programs]
     samples = [_Samples() for _ in programs]

@@ -15,7 +15,7 @@ from tensorwright.drivers.tune import (
     setting_of,
     tasks_of,
 )
-from tensorwright.graph import GraphBuilder, Partition
+from tensorwright.graph import GraphBuilder, Partition, random_inputs
 from tensorwright.pipeline import Source, choose_all, finish, prepare
 from tensorwright.records import (
     MemoryStore,
@@ -49,7 +49,6 @@ from tensorwright.tuning.session.in_network import (
 from tensorwright.tuning.session.last_comparison import (
     TOO_SHORT,
     compare_with_untuned,
-    make_network_inputs,
 )
 from tensorwright.tuning.space import space_of
 
@@ -102,7 +101,7 @@ def test_kernels_that_gain_nothing_from_threads_run_on_one() -> None:
     parts = network()
     program = finish(parts, TARGET, 2, MemoryStore())
     slow = program.with_plan(choose_teams(program.plan, limits={0: 1, 1: 1}))
-    inputs = make_network_inputs(parts)
+    inputs = random_inputs(parts.graph)
     limits = choose_threads(parts, slow, inputs, 2.0)
     assert limits is not None
     assert {most for _, most in limits} <= {0, 1}

@@ -261,8 +261,8 @@ def result_shape(
     operator = operator_named(application.operator)
     if application.ranks and shapes and len(shapes[0]) not in application.ranks:
         return None
-    found = operator.result(params, shapes, Needs())
-    if isinstance(found, Misfit):
+    answer = operator.result(params, shapes, Needs())
+    if isinstance(answer, Misfit):
         return None
-    shape = tuple(extent for extent in found if isinstance(extent, int))
+    shape = tuple(extent for extent in answer if isinstance(extent, int))
     return shape if np.prod(shape, dtype=np.int64) <= MAX_ELEMENTS else None
