@@ -7,7 +7,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.conftest import Invoke
+from tests.command_line import Invoke
 
 from tensorwright.base import LABORATORY, MachineError
 from tensorwright.cli.registry import COMMANDS, OF_LABORATORY, commands

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.lab.zoo.operator_cases import small_case
 from tests.targets import native_target
-from tests.unit.zoo.operator_cases import small_case
 
 from tensorwright.base import UsageError
 from tensorwright.pipeline import choose

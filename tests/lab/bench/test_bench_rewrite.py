@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from rich.console import Console
-from tests.unit.cli.conftest import Invoke
+from tests.command_line import Invoke
 
 from tensorwright.base import InputError, MachineError
 from tensorwright.graph import GraphBuilder, Partition, simplify

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnxruntime
 import pytest
-from tests.unit.zoo.operator_cases import shrink
+from tests.lab.zoo.operator_cases import shrink
 
 from tensorwright.base import UsageError
 from tensorwright.graph import interpret

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.command_line import Invoke
 from tests.targets import native_target
-from tests.unit.cli.conftest import Invoke
 from tests.unit.tuning.time_model.small_trees import model_of
 
 from tensorwright.tuning.time_model import TrainedKeys, save_time_model

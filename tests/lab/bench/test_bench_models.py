@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from tests.unit.cli.conftest import Invoke
+from tests.command_line import Invoke
 from tests.unit.peers.tampered import wrong_answers
 
 from tensorwright.cli.arguments.check_model import quantised_steps

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.conftest import Invoke
+from tests.command_line import Invoke
 from tests.unit.tuning.time_model.small_trees import model_of
 
 from tensorwright.base import UsageError, cpu_target

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.command_line import Invoke
+from tests.lab.zoo.operator_cases import small_case
 from tests.targets import native_target
-from tests.unit.cli.conftest import Invoke
 from tests.unit.peers.tampered import wrong_answers
-from tests.unit.zoo.operator_cases import small_case
 
 from tensorwright.base import detect_target
 from tensorwright.peers.process import PeerProcess

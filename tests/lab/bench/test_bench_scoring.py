@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.unit.cli.conftest import Invoke
+from tests.command_line import Invoke
 
 
 def test_candidates_are_scored_and_the_numbers_kept(invoke: Invoke, tmp_path: Path) -> None:

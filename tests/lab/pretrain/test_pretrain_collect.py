@@ -6,8 +6,8 @@ import importlib
 from collections import Counter
 from pathlib import Path
 
+from tests.command_line import Invoke
 from tests.targets import AVX512
-from tests.unit.cli.conftest import Invoke
 
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import algorithm_sketches

@@ -16,8 +16,8 @@ from tensorwright_lab.comparison import Compiled, compare_model
 from tensorwright_lab.comparison import networks as comparison
 from tensorwright_lab.comparison.network_rows import summarise_ratios
 
-ADD = f"{Path(__file__).parents[1] / 'competitors.py'}:add"
-CRASH = f"{Path(__file__).parents[1] / 'competitors.py'}:crash"
+FUNCTIONS = Path(__file__).parents[2] / "unit" / "peers" / "competitors.py"
+ADD, CRASH = f"{FUNCTIONS}:add", f"{FUNCTIONS}:crash"
 X = {"x": np.float32([1, 2])}
 
 

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.command_line import Invoke
 from tests.targets import AVX512
-from tests.unit.cli.conftest import Invoke
 from tests.unit.tuning.models.model_samples import made_up
 
 from tensorwright_lab.bench.costmodel_cases import Case, cases
