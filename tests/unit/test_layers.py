@@ -21,7 +21,7 @@ import pytest
 PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
-    "base machine_code processes expr ops graph rewriting schedule loop procedures codegen runtime "
+    "base machine_code processes expr ops graph rewriting schedule loop codegen runtime "
     "build records machine tuning peers integrations profiling drivers cli"
 ).split()
 SURFACES = ("peers", "integrations", "profiling", "drivers", "cli")
@@ -31,7 +31,7 @@ ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
     "base": "errors dtypes knobs machine targets",
-    "build": "backend kernel procedures assemble c_library",
+    "build": "backend kernel opaque_kernels assemble c_library",
     "cli": "printing arguments doctor operators rules",
     "codegen": "analysis source backend llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
@@ -41,7 +41,7 @@ ROOMS = {
     "drawing",
     "graph.onnx_import": "call tensors converters com_microsoft importer",
     "machine": "ceilings kept load state",
-    "loop": "ir traversal passes lowering",
+    "loop": "ir traversal passes lowering algorithms",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "positions registry catalogue",
     "peers": "process competitors prices",

@@ -1,6 +1,6 @@
 """Put built kernels together: a partitioned graph and a kernel for each workload, an executable.
 
-Procedures of opaque nodes are built here. Constants are packed, once, into the order in which
+Loop algorithms of opaque nodes are built here. Constants are packed, once, into the order in which
 their kernel reads them. Tensors that partitioning made views or parts of others get no memory of
 their own.
 """
@@ -12,9 +12,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tensorwright.base import DType, Target
+from tensorwright.base import DType, Target, TargetKind
 from tensorwright.build.kernel import Kernel
-from tensorwright.build.procedures import build_procedures, procedures_of, program_of
+from tensorwright.build.opaque_kernels import build_opaque, opaque_programs, program_of
 from tensorwright.build.step_names import (
     NAMES_SOURCE,
     StepName,
@@ -75,21 +75,21 @@ def assemble(
     seconds_of      how long steps take, by which they get their threads
     thread_limits   workload key -> on how many threads it runs at most, all where 0: as measured
     """
-    kernels = {**kernels, **build_procedures(partition, target)}
+    kernels = {**kernels, **build_opaque(partition, target)}
     signatures = {key: kernel.signature for key, kernel in kernels.items()}
     plan, arrays = plan_network(partition, signatures, target, threads, seconds_of)
     keys = enumerate(workload.key for workload in partition.workloads)
     limits = {number: thread_limits[key] for number, key in keys if key in thread_limits}
     if limits:
         plan = choose_teams(plan, seconds_of, limits)
-    objects = tuple(kernels[key].object_code for key in kernel_keys(partition))
+    objects = tuple(kernels[key].object_code for key in kernel_keys(partition, target.kind))
     names = (NAMES_SOURCE, format_step_names(step_names(partition)))
     return Executable(plan, objects, arrays, threads=threads, sources=(names, *sources))
 
 
-def kernel_keys(partition: Partition) -> tuple[str, ...]:
-    """What names each kernel of a network, in order: keys of workloads, texts of procedures."""
-    return (*(workload.key for workload in partition.workloads), *procedures_of(partition))
+def kernel_keys(partition: Partition, kind: TargetKind) -> tuple[str, ...]:
+    """What names each kernel of a network, in order: workload keys, texts of loop algorithms."""
+    return (*(workload.key for workload in partition.workloads), *opaque_programs(partition, kind))
 
 
 def plan_network(
@@ -105,7 +105,7 @@ def plan_network(
     """
     graph = partition.graph
     constants = _Constants(graph.constants, graph.layouts)
-    keys = kernel_keys(partition)
+    keys = kernel_keys(partition, target.kind)
     calls: list[Call] = []
     parts: list[tuple[str, Inside]] = []
     for step in partition.steps:
@@ -117,7 +117,7 @@ def plan_network(
                 calls.append(_call(workload, number, signatures[workload.key], names, constants))
             case OpaqueCall(node):
                 read = tuple(constants.argument(name) for name in node.inputs)
-                calls.append(_opaque_call(graph, node, keys, read))
+                calls.append(_opaque_call(graph, node, target.kind, keys, read))
             case AliasCall(output, source, offset):
                 parts.append((output, Inside(constants.argument(source), offset)))
             case ConcatInPlace(output, pieces):
@@ -226,10 +226,10 @@ def _call(
 
 
 def _opaque_call(
-    graph: Graph, node: Node, keys: Sequence[str], read: tuple[str, ...]
+    graph: Graph, node: Node, kind: TargetKind, keys: Sequence[str], read: tuple[str, ...]
 ) -> KernelStep[str] | HostStep[str]:
-    """The call of a node's procedure, or of its implementation in NumPy where it has none."""
-    program = program_of(graph, node)
+    """The call of a node's loop algorithm, or of its implementation in NumPy where it has none."""
+    program = program_of(graph, node, kind)
     if program is None:
         label = f"{node.operator} on the host"
         return HostStep(node.operator, node.attributes, read, node.outputs, label)

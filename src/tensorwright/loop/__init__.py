@@ -1,6 +1,7 @@
 """Loop nests. Read `ir.py` first: the IR with its grammar and semantics."""
 
 from tensorwright.base import Role
+from tensorwright.loop.algorithms import loop_algorithm
 from tensorwright.loop.folds import FOLD_IDENTITIES, folded_operand
 from tensorwright.loop.interpreter import interpret
 from tensorwright.loop.ir import (
@@ -79,6 +80,7 @@ __all__ = [
     "folded_operand",
     "hoist_conditions",
     "interpret",
+    "loop_algorithm",
     "lower",
     "order_tiles",
     "pack",

@@ -12,7 +12,7 @@ _OPENING = """\
 Written from the records in `src/tensorwright/ops`; do not edit by hand.
 An input with `?` may be left out; `*` stands for one or more inputs. An attribute without a
 default is required. Opaque operators have no tensor expression; they
-run as procedures, or in NumPy.
+run as loop algorithms, or in NumPy.
 """
 
 

@@ -1,4 +1,4 @@
-"""What no tensor expression says: NumPy gives the meaning; a procedure, if any, the code.
+"""What no tensor expression says: NumPy gives the meaning; a loop algorithm, if any, the code.
 
 | operators | inputs | attributes |
 |---|---|---|

@@ -2,7 +2,7 @@
 
 The meaning is a tensor expression; NumPy reference, fingerprints, proofs and machine code all come
 from it.  What no tensor expression can say (non-zero, sorting, ...) has a host implementation
-instead; where `tensorwright.procedures` has a loop nest for it, that is what runs.  Graphs have
+instead; where `loop/algorithms` has a loop nest for it, that is what runs.  Graphs have
 static shapes.
 """
 

@@ -47,7 +47,7 @@ def test_networks_are_refused_before_they_are_compiled() -> None:
     b = GraphBuilder("big")
     x = b.input("x", (4,))
     whole = b.add("expand", x, shape=(TEBI, 4))
-    rows = b.add("topk", whole, k=1)  # a procedure, so that it is in memory
+    rows = b.add("topk", whole, k=1)  # a loop algorithm, so that it is in memory
     with pytest.raises(MachineError, match="tensor expand_0: it takes 16,384"):
         tensorwright.compile(b.finish([b.add("reduce_sum", rows)]))
 

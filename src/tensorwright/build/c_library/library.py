@@ -20,7 +20,7 @@ from tensorwright.build.assemble import plan_network
 from tensorwright.build.backend import load_backend
 from tensorwright.build.c_library.templates import EXAMPLE, HEADER, LIBRARY, MAKEFILE, NEEDS
 from tensorwright.build.kernel import emit_source, loop_program
-from tensorwright.build.procedures import procedures_of
+from tensorwright.build.opaque_kernels import opaque_programs
 from tensorwright.codegen import Signature
 from tensorwright.codegen.c import FLAGS, c_name, machine_flags
 from tensorwright.graph import Partition
@@ -110,7 +110,7 @@ def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:
     for workload in library.partition.workloads:
         program = loop_program(workload, library.traces[workload.key], library.target)
         yield workload.key, f"{workload.name}, {workload.key}", program
-    for text, program in procedures_of(library.partition).items():
+    for text, program in opaque_programs(library.partition, library.target.kind).items():
         yield text, program.name, run_target_passes(program, library.target)
 
 

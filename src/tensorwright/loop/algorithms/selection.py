@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tensorwright.base import DType
+from tensorwright.base import DType, TensorType
 from tensorwright.expr import (
     Const,
     Element,
@@ -27,9 +27,16 @@ from tensorwright.expr import (
     constant,
     select,
 )
-from tensorwright.loop import Buffer, If, LoopProgram, Stmt, Store, block
-from tensorwright.ops import Attributes, TensorType, bool_of, int_of
-from tensorwright.procedures.loops import allocate, at, local, loop, parallel, program, vector
+from tensorwright.loop.algorithms.writing import (
+    allocate,
+    at,
+    local,
+    loop,
+    parallel,
+    program,
+    vector,
+)
+from tensorwright.loop.ir import Buffer, If, LoopProgram, Stmt, Store, block
 
 MOST_KEPT = 128
 """The longest list that insertion is for; beyond it sorting is faster."""
@@ -39,22 +46,24 @@ _PLACE = DType.I32
 _DTYPES = frozenset((DType.F32, DType.F64, DType.I32, DType.I64))
 
 
-def topk(types: tuple[TensorType, ...], attributes: Attributes) -> LoopProgram | None:
+def topk(
+    types: tuple[TensorType, ...], *, axis: int, k: int, largest: bool, **_: object
+) -> LoopProgram | None:
     """The program of `topk`: x (outer, n, inner) -> values, indices (outer, k, inner).
 
-    None for lists longer than MOST_KEPT, without elements, and for types of other sizes.
+    The values are in order, whether that is asked for or not.  None for lists longer than
+    MOST_KEPT, without elements, and for types of other sizes.
     """
     (x,) = types
-    axis = int_of(attributes, "axis") % max(len(x.shape), 1)
-    kept = int_of(attributes, "k")
-    if x.dtype not in _DTYPES or not 0 < kept <= MOST_KEPT or 0 in x.shape:
+    axis %= max(len(x.shape), 1)
+    if x.dtype not in _DTYPES or not 0 < k <= MOST_KEPT or 0 in x.shape:
         return None
     outer, count = math.prod(x.shape[:axis]), x.shape[axis]
     inner = math.prod(x.shape[axis + 1 :])
     source = Buffer("x", (outer, count, inner), x.dtype)
-    values = Buffer("values", (outer, kept, inner), x.dtype)
-    indices = Buffer("indices", (outer, kept, inner), DType.I64)
-    lists = _Lists.of(_Order(x.dtype, is_largest=bool_of(attributes, "largest")), kept)
+    values = Buffer("values", (outer, k, inner), x.dtype)
+    indices = Buffer("indices", (outer, k, inner), DType.I64)
+    lists = _Lists.of(_Order(x.dtype, is_largest=largest), k)
     line = local("line", x.dtype, count)
 
     def row(number: Index) -> Stmt:
@@ -77,7 +86,7 @@ def topk(types: tuple[TensorType, ...], attributes: Attributes) -> LoopProgram |
                 Store(indices, (before, n, behind), place),
             )
 
-        return allocate(own, block(listed, loop("n", kept, stored)))
+        return allocate(own, block(listed, loop("n", k, stored)))
 
     body = parallel("r", outer * inner, row)
     return program("topk", (source,), (values, indices), body)

@@ -1,4 +1,4 @@
-"""Procedures in networks: they are kernels of the plan, each built once, and NumPy has the rest."""
+"""Loop algorithms in networks are kernels of the plan, built once each; NumPy has the rest."""
 
 from __future__ import annotations
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from tensorwright.base import DType
+from tensorwright.base import DType, TensorType
 from tensorwright.expr import Element, Fn, Index, Value, apply, mod
-from tensorwright.loop import Buffer, If, LoopProgram, Stmt, Store, block
-from tensorwright.ops import Attributes, TensorType, int_of, text_of
-from tensorwright.procedures.loops import at, loop, parallel, program, vector
+from tensorwright.loop.algorithms.writing import at, loop, parallel, program, vector
+from tensorwright.loop.ir import Buffer, If, LoopProgram, Stmt, Store, block
 
 _FOLDS = {"add": Fn.ADD, "mul": Fn.MUL, "max": Fn.MAX, "min": Fn.MIN}
 _DTYPES = frozenset((DType.F32, DType.F64, DType.I8, DType.U8, DType.I32, DType.I64))
@@ -22,7 +21,9 @@ _MOST_SLICES = 16  # that a dimension is shared out in
 _PIECE = 4096  # elements that a thread copies at a time
 
 
-def scatter_elements(types: tuple[TensorType, ...], attributes: Attributes) -> LoopProgram | None:
+def scatter_elements(
+    types: tuple[TensorType, ...], *, axis: int, reduction: str
+) -> LoopProgram | None:
     """The program of `scatter_elements`, each tensor as one dimension.
 
     None without elements, and for types that are not here.
@@ -30,7 +31,7 @@ def scatter_elements(types: tuple[TensorType, ...], attributes: Attributes) -> L
     if not _is_here(types):
         return None
     x, asked, _ = types
-    axis = int_of(attributes, "axis") % len(x.shape)
+    axis %= len(x.shape)
     dims = range(len(x.shape))
     shared = next((d for d in dims if d != axis and asked.shape[d] > 1), axis)
     least = _LINE if shared > axis else 1
@@ -41,7 +42,7 @@ def scatter_elements(types: tuple[TensorType, ...], attributes: Attributes) -> L
         read = _dot(place, asked.shape)
         row = mod(Element(indices, (read,)), x.shape[axis])
         into = _dot({**place, axis: row}, x.shape)
-        return _joined(attributes, result, into, at(updates, read))
+        return _joined(reduction, result, into, at(updates, read))
 
     def nest(place: Mapping[int, Index], rest: Sequence[int], slice_: Index) -> Stmt:
         if not rest:
@@ -64,7 +65,7 @@ def scatter_elements(types: tuple[TensorType, ...], attributes: Attributes) -> L
     return program("scatter_elements", (source, indices, updates), (result,), body)
 
 
-def scatter_nd(types: tuple[TensorType, ...], attributes: Attributes) -> LoopProgram | None:
+def scatter_nd(types: tuple[TensorType, ...], *, reduction: str) -> LoopProgram | None:
     """The program of `scatter_nd`, each tensor as one dimension.
 
     None without elements, and for types that are not here.
@@ -82,7 +83,7 @@ def scatter_nd(types: tuple[TensorType, ...], attributes: Attributes) -> LoopPro
         into = _dot(place, x.shape[:count]) * row + start
         read = number * row + start
         return vector(
-            "e", extent, lambda e: _joined(attributes, result, into + e, at(updates, read + e))
+            "e", extent, lambda e: _joined(reduction, result, into + e, at(updates, read + e))
         )
 
     whole, rest = divmod(row, width)
@@ -126,9 +127,9 @@ def _dot(place: Mapping[int, Index], shape: tuple[int, ...]) -> Index:
     return number
 
 
-def _joined(attributes: Attributes, result: Buffer, place: Index, update: Value) -> Stmt:
+def _joined(reduction: str, result: Buffer, place: Index, update: Value) -> Stmt:
     """Put an update into its place, or fold it in."""
-    fold = _FOLDS.get(text_of(attributes, "reduction"))
+    fold = _FOLDS.get(reduction)
     value = update if fold is None else apply(fold, at(result, place), update)
     return Store(result, (place,), value)
 

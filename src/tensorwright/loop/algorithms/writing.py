@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tensorwright.base import DType
+from tensorwright.base import DType, Role
 from tensorwright.expr import Index, Load, Var
-from tensorwright.loop import Allocate, Buffer, For, LoopProgram, Parameter, Role, Stmt, verify
+from tensorwright.loop.ir import Allocate, Buffer, For, LoopProgram, Parameter, Stmt
+from tensorwright.loop.passes import verify
 from tensorwright.schedule import ForKind, Scope
 
 

@@ -1,4 +1,4 @@
-"""Procedures compute what NumPy does on the host: interpreted, on every back end and target."""
+"""Loop algorithms compute what NumPy does: interpreted, on every back end and target."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from tests.unit.codegen.kernels import NATIVE, TARGETS, run
 
 from tensorwright.base import CpuTarget, DType
 from tensorwright.codegen import Backend
-from tensorwright.loop import LoopProgram, Role, interpret
+from tensorwright.loop import LoopProgram, Role, interpret, loop_algorithm
 from tensorwright.ops import TensorType, operator
-from tensorwright.procedures import procedure
 
 RANDOM = np.random.default_rng(7)
 MACHINES = [(backend, NATIVE) for backend in CPU_BACKENDS] + [(LLVM, target) for target in TARGETS]
@@ -33,7 +32,7 @@ def program_of(
     name: str, arrays: tuple[NDArray[Any], ...], **attributes: Any
 ) -> LoopProgram | None:
     types = tuple(TensorType(DType.from_numpy(each.dtype), each.shape) for each in arrays)
-    return procedure(name, types, operator(name).complete(attributes))
+    return loop_algorithm(name, types, operator(name).complete(attributes))
 
 
 def check(name: str, *arrays: NDArray[Any], **attributes: Any) -> None:
@@ -128,4 +127,4 @@ def test_what_is_left_to_the_host() -> None:
     assert program_of("topk", (x[:, :0],), k=0) is None
     nothing = np.zeros((0, 300), np.int64)
     assert program_of("scatter_elements", (x, nothing, reals(0, 300))) is None
-    assert procedure("unique", (), {}) is None
+    assert loop_algorithm("unique", (), {}) is None

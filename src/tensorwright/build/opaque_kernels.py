@@ -1,23 +1,22 @@
-"""The kernels of a network's opaque nodes: those that have a procedure."""
+"""The kernels of a network's opaque nodes: those that have a loop algorithm."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
 
-from tensorwright.base import Target
+from tensorwright.base import Target, TargetKind
 from tensorwright.build.cached_build import build_program_cached
 from tensorwright.build.kernel import Kernel
 from tensorwright.graph import Graph, Node, OpaqueCall, Partition
-from tensorwright.loop import LoopProgram, run_target_passes
+from tensorwright.loop import LoopProgram, loop_algorithm, run_target_passes
 from tensorwright.ops import AttributeValue, TensorType
-from tensorwright.procedures import procedure
 
 
-def program_of(graph: Graph, node: Node) -> LoopProgram | None:
+def program_of(graph: Graph, node: Node, kind: TargetKind) -> LoopProgram | None:
     """The loop nest of an opaque node; None where only the host has it."""
     types = tuple(graph.types[name] for name in node.inputs)
-    return _program(node.operator, types, node.attributes)
+    return _program(node.operator, types, node.attributes, kind)
 
 
 @lru_cache(maxsize=256)
@@ -25,20 +24,21 @@ def _program(
     operator: str,
     types: tuple[TensorType, ...],
     attributes: tuple[tuple[str, AttributeValue], ...],
+    kind: TargetKind,
 ) -> LoopProgram | None:
-    return procedure(operator, types, dict(attributes))
+    return loop_algorithm(operator, types, dict(attributes), kind)
 
 
-def procedures_of(partition: Partition) -> Mapping[str, LoopProgram]:
-    """The different procedures of a network by their texts, in the order of their first use."""
+def opaque_programs(partition: Partition, kind: TargetKind) -> Mapping[str, LoopProgram]:
+    """A network's different loop algorithms by their texts, in the order of their first use."""
     nodes = (step.node for step in partition.steps if isinstance(step, OpaqueCall))
-    programs = (program_of(partition.graph, node) for node in nodes)
+    programs = (program_of(partition.graph, node, kind) for node in nodes)
     return {str(program): program for program in programs if program is not None}
 
 
-def build_procedures(partition: Partition, target: Target) -> dict[str, Kernel]:
+def build_opaque(partition: Partition, target: Target) -> dict[str, Kernel]:
     """Their kernels, from the cache where they are there."""
-    programs = procedures_of(partition).items()
+    programs = opaque_programs(partition, target.kind).items()
     return {
         text: build_program_cached(run_target_passes(program, target), target)
         for text, program in programs
