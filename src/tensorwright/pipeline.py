@@ -2,31 +2,28 @@
 
     stage        what does it                                  from                to
     import       graph.load_onnx                               model               Graph
-    simplify     graph.simplify                                Graph               Graph
-    rewrite      kept_graph, where one was found               Graph               Graph
-    lay out      graph.choose_layouts                          Graph               Graph
+    simplify     graph.simplify, compute_halves_in_floats      Graph               Graph
+    rewrite      kept_graph, if a search kept a faster graph   Graph               Graph
+    lower codes  graph.lower_codes: quantized values           Graph               Graph
+    lay out      graph.choose_layouts, by PredictedPrices      Graph               Graph
     partition    graph.partition, by PredictedPrices           Graph               Partition
-    schedule     records.best_trace, Predictor.best            Workload            Trace
+    schedule     choose: best_trace, or Predictor.best         Workload            Trace
     replay       schedule.replay                               Trace               ScheduleState
     lower        loop.lower                                    ScheduleState       LoopProgram
-    passes       loop.run_passes                               LoopProgram         LoopProgram
+    passes       loop.run_passes, run_target_passes            LoopProgram         LoopProgram
     emit         Backend.emit                                  LoopProgram         Source
     compile      Backend.compile                               Source              Kernel
-    assemble     build.assemble                                Partition, Kernels  Executable
+    assemble     build.assemble: the plan, threads of steps    Partition, Kernels  Executable
 
-`prepare` is what comes before schedules but for rewriting, `choose` finds these; the four after it
-are `build`, through its cache.  `drivers/tune.py` puts a search for better schedules in between.
+`import_graph` does the first two stages and `cut` the three before schedules.  The stages from
+replay to compile are `build_cached`.  `drivers/tune.py` searches for better schedules in between.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 import onnx
@@ -39,7 +36,6 @@ from tensorwright.base import (
     cpu_target,
     dump,
     knobs,
-    without_collection,
 )
 from tensorwright.build import (
     Kernel,
@@ -65,58 +61,31 @@ from tensorwright.graph import (
 )
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.records import (
+    Records,
     RecordStore,
-    best_trace,
     detect_hardware,
-    load_choice,
     load_rewriting,
     load_thread_limits,
-    open_store,
+    opened,
     save_rewriting,
 )
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.schedule import (
-    Primitive,
-    Trace,
-    format_trace,
-    parse_trace,
-    state_of,
-    uses_algorithm,
+from tensorwright.schedule import Primitive, Trace, parse_trace
+from tensorwright.tuning.selection import (
+    PredictedPrices,
+    Scheduled,
+    Source,
+    choose,
+    choose_all,
+    open_predictor,
+    schedules_text,
 )
-from tensorwright.tuning.selection import PredictedPrices, open_predictor
-from tensorwright.tuning.space import default_trace
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
-Records: TypeAlias = RecordStore | str | os.PathLike[str]
 
 
-_ITSELF = "null"
 _FOLLOWING = "tensorwright.drivers.kept_graphs"
-
-
-class Source(StrEnum):
-    """Where a schedule comes from, and what a report calls it."""
-
-    GIVEN = "by the caller"
-    NETWORK = "measured in the network"
-    RECORD = "on record"
-    MODEL = "by model"
-    RULE = "by heuristic"
-
-
-@dataclass(frozen=True, slots=True)
-class Scheduled:
-    """A workload, the schedule chosen for it, and where that comes from."""
-
-    workload: Workload
-    trace: Trace
-    source: Source
-
-    @property
-    def is_tuned(self) -> bool:
-        """Whether it was measured on this machine."""
-        return self.source in (Source.NETWORK, Source.RECORD)
 
 
 OnKernel: TypeAlias = Callable[[Scheduled, int, int], None]
@@ -199,25 +168,26 @@ def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
 def keep_graph(
     store: RecordStore, source: Graph, target: CpuTarget, threads: int | None, certificate: str
 ) -> None:
-    """Keep why a faster graph computes what a simplified network does; "" where there is none.
+    """Keep why a faster graph computes what a simplified network does; "" where none is faster.
 
     certificate   as JSON
     """
-    hardware, count = detect_hardware().fingerprint, usable_threads(threads)
-    save_rewriting(store, source, target, hardware, count, certificate or _ITSELF)
+    hardware = detect_hardware().fingerprint
+    save_rewriting(store, source, target, hardware, usable_threads(threads), certificate)
 
 
 def kept_graph(
     store: RecordStore, source: Graph, target: CpuTarget, threads: int | None
 ) -> Graph | None:
-    """What was kept for a simplified network: a faster graph, or itself; None where nothing was, or
-    this version cannot follow it.
+    """The fastest graph on record for a simplified network, which may be itself.
+
+    None where nothing was kept, or where this version cannot follow the certificate.
     """
-    hardware, count = detect_hardware().fingerprint, usable_threads(threads)
-    text = load_rewriting(store, source, target, hardware, count)
-    if text is None or text == _ITSELF:
-        return None if text is None else source
-    followed: Graph | None = importlib.import_module(_FOLLOWING).follow(text, source)
+    hardware = detect_hardware().fingerprint
+    certificate = load_rewriting(store, source, target, hardware, usable_threads(threads))
+    if not certificate:
+        return None if certificate is None else source
+    followed: Graph | None = importlib.import_module(_FOLLOWING).follow(certificate, source)
     return followed
 
 
@@ -236,12 +206,12 @@ def finish(
 ) -> Executable:
     """Choose a schedule for each workload, build the kernels and put them together."""
     kernels: dict[str, Kernel] = {}
-    chosen = choose_all(parts, target, threads, store)
+    chosen = choose_all(parts, target, usable_threads(threads), store)
     for number, scheduled in enumerate(chosen):
         if on_kernel is not None:
             on_kernel(scheduled, number, len(chosen))
         kernels[scheduled.workload.key] = build_cached(scheduled.workload, scheduled.trace, target)
-    sources = (("schedules", _schedules_text(chosen)),)
+    sources = (("schedules", schedules_text(chosen)),)
     hardware, count = detect_hardware().fingerprint, usable_threads(threads)
     limits = load_thread_limits(store, parts, target, hardware, count)
     return assemble(parts, kernels, target, threads, sources, thread_limits=limits)
@@ -269,70 +239,8 @@ def compile_program(
     if on_kernel is not None:
         on_kernel(chosen, 0, 1)
     kernel = build_cached(workload, chosen.trace, target)
-    sources = (("schedules", _schedules_text((chosen,))),)
+    sources = (("schedules", schedules_text((chosen,))),)
     return assemble_workload(workload, kernel, target, threads, values, sources)
-
-
-def choose_all(
-    parts: Partition, target: CpuTarget, threads: int | None, store: RecordStore
-) -> list[Scheduled]:
-    """A schedule for each workload of a network: from the network's own choice, or by `choose`."""
-    count = usable_threads(threads)
-    together = load_choice(store, parts, target, detect_hardware().fingerprint, count)
-    with without_collection():
-        return [
-            choose(workload, target, count, store, together.get(workload.key), is_cold=True)
-            for workload in parts.workloads
-        ]
-
-
-def choose(
-    workload: Workload,
-    target: CpuTarget,
-    threads: int,
-    store: RecordStore,
-    together: Trace | None = None,
-    *,
-    is_cold: bool = False,
-) -> Scheduled:
-    """The best recorded schedule of a workload, or `choose_untuned`.
-
-    together   the schedule that was best in the network, None if they were not compared there
-    is_cold    it runs in a network: constants come from memory
-    """
-    algorithms = knobs.WINOGRAD.get()
-    if together is not None and (algorithms or not uses_algorithm(together)):
-        return Scheduled(workload, together, Source.NETWORK)
-    hardware = detect_hardware().fingerprint
-    best = best_trace(store, workload, target, hardware, threads, algorithms=algorithms)
-    if best is not None:
-        return Scheduled(workload, best, Source.RECORD)
-    return choose_untuned(workload, target, threads, is_cold=is_cold)
-
-
-def choose_untuned(
-    workload: Workload, target: CpuTarget, threads: int, *, is_cold: bool = False
-) -> Scheduled:
-    """The schedule of a workload of which nothing was measured: by time model, or heuristic."""
-    predictor = open_predictor(target, threads, is_cold=is_cold)
-    if predictor is None:
-        return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
-    chosen = predictor.best(workload)
-    return Scheduled(workload, chosen.trace, Source.RULE if chosen.is_by_rule else Source.MODEL)
-
-
-def _schedules_text(chosen: Sequence[Scheduled]) -> str:
-    rows = [
-        {
-            "workload": each.workload.name,
-            "key": each.workload.key,
-            "tuned": each.is_tuned,
-            "source": each.source.value,
-            "trace": format_trace(each.trace),
-        }
-        for each in chosen
-    ]
-    return json.dumps(rows, indent=1)
 
 
 def chosen_target(target: str | Target | None) -> CpuTarget:
@@ -343,52 +251,33 @@ def chosen_target(target: str | Target | None) -> CpuTarget:
     return cpu_target(target or knobs.TARGET.get())
 
 
-@contextlib.contextmanager
-def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordStore]:
-    """The store itself, or the one at a path for as long as it is needed."""
-    if records is None or isinstance(records, (str, os.PathLike)):
-        with open_store(records, create=create) as store:
-            yield store
-    else:
-        yield records
-
-
 def _checked_trace(trace: object) -> Trace:
     """The steps of a schedule.  Raises: UsageError for what is neither text nor a trace."""
     if isinstance(trace, str):
         return parse_trace(trace)
     if isinstance(trace, tuple | list) and all(isinstance(step, Primitive) for step in trace):
         return tuple(trace)
-    raise UsageError(
-        stage="compile",
-        where="argument trace",
-        reason=f"it is of type {type(trace).__name__}, and no schedule",
-        remedy="give the text of a trace, or a tuple of its steps, as parse_trace makes it",
+    raise _wrong(
+        "trace",
+        f"it is of type {type(trace).__name__}, and no schedule",
+        "give the text of a trace, or a tuple of its steps, as parse_trace makes it",
     )
 
 
 def _refuse_for_programs(input_shapes: Shapes | None) -> None:
     if input_shapes is not None:
-        raise UsageError(
-            stage="compile",
-            where="argument input_shapes",
-            reason="the shapes of a tensor expression are all known",
-            remedy="leave it out",
-        )
+        reason = "the shapes of a tensor expression are all known"
+        raise _wrong("input_shapes", reason, "leave it out")
 
 
 def _refuse_for_models(trace: Trace | str | None, constants: Constants | None) -> None:
     if trace is not None:
-        raise UsageError(
-            stage="compile",
-            where="argument trace",
-            reason="a model has many workloads, a trace schedules one",
-            remedy="give a tensor expression, or keep traces in a record store",
-        )
+        reason = "a model has many workloads, a trace schedules one"
+        raise _wrong("trace", reason, "give a tensor expression, or keep traces in a record store")
     if constants is not None:
-        raise UsageError(
-            stage="compile",
-            where="argument constants",
-            reason="a model has its own constants",
-            remedy="give a tensor expression",
-        )
+        reason = "a model has its own constants"
+        raise _wrong("constants", reason, "give a tensor expression")
+
+
+def _wrong(argument: str, reason: str, remedy: str) -> UsageError:
+    return UsageError(stage="compile", where=f"argument {argument}", reason=reason, remedy=remedy)

@@ -23,8 +23,9 @@ from tensorwright.drivers.c_library import export_c
 from tensorwright.expr import Compute, compute, max_of, placeholder
 from tensorwright.graph import GraphBuilder, program_workload
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.pipeline import opened, prepare
+from tensorwright.pipeline import prepare
 from tensorwright.profiling import profile
+from tensorwright.records import opened
 from tensorwright.runtime import Executable, load, measure_peak
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import default_trace

@@ -35,8 +35,8 @@ from tensorwright.peers.process import (
     max_rel_error,
     rotate,
 )
-from tensorwright.pipeline import chosen_target, finish, opened, prepare
-from tensorwright.records import MemoryStore, RecordStore
+from tensorwright.pipeline import chosen_target, finish, prepare
+from tensorwright.records import MemoryStore, RecordStore, opened
 from tensorwright.runtime import faster_half, typical_seconds, usable_threads
 from tensorwright.tuning.session import Budget, Comparison, Search, choose_callbacks
 

@@ -22,8 +22,9 @@ from tensorwright.cli.arguments.options import (
 from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import compile_any, prepare, refuse_constants
 from tensorwright.graph import random_inputs
-from tensorwright.pipeline import Scheduled, Source, opened
+from tensorwright.records import opened
 from tensorwright.runtime import Executable, KernelStep
+from tensorwright.tuning.selection import Scheduled, Source
 
 _EXPORTING = "tensorwright.drivers.c_library"
 

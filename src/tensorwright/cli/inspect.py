@@ -19,8 +19,9 @@ from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
 from tensorwright.cli.arguments.options import refuse_given
 from tensorwright.cli.arguments.programs import prepare, read_expression
 from tensorwright.graph import Workload
-from tensorwright.pipeline import choose, opened
+from tensorwright.records import opened
 from tensorwright.runtime import read_container, usable_threads
+from tensorwright.tuning.selection import choose
 
 STAGES = (*DUMP_STAGES[:4], "workloads", *DUMP_STAGES[4:])
 _CODE = {"schedule", "loop", "source", "asm"}

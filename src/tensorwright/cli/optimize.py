@@ -34,8 +34,8 @@ from tensorwright.cli.group import same_command
 from tensorwright.cli.printing.summary import ending, print_networks, print_untuned, print_workloads
 from tensorwright.drivers.optimize import search_jointly
 from tensorwright.drivers.tune import search_tasks, setting_of
-from tensorwright.pipeline import compile_program, opened
-from tensorwright.records import default_path
+from tensorwright.pipeline import compile_program
+from tensorwright.records import default_path, opened
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.tuning import Task
 from tensorwright.tuning.session import (

@@ -23,8 +23,7 @@ from tensorwright.cli.group import same_command
 from tensorwright.cli.printing.summary import ending, print_networks, print_untuned, print_workloads
 from tensorwright.drivers.tune import as_in_network, search_networks, setting_of, tasks_of
 from tensorwright.graph import Partition
-from tensorwright.pipeline import opened
-from tensorwright.records import default_path
+from tensorwright.records import default_path, opened
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions

@@ -12,9 +12,10 @@ from tensorwright.base import CpuTarget, missing_here
 from tensorwright.build.c_library import CLibrary, write_c_library
 from tensorwright.graph import Partition
 from tensorwright.ops import Array
-from tensorwright.pipeline import choose_all, finish
+from tensorwright.pipeline import finish
 from tensorwright.records import RecordStore
 from tensorwright.runtime import usable_threads
+from tensorwright.tuning.selection import choose_all
 
 
 def export_c(
@@ -31,7 +32,10 @@ def export_c(
     name      what its files and functions are called
     example   inputs, with which its example program runs
     """
-    traces = {each.workload.key: each.trace for each in choose_all(parts, target, threads, store)}
+    traces = {
+        each.workload.key: each.trace
+        for each in choose_all(parts, target, usable_threads(threads), store)
+    }
     expected: Mapping[str, Array] = {}
     if not missing_here(target):
         expected = finish(parts, target, threads, store).run(example)

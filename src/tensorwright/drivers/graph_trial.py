@@ -9,7 +9,8 @@ from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.peers.process import compare_versions
-from tensorwright.pipeline import Records, cut, finish, opened
+from tensorwright.pipeline import cut, finish
+from tensorwright.records import Records, opened
 from tensorwright.runtime import Executable, seconds_in_turns, usable_threads
 
 _TURNS = 40

@@ -20,7 +20,6 @@ from tensorwright.drivers.tune import parse_space, search, setting_of
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import (
     Model,
-    Records,
     Shapes,
     chosen_target,
     cut,
@@ -28,9 +27,8 @@ from tensorwright.pipeline import (
     import_graph,
     keep_graph,
     kept_graph,
-    opened,
 )
-from tensorwright.records import MemoryStore, RecordStore
+from tensorwright.records import MemoryStore, Records, RecordStore, opened
 from tensorwright.runtime import Executable, seconds_in_turns
 from tensorwright.tuning.session import (
     Budget,

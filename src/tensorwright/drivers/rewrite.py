@@ -36,14 +36,9 @@ from tensorwright.graph import FoldedConstants, Graph, are_alike, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.prices import PeerPrices
-from tensorwright.pipeline import (
-    Model,
-    Records,
-    Shapes,
-    chosen_target,
-    open_pricing,
-)
+from tensorwright.pipeline import Model, Shapes, chosen_target, open_pricing
 from tensorwright.processes import never
+from tensorwright.records import Records
 from tensorwright.rewriting import Rule
 from tensorwright.rewriting.candidates import (
     Candidates,

@@ -11,19 +11,21 @@ from dataclasses import replace
 
 from tensorwright.base import CpuTarget, Target, UsageError, did_you_mean, override
 from tensorwright.graph import Constants, Partition, Program, as_program, check_constants
-from tensorwright.pipeline import (
+from tensorwright.pipeline import chosen_target, compile_program
+from tensorwright.records import (
     Records,
-    choose_untuned,
-    chosen_target,
-    compile_program,
+    RecordStore,
+    detect_hardware,
+    load_last_choice,
     opened,
+    save_choice,
 )
-from tensorwright.records import RecordStore, detect_hardware, load_last_choice, save_choice
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring import MeasureOptions
+from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.session import (
     Budget,
     Callback,

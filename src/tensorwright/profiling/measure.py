@@ -24,11 +24,12 @@ from tensorwright.machine import (
     refine_ceilings,
 )
 from tensorwright.ops import Array
-from tensorwright.pipeline import Model, Records, Shapes, compile
+from tensorwright.pipeline import Model, Shapes, compile
 from tensorwright.processes import hold_turn
 from tensorwright.profiling.report import Profile, StepKind, StepProfile
 from tensorwright.profiling.reuse import Operand, moved_bytes_of, operands_of
 from tensorwright.profiling.roofline import Bottleneck, Bounds, bottleneck_of, bounds_of
+from tensorwright.records import Records
 from tensorwright.runtime import (
     CallCosts,
     CopyStep,

@@ -19,7 +19,13 @@ from tensorwright.records.network_choice import (
     save_choice,
 )
 from tensorwright.records.network_rewriting import load_rewriting, save_rewriting
-from tensorwright.records.opening import default_path, is_store, open_store
+from tensorwright.records.opening import (
+    Records,
+    default_path,
+    is_store,
+    open_store,
+    opened,
+)
 from tensorwright.records.ranking import Selection, rank
 from tensorwright.records.record import (
     SCHEMA,
@@ -33,7 +39,7 @@ from tensorwright.records.record import (
     to_line,
     with_times,
 )
-from tensorwright.records.session import SavedSession
+from tensorwright.records.session import SavedSession, session_id
 from tensorwright.records.sqlite_store import SqliteStore
 from tensorwright.records.store import RecordStore
 
@@ -45,6 +51,7 @@ __all__ = [
     "NetworkChoice",
     "Record",
     "RecordStore",
+    "Records",
     "SavedSession",
     "Selection",
     "SqliteStore",
@@ -64,10 +71,12 @@ __all__ = [
     "load_thread_limits",
     "now_utc",
     "open_store",
+    "opened",
     "rank",
     "record_tool",
     "save_choice",
     "save_rewriting",
+    "session_id",
     "to_line",
     "with_times",
 ]

@@ -1,20 +1,17 @@
-"""The schedules that were best inside a network, kept beside the records.
+"""The schedules that were best inside a network, kept as a session of the record store.
 
-They are stored as a session of the store.  A choice holds until one of its workloads is measured
-again.
+A choice holds until one of its workloads is measured again.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from tensorwright.base import Target, UsageError
 from tensorwright.graph import Partition
-from tensorwright.records.record import now_utc
-from tensorwright.records.session import SavedSession
+from tensorwright.records.session import SavedSession, session_id
 from tensorwright.records.store import RecordStore
 from tensorwright.schedule import Trace, parse_trace
 
@@ -46,17 +43,13 @@ def save_choice(
     choice: NetworkChoice,
 ) -> None:
     """Keep a choice, replacing the one before."""
-    identity, arguments = _identity(parts, target, hardware, threads)
+    arguments = _arguments(parts, target, hardware, threads)
     limits = dict(choice.thread_limits)
-    state = json.dumps(
-        {"traces": dict(choice.traces), "seconds": choice.now_s, "thread_limits": limits}
+    state = {"traces": dict(choice.traces), "seconds": choice.now_s, "thread_limits": limits}
+    model, identity = parts.graph.name, session_id(arguments)
+    store.renew_session(
+        SavedSession(identity, f"choice in {model}", model, arguments, json.dumps(state))
     )
-    model = parts.graph.name
-    session = SavedSession(identity, f"choice in {model}", model, arguments, state)
-    before = store.session(identity)
-    if before is not None and before.id == identity:
-        session = replace(session, started=before.started, updated=now_utc())
-    store.save_session(session)
 
 
 def load_choice(
@@ -126,11 +119,11 @@ def _chosen(saved: SavedSession) -> dict[str, Trace]:
 def _saved(
     store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> SavedSession | None:
-    identity, _ = _identity(parts, target, hardware, threads)
+    identity = session_id(_arguments(parts, target, hardware, threads))
     return next((each for each in store.sessions() if each.id == identity), None)
 
 
-def _identity(parts: Partition, target: Target, hardware: str, threads: int) -> tuple[str, str]:
+def _arguments(parts: Partition, target: Target, hardware: str, threads: int) -> str:
     fields = {
         "kind": _KIND,
         "workloads": {workload.key: parts.count(workload) for workload in parts.workloads},
@@ -138,5 +131,4 @@ def _identity(parts: Partition, target: Target, hardware: str, threads: int) -> 
         "hardware": hardware,
         "threads": threads,
     }
-    arguments = json.dumps(fields, sort_keys=True)
-    return hashlib.sha256(arguments.encode()).hexdigest()[:16], arguments
+    return json.dumps(fields, sort_keys=True)

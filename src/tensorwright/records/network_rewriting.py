@@ -1,51 +1,52 @@
-"""The certificate of the graph that was found faster than a network, kept beside the records.
+"""Why a faster graph computes what a network does, kept as a session of the record store.
 
-It is stored as a session of the store, under what the network is: its graph, and the machine.
+The session is found by what the network is: its simplified graph, and the machine.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 
 from tensorwright.base import Target
 from tensorwright.graph import Graph
-from tensorwright.records.record import now_utc
-from tensorwright.records.session import SavedSession
+from tensorwright.records.session import SavedSession, session_id
 from tensorwright.records.store import RecordStore
+
+_NO_CERTIFICATE = "null"
 
 
 def save_rewriting(
-    store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int, text: str
+    store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int, certificate: str
 ) -> None:
-    """Keep the certificate of a simplified network, a JSON text, replacing the one before; "null"
-    where the network itself is the fastest.
+    """Keep the certificate of a faster graph for a simplified network, replacing the one before.
+
+    certificate   as JSON; "" where no graph is faster than the network itself
     """
-    identity, arguments = _identity(graph, target, hardware, threads)
-    session = SavedSession(identity, _name(graph), graph.name, arguments, text)
-    before = store.session(identity)
-    if before is not None and before.id == identity:
-        session = replace(session, started=before.started, updated=now_utc())
-    store.save_session(session)
+    arguments = _arguments(graph, target, hardware, threads)
+    identity, state = session_id(arguments), certificate or _NO_CERTIFICATE
+    store.renew_session(SavedSession(identity, _name(graph), graph.name, arguments, state))
 
 
 def load_rewriting(
     store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int
 ) -> str | None:
-    """The text that was kept for a simplified network; None where nothing was."""
+    """The certificate that was kept for a simplified network; "" where the network itself is the
+    fastest; None where nothing was kept.
+    """
     kept = [each for each in store.sessions() if each.name == _name(graph)]
     if not kept:  # the usual case, which costs no hash of all constants
         return None
-    identity, _ = _identity(graph, target, hardware, threads)
-    return next((each.state for each in kept if each.id == identity), None)
+    identity = session_id(_arguments(graph, target, hardware, threads))
+    state = next((each.state for each in kept if each.id == identity), None)
+    return "" if state == _NO_CERTIFICATE else state
 
 
 def _name(graph: Graph) -> str:
     return f"rewriting of {graph.name}"
 
 
-def _identity(graph: Graph, target: Target, hardware: str, threads: int) -> tuple[str, str]:
+def _arguments(graph: Graph, target: Target, hardware: str, threads: int) -> str:
     fields = {
         "kind": "rewriting",
         "graph": hashlib.sha256(str(graph).encode()).hexdigest(),
@@ -53,5 +54,4 @@ def _identity(graph: Graph, target: Target, hardware: str, threads: int) -> tupl
         "hardware": hardware,
         "threads": threads,
     }
-    arguments = json.dumps(fields, sort_keys=True)
-    return hashlib.sha256(arguments.encode()).hexdigest()[:16], arguments
+    return json.dumps(fields, sort_keys=True)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from tensorwright.base import knobs
 from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
 from tensorwright.records.sqlite_store import SqliteStore
 from tensorwright.records.store import RecordStore
+
+Records: TypeAlias = RecordStore | str | os.PathLike[str]
+"""A record store, or where one is."""
 
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 _SQLITE = b"SQLite format 3\0"
@@ -42,3 +48,16 @@ def open_store(path: str | os.PathLike[str] | None = None, create: bool = True) 
     if named.suffix.lower() in LINES_SUFFIXES:
         return JsonLinesStore(named)
     return SqliteStore(named)
+
+
+@contextlib.contextmanager
+def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordStore]:
+    """The store itself, or the one at a path for as long as it is needed; the default where None.
+
+    create   whether a missing file is created
+    """
+    if records is None or isinstance(records, (str, os.PathLike)):
+        with open_store(records, create=create) as store:
+            yield store
+    else:
+        yield records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 
@@ -37,6 +38,11 @@ class SavedSession:
         fault = _find_fault(self)
         if fault:
             raise record_error(f"session {self.id!r}", fault)
+
+
+def session_id(arguments: str) -> str:
+    """The id of the session that was started with some arguments."""
+    return hashlib.sha256(arguments.encode()).hexdigest()[:16]
 
 
 def _find_fault(session: SavedSession) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Protocol, Self
 
 from tensorwright.records.exchange import WorkloadText, read_lines, write_lines
 from tensorwright.records.ranking import Selection, find_surplus, rank
-from tensorwright.records.record import Record, Status
+from tensorwright.records.record import Record, Status, now_utc
 from tensorwright.records.session import SavedSession
 
 
@@ -135,6 +136,13 @@ class RecordStore(Protocol):
             if session.id == id_or_name:
                 return session
         return next((session for session in sessions if session.name == id_or_name), None)
+
+    def renew_session(self, session: SavedSession) -> None:
+        """Save a session; where one of its id was saved before, it keeps the start of that one."""
+        before = self.session(session.id)
+        if before is not None and before.id == session.id:
+            session = replace(session, started=before.started, updated=now_utc())
+        self.save_session(session)
 
     def export_jsonl(
         self, path: str | os.PathLike[str], workloads: Collection[str] | None = None

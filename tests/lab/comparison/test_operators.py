@@ -10,9 +10,9 @@ from tests.lab.zoo.operator_cases import small_case
 from tests.targets import native_target
 
 from tensorwright.base import UsageError
-from tensorwright.pipeline import choose
 from tensorwright.records import MemoryStore
 from tensorwright.schedule import format_trace
+from tensorwright.tuning.selection import choose
 from tensorwright_lab.comparison import (
     OpPlan,
     choose_copies,

@@ -16,7 +16,8 @@ from tensorwright.base import DType, UnsupportedError
 from tensorwright.codegen.c import refusal
 from tensorwright.drivers.c_library import export_c
 from tensorwright.graph import Graph, GraphBuilder, random_inputs
-from tensorwright.pipeline import opened, prepare
+from tensorwright.pipeline import prepare
+from tensorwright.records import opened
 
 TARGET = native_target()
 

@@ -27,8 +27,7 @@ from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.peers import peers_option
 from tensorwright.cli.printing.tables import shorten
 from tensorwright.peers.process import describe_error
-from tensorwright.pipeline import opened
-from tensorwright.records import MemoryStore
+from tensorwright.records import MemoryStore, opened
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright_lab.bench.network_runs import Plan, bench_model
 from tensorwright_lab.bench.same_run import (

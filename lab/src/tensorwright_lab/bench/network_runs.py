@@ -22,9 +22,10 @@ from tensorwright.drivers.tune import search, setting_of
 from tensorwright.graph import Graph, Partition, random_inputs
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess, Steps, find_kind
-from tensorwright.pipeline import Scheduled, finish, prepare
+from tensorwright.pipeline import finish, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import Executable, KernelStep
+from tensorwright.tuning.selection import Scheduled
 from tensorwright.tuning.session import Budget, Search, choose_callbacks
 from tensorwright_lab.comparison import BenchRow, Compiled, compare_model, make_row
 

@@ -23,10 +23,10 @@ from tensorwright.cli.arguments.options import (
     threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.pipeline import choose, opened
-from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc
+from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc, opened
 from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
+from tensorwright.tuning.selection import choose
 from tensorwright.tuning.session import Budget, Search, Setting, TuneOptions, tune
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option

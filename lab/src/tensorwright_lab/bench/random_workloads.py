@@ -19,10 +19,10 @@ from tensorwright.cli.arguments.options import machine_options, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.printing.tables import print_table
-from tensorwright.pipeline import choose_untuned
 from tensorwright.records import detect_hardware
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
+from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.session import check_measures_here
 from tensorwright.tuning.time_model import model_digest, pretrained_model
 from tensorwright_lab.bench.plausible_workloads import (

@@ -18,16 +18,8 @@ from tensorwright.cli.arguments.options import refuse_given
 from tensorwright.cli.arguments.references import read_program
 from tensorwright.graph import Graph, Partition, Workload
 from tensorwright.ops import Array
-from tensorwright.pipeline import (
-    OnKernel,
-    compile_program,
-    cut,
-    finish,
-    import_graph,
-    kept_graph,
-    opened,
-)
-from tensorwright.records import RecordStore
+from tensorwright.pipeline import OnKernel, compile_program, cut, finish, import_graph, kept_graph
+from tensorwright.records import RecordStore, opened
 from tensorwright.runtime import Executable, TensorSpec, random_array
 
 

@@ -1,12 +1,21 @@
-"""The schedule of a workload that was not tuned: the best predicted of some hundred candidates.
+"""The schedule that a workload gets: measured, or the best predicted of some hundred candidates.
 
-Read `predictor.py` first, what others call; `candidates.py` says what is compared.
+Read `scheduling.py` first, what others call, then `predictor.py`; `candidates.py` says what is
+compared.
 """
 
 from tensorwright.tuning.selection.candidates import Effort
 from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
 from tensorwright.tuning.selection.predictor import Predictor, TopQuestion, open_predictor
 from tensorwright.tuning.selection.prices import PredictedPrices
+from tensorwright.tuning.selection.scheduling import (
+    Scheduled,
+    Source,
+    choose,
+    choose_all,
+    choose_untuned,
+    schedules_text,
+)
 
 __all__ = [
     "Chosen",
@@ -15,6 +24,12 @@ __all__ = [
     "Favourite",
     "PredictedPrices",
     "Predictor",
+    "Scheduled",
+    "Source",
     "TopQuestion",
+    "choose",
+    "choose_all",
+    "choose_untuned",
     "open_predictor",
+    "schedules_text",
 ]

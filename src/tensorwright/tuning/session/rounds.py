@@ -13,7 +13,7 @@ from dataclasses import replace
 from tensorwright.base import knobs
 from tensorwright.build import Kernel, build_request
 from tensorwright.processes import hold_turn
-from tensorwright.records import Record, RecordStore, Status
+from tensorwright.records import Record, RecordStore, Status, session_id
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
 from tensorwright.tuning.session.arguments import Search, Setting
@@ -27,7 +27,6 @@ from tensorwright.tuning.session.saved_state import (
     load_spent,
     save_spent,
     session_arguments,
-    session_id,
 )
 from tensorwright.tuning.session.task_search import TaskSearch, costliest_first, open_search
 from tensorwright.tuning.session.trusted_records import records_of, top_of

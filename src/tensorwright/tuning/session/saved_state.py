@@ -5,15 +5,14 @@ Records hold all that was measured; this holds how the budget was spent.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tensorwright.base import RecordError
-from tensorwright.records import RecordStore, SavedSession, now_utc
+from tensorwright.records import RecordStore, SavedSession
 from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.space.space import SpaceKind
 from tensorwright.tuning.strategies.named import USUAL_STRATEGY, StrategyChoice
@@ -67,11 +66,6 @@ def session_arguments(
     return json.dumps(fields, sort_keys=True)
 
 
-def session_id(arguments: str) -> str:
-    """The name under which such a session is saved."""
-    return hashlib.sha256(arguments.encode()).hexdigest()[:16]
-
-
 def load_spent(store: RecordStore, identity: str) -> Spent:
     """What an unfinished session of this id has spent; nothing where there is none.
 
@@ -122,8 +116,6 @@ def save_spent(store: RecordStore, identity: str, model: str, arguments: str, sp
         "idle_rounds": spent.idle_rounds,
         "begun": spent.begun,
     }
-    session = SavedSession(identity, model or "session", model, arguments, json.dumps(state))
-    before = store.session(identity)
-    if before is not None and before.id == identity:
-        session = replace(session, started=before.started, updated=now_utc())
-    store.save_session(session)
+    store.renew_session(
+        SavedSession(identity, model or "session", model, arguments, json.dumps(state))
+    )

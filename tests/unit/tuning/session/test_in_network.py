@@ -16,7 +16,7 @@ from tensorwright.drivers.tune import (
     tasks_of,
 )
 from tensorwright.graph import GraphBuilder, Partition, random_inputs
-from tensorwright.pipeline import Source, choose_all, finish, prepare
+from tensorwright.pipeline import finish, prepare
 from tensorwright.records import (
     MemoryStore,
     NetworkChoice,
@@ -30,6 +30,7 @@ from tensorwright.records import (
 )
 from tensorwright.runtime import KernelStep, choose_teams
 from tensorwright.schedule import format_trace, parse_trace, state_of
+from tensorwright.tuning.selection import Source, choose_all
 from tensorwright.tuning.session import (
     Budget,
     Comparison,

@@ -37,9 +37,9 @@ from tensorwright.peers.process import (
     worst_of,
     wrong_text,
 )
-from tensorwright.pipeline import finish, open_pricing, opened, prepare
+from tensorwright.pipeline import finish, open_pricing, prepare
 from tensorwright.processes import Child, Done, Job, Raised
-from tensorwright.records import MemoryStore
+from tensorwright.records import MemoryStore, opened
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import ProgramPrices, operator_seconds
 from tensorwright.tuning.session import Budget, Search, choose_callbacks

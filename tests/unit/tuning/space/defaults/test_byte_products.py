@@ -18,8 +18,8 @@ from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tensorwright.base import DType
 from tensorwright.expr import topological_order
 from tensorwright.graph import Graph, GraphBuilder
-from tensorwright.pipeline import choose_untuned
 from tensorwright.schedule import ScheduleState, Tensorize, format_trace, state_of
+from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.space import default_trace, rule_sketches
 
 pytestmark = pytest.mark.target

@@ -19,7 +19,7 @@ from tensorwright.expr import Compute
 from tensorwright.graph import Graph, interpret, program_workload
 from tensorwright.loop import interpret as run_loops
 from tensorwright.loop import lower, run_passes
-from tensorwright.pipeline import Source, choose, prepare
+from tensorwright.pipeline import prepare
 from tensorwright.records import MemoryStore, Record, Status, detect_hardware, from_line, to_line
 from tensorwright.schedule import (
     FoldConstant,
@@ -30,6 +30,7 @@ from tensorwright.schedule import (
     state_of,
     uses_algorithm,
 )
+from tensorwright.tuning.selection import Source, choose
 from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.task import Task

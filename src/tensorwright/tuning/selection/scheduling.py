@@ -1,0 +1,101 @@
+"""Which schedule a workload gets: a measured one, a predicted one, or the heuristic one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tensorwright.base import CpuTarget, knobs, without_collection
+from tensorwright.graph import Partition, Workload
+from tensorwright.records import RecordStore, best_trace, detect_hardware, load_choice
+from tensorwright.schedule import Trace, format_trace, state_of, uses_algorithm
+from tensorwright.tuning.selection.predictor import open_predictor
+from tensorwright.tuning.space import default_trace
+
+
+class Source(StrEnum):
+    """Where a schedule comes from, and what a report calls it."""
+
+    GIVEN = "by the caller"
+    NETWORK = "measured in the network"
+    RECORD = "on record"
+    MODEL = "by model"
+    RULE = "by heuristic"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A workload, the schedule chosen for it, and where that comes from."""
+
+    workload: Workload
+    trace: Trace
+    source: Source
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether it was measured on this machine."""
+        return self.source in (Source.NETWORK, Source.RECORD)
+
+
+def choose_all(
+    parts: Partition, target: CpuTarget, threads: int, store: RecordStore
+) -> list[Scheduled]:
+    """A schedule for each workload of a network: from the network's own choice, or by `choose`."""
+    together = load_choice(store, parts, target, detect_hardware().fingerprint, threads)
+    with without_collection():
+        return [
+            choose(workload, target, threads, store, together.get(workload.key), is_cold=True)
+            for workload in parts.workloads
+        ]
+
+
+def choose(
+    workload: Workload,
+    target: CpuTarget,
+    threads: int,
+    store: RecordStore,
+    together: Trace | None = None,
+    *,
+    is_cold: bool = False,
+) -> Scheduled:
+    """The best recorded schedule of a workload, or `choose_untuned`.
+
+    together   the schedule that was best in the network, None if they were not compared there
+    is_cold    it runs in a network: constants come from memory
+    """
+    algorithms = knobs.WINOGRAD.get()
+    if together is not None and (algorithms or not uses_algorithm(together)):
+        return Scheduled(workload, together, Source.NETWORK)
+    hardware = detect_hardware().fingerprint
+    best = best_trace(store, workload, target, hardware, threads, algorithms=algorithms)
+    if best is not None:
+        return Scheduled(workload, best, Source.RECORD)
+    return choose_untuned(workload, target, threads, is_cold=is_cold)
+
+
+def choose_untuned(
+    workload: Workload, target: CpuTarget, threads: int, *, is_cold: bool = False
+) -> Scheduled:
+    """The schedule of a workload of which nothing was measured: by time model, or heuristic."""
+    predictor = open_predictor(target, threads, is_cold=is_cold)
+    if predictor is None:
+        return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
+    chosen = predictor.best(workload)
+    return Scheduled(workload, chosen.trace, Source.RULE if chosen.is_by_rule else Source.MODEL)
+
+
+def schedules_text(chosen: Sequence[Scheduled]) -> str:
+    """The schedules of an executable as JSON, which it keeps for people."""
+    rows = [
+        {
+            "workload": each.workload.name,
+            "key": each.workload.key,
+            "tuned": each.is_tuned,
+            "source": each.source.value,
+            "trace": format_trace(each.trace),
+        }
+        for each in chosen
+    ]
+    return json.dumps(rows, indent=1)
