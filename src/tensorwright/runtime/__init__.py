@@ -40,6 +40,8 @@ from tensorwright.runtime.plan.plan import (
     Call,
     ConstantRef,
     CopyStep,
+    DeviceRef,
+    HostRef,
     HostStep,
     InputRef,
     KernelSpec,
@@ -50,6 +52,7 @@ from tensorwright.runtime.plan.plan import (
     Team,
     TensorSpec,
     TypedRef,
+    host_ref,
 )
 from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
 from tensorwright.runtime.plan.plan_verify import Span, spans_of_step, verify_plan
@@ -75,8 +78,10 @@ __all__ = [
     "Contents",
     "CopyStep",
     "Device",
+    "DeviceRef",
     "Executable",
     "HostDevice",
+    "HostRef",
     "HostStep",
     "InputRef",
     "Inside",
@@ -108,6 +113,7 @@ __all__ = [
     "estimate_seconds",
     "faster_half",
     "find_openmp",
+    "host_ref",
     "is_executable",
     "is_kernel_ready",
     "kernel_ready",

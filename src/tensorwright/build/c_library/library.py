@@ -38,6 +38,7 @@ from tensorwright.runtime import (
     Plan,
     Step,
     TensorSpec,
+    host_ref,
 )
 from tensorwright.schedule import Trace
 
@@ -210,7 +211,7 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...]) -> str:
 
 
 def _place(ref: BufferRef, offsets: tuple[int, ...]) -> str:
-    match ref:
+    match host_ref(ref):
         case InputRef(index, offset):
             return f"(const char *)inputs[{index}] + {offset}"
         case OutputRef(index, offset):

@@ -40,6 +40,7 @@ from tensorwright.runtime.plan.plan import (
     Plan,
     Step,
     TypedRef,
+    host_ref,
 )
 
 _SLOTS = (
@@ -291,7 +292,7 @@ def base_count(plan: Plan) -> int:
 
 def base_index(plan: Plan, ref: BufferRef) -> int:
     """Which base address a reference counts from."""
-    match ref:
+    match host_ref(ref):
         case InputRef(index):
             return 1 + index
         case OutputRef(index):

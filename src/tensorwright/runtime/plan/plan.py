@@ -3,13 +3,18 @@
     plan  ::= Plan(name, target, threads, inputs, outputs, constants, kernels, steps, arena_bytes,
                    teams)
     step  ::= KernelStep | CopyStep | HostStep
-    ref   ::= InputRef(i) | OutputRef(i) | ConstantRef(i) | ArenaRef(offset, size)
+    ref   ::= host | DeviceRef(host)
+    host  ::= InputRef(i) | OutputRef(i) | ConstantRef(i) | ArenaRef(offset, size)
 
 A plan holds no code and no numbers: object code and constants stand beside it, by position. Steps
 run in order; a step sees everything that earlier ones wrote. Buffers that a kernel writes overlap
 no other argument of the same step. All offsets are multiples of 64 bytes, so that every argument
 of a kernel is. A kernel that shares out its loops forks threads for it; inside a team, which is
 forked once, it gives the work to the team's threads instead.
+
+A reference says in which memory a buffer lies: the host's, or a device's own, which has a copy of
+each buffer that its kernels use.  Kernels for processors use the host's memory, others the
+device's; copies move bytes between the two.  Constants are in both from the start.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from tensorwright.base import (
     AttributeValue,
     DType,
     Grid,
+    InternalError,
     Launch,
     Printer,
     Role,
@@ -100,14 +106,41 @@ class ArenaRef:
         return f"arena[{self.offset_bytes}:{self.offset_bytes + self.size_bytes}]"
 
 
-BufferRef: TypeAlias = InputRef | OutputRef | ConstantRef | ArenaRef
+HostRef: TypeAlias = InputRef | OutputRef | ConstantRef | ArenaRef
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRef:
+    """The same bytes of the same buffer in the memory of the device that runs the kernels."""
+
+    copy_of: HostRef
+
+    @property
+    def offset_bytes(self) -> int:
+        """Where it begins in the buffer."""
+        return self.copy_of.offset_bytes
+
+    def __str__(self) -> str:
+        return f"device {self.copy_of}"
+
+
+BufferRef: TypeAlias = HostRef | DeviceRef
+
+
+def host_ref(ref: BufferRef) -> HostRef:
+    """The reference, in the host's memory.  Raises: InternalError for one in a device's."""
+    if isinstance(ref, DeviceRef):
+        raise InternalError(
+            stage="runtime", where=str(ref), reason="a processor uses the host's memory alone"
+        )
+    return ref
 
 
 @dataclass(frozen=True, slots=True)
 class TypedRef:
-    """A place in memory and the dense tensor that lies there."""
+    """A position in the host's memory, and the dense tensor that lies there."""
 
-    ref: BufferRef
+    ref: HostRef
     type: TensorType
 
 
@@ -155,7 +188,7 @@ class KernelStep(Generic[Place]):
 
 @dataclass(frozen=True, slots=True)
 class CopyStep:
-    """Copy bytes: an output that is an input, a constant or another output."""
+    """Copy bytes: an output that is an input, a constant or another output; between memories."""
 
     source: BufferRef
     destination: BufferRef

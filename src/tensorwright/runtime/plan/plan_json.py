@@ -23,6 +23,7 @@ from tensorwright.runtime.plan.plan import (
     ArgumentSpec,
     ConstantRef,
     CopyStep,
+    DeviceRef,
     HostStep,
     InputRef,
     KernelSpec,
@@ -35,7 +36,7 @@ from tensorwright.runtime.plan.plan import (
 )
 
 _KINDS = kinds_of(
-    *(ArenaRef, ConstantRef, InputRef, OutputRef, TypedRef),
+    *(ArenaRef, ConstantRef, InputRef, OutputRef, DeviceRef, TypedRef),
     *(CopyStep, HostStep, KernelStep),
     *(ArgumentSpec, KernelSpec, TensorSpec, Team, Plan),
     *(DType, Role, CpuTarget, GpuTarget, GpuApi, TensorType, Threads, Grid),

@@ -3,20 +3,22 @@
 Theorem:  if `verify_plan` is silent, each kernel touches only the bytes that its `ArgumentSpec`s
           grant, inside live buffers, aligned; nothing that one step writes overlaps another of its
           arguments; only outputs and the arena are written, and the arena is read only where an
-          earlier step wrote; teams are in order and share no step, and none has a step on the host.
+          earlier step wrote, in the same memory; kernels use the memory of their target's kind,
+          host steps the host's; teams are in order, share no step, and have no step on the host.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tensorwright.base import InternalError, Role
+from tensorwright.base import InternalError, Role, TargetKind
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     BufferRef,
     ConstantRef,
     CopyStep,
+    DeviceRef,
     HostStep,
     InputRef,
     KernelStep,
@@ -26,8 +28,10 @@ from tensorwright.runtime.plan.plan import (
     TensorSpec,
 )
 
-_Use = tuple[BufferRef, int, bool]  # where, how many bytes, whether they are written
+Use = tuple[BufferRef, int, bool]  # where, how many bytes, whether they are written
 Span = tuple[str, int, int]  # buffer, first byte, byte after the last
+_ON_DEVICE = "device "
+_WRITTEN = ("arena", "out", f"{_ON_DEVICE}arena", f"{_ON_DEVICE}out", f"{_ON_DEVICE}in")
 
 
 def verify_plan(plan: Plan) -> None:
@@ -39,7 +43,8 @@ def verify_plan(plan: Plan) -> None:
     written: dict[str, list[tuple[int, int]]] = {}
     for position, step in enumerate(plan.steps):
         try:
-            spans = [(_span(plan, use), use[2]) for use in _uses(plan, step)]
+            _check_memory(plan, step)
+            spans = [(_span(plan, use), use[2]) for use in uses_of_step(plan, step)]
             for span, is_written in spans:
                 if not is_written:
                     _check_defined(span, written)
@@ -50,7 +55,7 @@ def verify_plan(plan: Plan) -> None:
             ) from error
         for (name, begin, end), is_written in spans:
             if is_written and end > begin:
-                written[name] = _merged([*written.get(name, []), (begin, end)])
+                written[name] = merged([*written.get(name, []), (begin, end)])
     for index, spec in enumerate(plan.outputs):
         if spec.size_bytes and written.get(f"out{index}") != [(0, spec.size_bytes)]:
             raise InternalError(
@@ -72,7 +77,18 @@ def _check_teams(plan: Plan) -> None:
         raise InternalError(stage="runtime", where=f"team {team.begin}..{team.end}", reason=reason)
 
 
-def _uses(plan: Plan, step: Step) -> Iterator[_Use]:
+def _check_memory(plan: Plan, step: Step) -> None:
+    """Kernels use the memory of their device, host steps that of the host."""
+    if isinstance(step, CopyStep):
+        return
+    is_on_device = isinstance(step, KernelStep) and plan.target.kind is not TargetKind.CPU
+    for ref, _, _ in uses_of_step(plan, step):
+        if isinstance(ref, DeviceRef) is not is_on_device:
+            raise ValueError(f"{ref} is in {'the host' if is_on_device else 'a device'}'s memory")
+
+
+def uses_of_step(plan: Plan, step: Step) -> Iterator[Use]:
+    """What a step reads and writes, in the order of its arguments."""
     match step:
         case KernelStep(kernel, arguments):
             spec = plan.kernels[_index(kernel, plan.kernels)]
@@ -96,11 +112,15 @@ def _uses(plan: Plan, step: Step) -> Iterator[_Use]:
 
 def spans_of_step(plan: Plan, step: Step) -> tuple[Span, ...]:
     """The places that a step reads and writes, in the order of its arguments."""
-    return tuple(_span(plan, use) for use in _uses(plan, step))
+    return tuple(_span(plan, use) for use in uses_of_step(plan, step))
 
 
-def _span(plan: Plan, use: _Use) -> Span:
+def _span(plan: Plan, use: Use) -> Span:
     ref, size_bytes, is_written = use
+    if isinstance(ref, DeviceRef):
+        is_upload = is_written and isinstance(ref.copy_of, InputRef)  # the device's is a copy
+        name, begin, end = _span(plan, (ref.copy_of, size_bytes, is_written and not is_upload))
+        return f"{_ON_DEVICE}{name}", begin, end
     match ref:
         case InputRef(index):
             name, limit = f"in{index}", _size(plan.inputs, index)
@@ -131,7 +151,7 @@ def _size(specs: tuple[TensorSpec, ...], index: int) -> int:
 
 def _check_defined(span: Span, written: dict[str, list[tuple[int, int]]]) -> None:
     name, begin, end = span
-    if begin == end or not name.startswith(("arena", "out")):
+    if begin == end or not name.startswith(_WRITTEN):
         return
     if not any(first <= begin and end <= last for first, last in written.get(name, ())):
         raise ValueError(f"reads {name}[{begin}:{end}], which no earlier step wrote")
@@ -148,7 +168,7 @@ def _check_disjoint(spans: list[tuple[Span, bool]]) -> None:
                 raise ValueError(f"two arguments overlap in {name}[{begin}:{end}]")
 
 
-def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The same bytes as disjoint spans that do not touch."""
     result: list[tuple[int, int]] = []
     for begin, end in sorted(spans):

@@ -17,16 +17,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tensorwright.base import InternalError, Target, TensorType
+from tensorwright.base import InternalError, Target, TargetKind, TensorType
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
+from tensorwright.runtime.plan.placement import use_device_memory
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,
-    BufferRef,
     Call,
     ConstantRef,
     CopyStep,
+    HostRef,
     HostStep,
     InputRef,
     KernelSpec,
@@ -116,6 +117,8 @@ def make_plan(network: Network) -> Plan:
         tuple(steps),
         memory.peak_bytes,
     )
+    if plan.target.kind is not TargetKind.CPU:
+        plan = use_device_memory(plan)
     verify_plan(plan)
     return plan
 
@@ -127,7 +130,7 @@ class _Table:
         self.parts = dict(network.parts)
         self.arena: dict[str, int] = {}
         self._types = dict(network.types)
-        self._borders: dict[str, BufferRef] = {}
+        self._borders: dict[str, HostRef] = {}
         for specs, kind in (
             (network.outputs, OutputRef),
             (network.constants, ConstantRef),
@@ -178,7 +181,7 @@ class _Table:
             if name not in self._borders
         )
 
-    def ref(self, name: str) -> BufferRef:
+    def ref(self, name: str) -> HostRef:
         """The reference to a tensor, once the arena is planned."""
         root, offset = self.root(name)
         match self._borders.get(root):
