@@ -30,6 +30,7 @@ from tensorwright.base import (
 )
 from tensorwright.runtime.buffers import Maker, empty, is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, write_container
+from tensorwright.runtime.device import HOST
 from tensorwright.runtime.frame import Frame, FramePool
 from tensorwright.runtime.inputs import (
     Port,
@@ -288,7 +289,9 @@ class Executable:
         return dict(zip(self._names, results, strict=True))
 
     def _load(self) -> Program:
-        return load_program(self._contents.plan, self._contents.objects)
+        pairs = zip(self.plan.kernels, self.objects, strict=True)
+        code = tuple(HOST.load(data, (kernel.symbol,)) for kernel, data in pairs)
+        return load_program(self.plan, code)
 
     def _frame(self) -> Frame:
         if self._program is None:

@@ -27,7 +27,8 @@ from functools import lru_cache
 import numpy as np
 
 from tensorwright.base import ON_THREADS, Array, InternalError
-from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
+from tensorwright.runtime.native.jit import load_ir
+from tensorwright.runtime.native.loaded_code import LoadedCode
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     BufferRef,
@@ -183,7 +184,7 @@ class NativeFrame(ctypes.Structure):
 class Driver:
     """The compiled driver; `run(address of a NativeFrame)` releases the interpreter's lock."""
 
-    code: LoadedObject
+    code: LoadedCode
     run: Callable[[int], None]
     copy_address: int
     clock_address: int
@@ -238,7 +239,7 @@ class Program:
     """
 
     plan: Plan
-    code: tuple[LoadedObject, ...]
+    code: tuple[LoadedCode, ...]
     runs: Array
     steps: Array
     refs: Array
@@ -246,11 +247,10 @@ class Program:
     segments: tuple[Segment, ...]
 
 
-def load_program(plan: Plan, objects: Sequence[bytes]) -> Program:
-    """Link the object code, one object per kernel, and lay out the driver's tables.
+def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
+    """Lay out the driver's tables for a plan and the loaded code of each of its kernels.
 
-    Raises:  InternalError if an object cannot be linked or lacks its symbol, and for a kernel that
-             is not called on threads.
+    Raises:  InternalError if code lacks its symbol, and for a kernel that is not called on threads.
     """
     for kernel in plan.kernels:
         if kernel.launches != ON_THREADS:
@@ -259,10 +259,6 @@ def load_program(plan: Plan, objects: Sequence[bytes]) -> Program:
                 where=f"kernel {kernel.symbol}",
                 reason="it is launched on a grid, which this processor does not do",
             )
-    code = tuple(
-        load_object(data, (kernel.symbol,))
-        for kernel, data in zip(plan.kernels, objects, strict=True)
-    )
     kernels = [part.address(kernel.symbol) for part, kernel in zip(code, plan.kernels, strict=True)]
     steps: list[tuple[int, int, int]] = []
     refs: list[tuple[int, int]] = []
