@@ -60,7 +60,7 @@ ROOMS = {
     "conditions validation",
     "runtime": "buffers plan container native device executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
-    "tuning": "space features measuring models time_model task strategies proposing logs selection "
+    "tuning": "space features measuring models time_model task strategies logs selection "
     "datasets learning task_scheduling session",
     "tuning.features": "source loops sets feature_set",
     "tuning.models": "protocol training settings losses embedding trees session_model",
@@ -75,7 +75,8 @@ MOST_MODULES = 15
 LABORATORY = "tensorwright_lab"
 LABORATORY_SOURCE = Path(__file__).parents[2] / "lab" / "src" / LABORATORY
 LABORATORY_ORDER = (
-    "zoo suites judging pretraining competitors comparison exact_extraction bench pretrain demo"
+    "zoo suites judging proposing pretraining competitors comparison exact_extraction "
+    "bench pretrain demo"
 ).split()
 """The folders and modules of the second package, which imports the first one as it likes."""
 

@@ -4,6 +4,7 @@
     competitors       runtimes at their best, one module each
     comparison        competitors side by side, their rows and tables
     judging           chosen schedules against random ones
+    proposing         a model that proposes schedules before anything was measured
     pretraining       the models that the compiler ships, trained
     exact_extraction  the cheapest term of an e-graph, proved
     bench, pretrain, demo, suites   what it adds to the command line

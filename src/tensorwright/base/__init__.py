@@ -42,7 +42,13 @@ from tensorwright.base.knobs import (
     find_knob,
     override,
 )
-from tensorwright.base.laboratory import LABORATORY, has_laboratory, laboratory, require_laboratory
+from tensorwright.base.laboratory import (
+    LABORATORY,
+    LaboratoryPart,
+    has_laboratory,
+    laboratory,
+    require_laboratory,
+)
 from tensorwright.base.machine import LINE_BYTES, Cache, read_caches, read_text
 from tensorwright.base.memory import check_fits, peak_memory_bytes, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
@@ -113,6 +119,7 @@ __all__ = [
     "InternalError",
     "Kinds",
     "Knob",
+    "LaboratoryPart",
     "Launch",
     "MachineError",
     "ModelError",

@@ -10,12 +10,12 @@ from typing import Any
 from tensorwright.base import MachineError
 from tensorwright.tuning.models import Forest
 from tensorwright.tuning.models.settings import GrowthSettings
-from tensorwright.tuning.proposing.decisions import COLUMNS
-from tensorwright.tuning.proposing.examples import Examples
-from tensorwright.tuning.proposing.model import ProposingModel
 from tensorwright.tuning.time_model import CompactTrees
+from tensorwright_lab.proposing.decisions import COLUMNS
+from tensorwright_lab.proposing.examples import Examples
+from tensorwright_lab.proposing.model import ProposingModel
 
-TREES_MODULE = "tensorwright.tuning.proposing.lightgbm_ways"
+TREES_MODULE = "tensorwright_lab.proposing.lightgbm_ways"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 
 from tensorwright.base import RecordError
-from tensorwright.tuning.proposing.decisions import COLUMN_DIGEST, COLUMNS
-from tensorwright.tuning.proposing.model import ProposingModel
 from tensorwright.tuning.time_model import ArrayFile, CompactTrees
+from tensorwright_lab.proposing.decisions import COLUMN_DIGEST, COLUMNS
+from tensorwright_lab.proposing.model import ProposingModel
 
 FILE = ArrayFile("proposing model", 1, "train it again, or search without it")
 

@@ -20,12 +20,16 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tensorwright.base import RecordError
-from tensorwright.tuning.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
+from tensorwright.tuning.models import Machine
 from tensorwright.tuning.strategies.population import Genes, Population, by_sketch
+from tensorwright.tuning.strategies.selection import pick_covering
 from tensorwright.tuning.strategies.space_tables import SpaceTables
+from tensorwright.tuning.task import Task
 from tensorwright.tuning.time_model import CompactTrees, TreeWalk
+from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
 
 _ROUNDS = 6  # of drawing again what is beyond the limits
+_DRAWN = 16  # so many times more are drawn than are proposed first
 
 Scores = NDArray[np.float64]
 
@@ -56,6 +60,10 @@ class ProposingModel:
         flat = np.ascontiguousarray(rows.reshape(-1, rows.shape[-1]), np.float32)
         found: Scores = self._walk.sums(flat).astype(np.float64).reshape(rows.shape[:-1])
         return found
+
+    def proposers(self, machine: Machine) -> ModelProposers:
+        """What makes the proposers of a session's tasks on a machine."""
+        return ModelProposers(self, machine)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,3 +171,44 @@ def _pick(logs: Scores, random: Generator) -> NDArray[np.int64]:
     at = random.random(len(logs))[:, None] * sums[:, -1:]
     found: NDArray[np.int64] = np.minimum((sums <= at).sum(axis=1), logs.shape[1] - 1)
     return found
+
+
+class ModelProposer:
+    """A `Proposer`: draws by a model, for one workload on one machine."""
+
+    def __init__(
+        self, model: ProposingModel, task: Task, tables: SpaceTables, machine: Machine
+    ) -> None:
+        self._model = model
+        self._tables = tables
+        self._decisions = DecisionTables(task.workload, tables.space, machine)
+
+    def draw(
+        self, count: int, random: Generator, allowed: NDArray[np.int64] | None = None
+    ) -> Population:
+        """As `Proposer.draw`."""
+        found = draw(self._model, self._decisions, self._tables, count, random, allowed=allowed)
+        return found.population
+
+    def first(self, count: int, random: Generator, variety: float = 1.0) -> Population:
+        """So many programs to measure before any other, the most promising first, each once: likely
+        ones that are unlike each other.
+
+        variety   see `pick_covering`
+        """
+        drawn = draw(self._model, self._decisions, self._tables, _DRAWN * count, random)
+        once = drawn.population.first_of_each()
+        population, chances = drawn.population.take(once), drawn.log_chance[once]
+        return population.take(pick_covering(self._tables, population, chances, count, variety))
+
+
+class ModelProposers:
+    """Makes the proposers of a session's tasks."""
+
+    def __init__(self, model: ProposingModel, machine: Machine) -> None:
+        self._model = model
+        self._machine = machine
+
+    def __call__(self, task: Task, tables: SpaceTables) -> ModelProposer:
+        """The proposer of a task."""
+        return ModelProposer(self._model, task, tables, self._machine)

@@ -15,8 +15,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tensorwright.records import Record, Status
-from tensorwright.tuning.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
 from tensorwright.tuning.strategies.history import locate
+from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
 
 _NEAR = 1.3  # schedules that take so many times as long as the best are followed
 _MOST = 8  # of a workload

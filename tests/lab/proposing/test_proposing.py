@@ -12,7 +12,18 @@ from tensorwright.base import RecordError, cpu_target
 from tensorwright.records import Record, Status
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.models import machine_of
-from tensorwright.tuning.proposing import (
+from tensorwright.tuning.space import Kind, Space, space_of
+from tensorwright.tuning.strategies import (
+    Population,
+    RandomGuide,
+    choose_strategy,
+    make_space_tables,
+    sample,
+)
+from tensorwright.tuning.strategies.annealing import AnnealingOptions
+from tensorwright.tuning.strategies.evolution import EvolutionOptions
+from tensorwright.tuning.task import Task
+from tensorwright_lab.proposing import (
     COLUMNS,
     DecisionTables,
     Examples,
@@ -28,17 +39,6 @@ from tensorwright.tuning.proposing import (
     log_chances,
     save_proposing_model,
 )
-from tensorwright.tuning.space import Kind, Space, space_of
-from tensorwright.tuning.strategies import (
-    Population,
-    RandomGuide,
-    choose_strategy,
-    make_space_tables,
-    sample,
-)
-from tensorwright.tuning.strategies.annealing import AnnealingOptions
-from tensorwright.tuning.strategies.evolution import EvolutionOptions
-from tensorwright.tuning.task import Task
 
 TARGET = cpu_target("x86-64-avx2")
 MACHINE = machine_of(TARGET, 2)
