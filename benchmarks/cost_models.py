@@ -20,8 +20,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
-from lab.cost_models import MEASURED, Described, describe, read_measured, times_of
 
+from lab.cost_models import MEASURED, Described, describe, read_measured, times_of
 from tensorwright.base import UsageError, detect_target
 from tensorwright.records import detect_hardware
 from tensorwright.tuning.features import STATEMENT, feature_set
@@ -31,8 +31,10 @@ from tensorwright.tuning.models import (
     LearnedModel,
     RooflineModel,
     Sample,
-    judge,
     machine_of,
+)
+from tensorwright_lab.cost_models import (
+    judge,
     overall,
     scores_of,
     split,

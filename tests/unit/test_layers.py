@@ -62,8 +62,7 @@ ROOMS = {
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model task strategies logs selection "
     "datasets learning task_scheduling session",
-    "tuning.features": "source loops sets feature_set",
-    "tuning.models": "protocol training settings losses embedding trees session_model",
+    "tuning.models": "protocol training settings losses trees session_model",
     "tuning.space": "knobs sketch axes defaults derived templates space",
     "tuning.space.defaults": "tile_sizes tiling winograd",
     "tuning.space.templates": "values applied configuration template product space",
@@ -75,8 +74,8 @@ MOST_MODULES = 15
 LABORATORY = "tensorwright_lab"
 LABORATORY_SOURCE = Path(__file__).parents[2] / "lab" / "src" / LABORATORY
 LABORATORY_ORDER = (
-    "zoo suites judging proposing pretraining competitors comparison exact_extraction "
-    "bench pretrain demo"
+    "zoo suites judging feature_sets cost_models proposing pretraining competitors comparison "
+    "exact_extraction bench pretrain demo"
 ).split()
 """The folders and modules of the second package, which imports the first one as it likes."""
 

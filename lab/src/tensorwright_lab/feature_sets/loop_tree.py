@@ -1,4 +1,4 @@
-"""The tree of loops, for a model that reads it loop by loop (`models/embedding/`).
+"""The tree of loops, for a model that reads it loop by loop (`tree_gru.py`).
 
 A row is a statement: the loops around it, outermost first, each with
 
@@ -15,15 +15,15 @@ Source:   Chen et al., AutoTVM, NeurIPS 2018, section 3.1 and appendix (TreeGRU)
 
 from __future__ import annotations
 
-from tensorwright.tuning.features.loops.loop_kernel import (
+from tensorwright.tuning.features.names import BUFFERS
+from tensorwright_lab.feature_sets.itervar import LOOP_FIELDS, write_loop
+from tensorwright_lab.feature_sets.loop_kernel import (
     LOOPS,
     OPERATIONS,
     LoopFormula,
     LoopsInCode,
 )
-from tensorwright.tuning.features.loops.native_text import Array, NativeText
-from tensorwright.tuning.features.names import BUFFERS
-from tensorwright.tuning.features.sets.itervar import LOOP_FIELDS, write_loop
+from tensorwright_lab.feature_sets.native_text import Array, NativeText
 
 TREE_FIELDS: tuple[str, ...] = ("is_there", "first_statement", *LOOP_FIELDS)
 LEAF_FIELDS: tuple[str, ...] = (

@@ -19,7 +19,7 @@ from tensorwright.tuning.features.access import BufferUse
 from tensorwright.tuning.features.cell_tables import CellTable, Features, ResultNumbers
 from tensorwright.tuning.features.columns import Cell, ColumnGraph
 from tensorwright.tuning.features.formulas import Nest, nests_of
-from tensorwright.tuning.features.loops.loop_kernel import (
+from tensorwright_lab.feature_sets.loop_kernel import (
     KINDS,
     OPERATIONS,
     CellRows,

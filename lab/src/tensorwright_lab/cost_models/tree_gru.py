@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import RecordError
-from tensorwright.tuning.features import LOOPS
-from tensorwright.tuning.models.embedding.tree_arrays import LEAF_WIDTH, LOOP_WIDTH, trees_of
-from tensorwright.tuning.models.protocol import Features, Scores
+from tensorwright.tuning.features import FeatureSet
+from tensorwright.tuning.models import Features, Scores
+from tensorwright_lab.cost_models.tree_arrays import LEAF_WIDTH, LOOP_WIDTH, trees_of
+from tensorwright_lab.feature_sets import LOOP_TREE, LOOPS
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.float32]]
 Matrix: TypeAlias = NDArray[np.float64]
@@ -117,6 +118,18 @@ class TreeGru:
         hidden = np.maximum(whole @ w["hidden_weight"].T + w["hidden_bias"], 0.0)
         found: Scores = (hidden @ w["score_weight"].T + w["score_bias"])[:, 0]
         return found
+
+
+def read_network(arrays: Arrays, features: FeatureSet) -> TreeGru:
+    """The network of a file.
+
+    Raises:  RecordError where the arrays are none, and for one that reads other features.
+    """
+    if features.name != LOOP_TREE.name:
+        raise RecordError(
+            stage="cost model", where="network", reason=f"a network reads {LOOP_TREE.name}"
+        )
+    return TreeGru.of_arrays(arrays)
 
 
 def _scaled(values: Features, scale: Matrix) -> Matrix:

@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from tensorwright.runtime import LoadedObject, load_ir
 from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.loops.native_text import FLOAT, INT, Array, NativeText, Number
 from tensorwright.tuning.features.names import BUFFERS
+from tensorwright_lab.feature_sets.native_text import FLOAT, INT, Array, NativeText, Number
 
 LOOPS = 24  # the innermost so many loops of a statement are described
 KINDS = tuple(ForKind)

@@ -1,7 +1,7 @@
 """Curves: how one quantity of the loops around a buffer's accesses depends on another.
 
 A loop gives each buffer a point (x, y), both logarithms to base 2 of `count`, `reuse`, `topdown` or
-`bottomup` of `loops/loop_kernel.py`.  A curve is sampled at x = 0, 1, ..., samples - 1:
+`bottomup` of `loop_kernel.py`.  A curve is sampled at x = 0, 1, ..., samples - 1:
 
     j(i) = the last point with x_j <= i;    features of sample i: y_j(i), i - x_j(i)
 
@@ -31,15 +31,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from tensorwright.tuning.features.loops.loop_kernel import LOOPS, LoopFormula, LoopsInCode
-from tensorwright.tuning.features.loops.native_text import (
+from tensorwright.tuning.features.names import BUFFERS
+from tensorwright_lab.feature_sets.loop_kernel import LOOPS, LoopFormula, LoopsInCode
+from tensorwright_lab.feature_sets.native_text import (
     FLOAT,
     INT,
     Array,
     NativeText,
     Number,
 )
-from tensorwright.tuning.features.names import BUFFERS
 
 QUANTITIES = ("count", "reuse", "topdown", "bottomup")
 PUBLISHED = ("count/reuse", "count/topdown")

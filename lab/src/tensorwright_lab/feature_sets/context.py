@@ -19,20 +19,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tensorwright.schedule import ForKind
-from tensorwright.tuning.features.loops.loop_kernel import (
+from tensorwright.tuning.features.names import BUFFERS
+from tensorwright_lab.feature_sets.loop_kernel import (
     KINDS,
     LOOPS,
     OPERATIONS,
     LoopFormula,
     LoopsInCode,
 )
-from tensorwright.tuning.features.loops.native_text import (
+from tensorwright_lab.feature_sets.native_text import (
     FLOAT,
     Array,
     NativeText,
     Number,
 )
-from tensorwright.tuning.features.names import BUFFERS
 
 _MARKS = {"vector": ForKind.VECTOR, "unroll": ForKind.UNROLLED, "parallel": ForKind.PARALLEL}
 _WHAT = ("reuse", "topdown", "bottomup", "stride", *_MARKS)

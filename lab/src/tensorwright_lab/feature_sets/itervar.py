@@ -8,7 +8,7 @@ For each of LOOPS loops, counted from the innermost (0 where there are fewer):
 
 and of the statement log2(additions + 1), of multiplications, of divisions of one execution: AutoTVM
 notes them at the loop that they are directly in, the innermost.  The rest is defined in
-`loops/loop_kernel.py`.
+`loop_kernel.py`.
 
 A column is about the loop at one place, so it says different things for different operators: a
 model of these features ranks programs of workloads that are alike.
@@ -18,15 +18,15 @@ Source:   Chen et al., AutoTVM, NeurIPS 2018, appendix; tvm, src/autotvm/touch_e
 
 from __future__ import annotations
 
-from tensorwright.tuning.features.loops.loop_kernel import (
+from tensorwright.tuning.features.names import BUFFERS
+from tensorwright_lab.feature_sets.loop_kernel import (
     KINDS,
     LOOPS,
     OPERATIONS,
     LoopFormula,
     LoopsInCode,
 )
-from tensorwright.tuning.features.loops.native_text import Array, NativeText, Number
-from tensorwright.tuning.features.names import BUFFERS
+from tensorwright_lab.feature_sets.native_text import Array, NativeText, Number
 
 _OWN_FIELDS = (
     "length",

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tensorwright.tuning.models.embedding.tree_arrays import Trees, trees_of
-from tensorwright.tuning.models.embedding.tree_gru import TreeGru, shapes_of
 from tensorwright.tuning.models.losses import Column, make_loss
-from tensorwright.tuning.models.settings import NetworkSettings
 from tensorwright.tuning.models.training import TrainingSet
+from tensorwright_lab.cost_models.network_settings import NetworkSettings
+from tensorwright_lab.cost_models.tree_arrays import Trees, trees_of
+from tensorwright_lab.cost_models.tree_gru import TreeGru, shapes_of
 
 Weights: TypeAlias = "dict[str, torch.Tensor]"
 Places: TypeAlias = NDArray[np.int64]

@@ -13,10 +13,10 @@ from tensorwright.schedule import ScheduleState, Trace, replay
 from tensorwright.tuning.features.cell_tables import Features
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.featurizer import lower_sketch
-from tensorwright.tuning.features.loops.loop_kernel import LoopFormula
-from tensorwright.tuning.features.loops.loop_plan import LoopPlan
 from tensorwright.tuning.features.source import PlansBySketch
 from tensorwright.tuning.space.sketch import Sketch
+from tensorwright_lab.feature_sets.loop_kernel import LoopFormula
+from tensorwright_lab.feature_sets.loop_plan import LoopPlan
 
 
 class LoopFeatures:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.unit.tuning.features.loop_reference import (
+from tests.lab.feature_sets.loop_reference import (
     LoopArrays,
     context,
     itervar,
@@ -17,7 +17,9 @@ from tests.unit.tuning.features.loop_reference import (
     relation_curves,
 )
 
-from tensorwright.tuning.features.loops.loop_kernel import (
+from tensorwright_lab.feature_sets.context import CONTEXT
+from tensorwright_lab.feature_sets.itervar import ITERVAR
+from tensorwright_lab.feature_sets.loop_kernel import (
     KINDS,
     LOOPS,
     OPERATIONS,
@@ -25,15 +27,10 @@ from tensorwright.tuning.features.loops.loop_kernel import (
     LoopFormula,
     run_formula,
 )
-from tensorwright.tuning.features.loops.native_text import FLOAT, INT, NativeText
-from tensorwright.tuning.features.sets import (
-    CONTEXT,
-    ITERVAR,
-    LOOP_TREES,
-    QUANTITIES,
-    CurveSettings,
-)
-from tensorwright.tuning.features.sets import relation_curves as curve_formula
+from tensorwright_lab.feature_sets.loop_tree import LOOP_TREES
+from tensorwright_lab.feature_sets.native_text import FLOAT, INT, NativeText
+from tensorwright_lab.feature_sets.relation_curves import QUANTITIES, CurveSettings
+from tensorwright_lab.feature_sets.relation_curves import relation_curves as curve_formula
 
 Features = NDArray[np.float32]
 EVERY = tuple((x, y) for x in QUANTITIES for y in QUANTITIES if x != y)

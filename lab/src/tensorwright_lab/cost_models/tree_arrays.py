@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.tuning.features import LEAF_FIELDS, LOOPS, TREE_FIELDS
-from tensorwright.tuning.models.protocol import Features
+from tensorwright.tuning.models import Features
+from tensorwright_lab.feature_sets import LEAF_FIELDS, LOOPS, TREE_FIELDS
 
 Flags = NDArray[np.bool_]
 

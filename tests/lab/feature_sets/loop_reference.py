@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.schedule import ForKind
-from tensorwright.tuning.features.loops.loop_kernel import KINDS, LOOPS, CellRows
 from tensorwright.tuning.features.names import BUFFERS
-from tensorwright.tuning.features.sets.relation_curves import CurveSettings
+from tensorwright_lab.feature_sets.loop_kernel import KINDS, LOOPS, CellRows
+from tensorwright_lab.feature_sets.relation_curves import CurveSettings
 
 Features = NDArray[np.float32]
 Ints = NDArray[np.int64]
