@@ -67,15 +67,14 @@ ROOMS = {
     "tuning.space.defaults": "tile_sizes tiling winograd",
     "tuning.space.templates": "values applied configuration template product space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
-    "tuning.strategies": "strategy population selection variation "
-    "evolution annealing unguided named beam",
+    "tuning.strategies": "strategy population selection variation evolution annealing named",
 }
 MOST_MODULES = 15
 LABORATORY = "tensorwright_lab"
 LABORATORY_SOURCE = Path(__file__).parents[2] / "lab" / "src" / LABORATORY
 LABORATORY_ORDER = (
-    "zoo suites judging feature_sets cost_models proposing pretraining competitors comparison "
-    "exact_extraction bench pretrain demo"
+    "zoo suites judging feature_sets cost_models strategies proposing pretraining "
+    "competitors comparison exact_extraction bench pretrain demo"
 ).split()
 """The folders and modules of the second package, which imports the first one as it likes."""
 

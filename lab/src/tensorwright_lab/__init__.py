@@ -6,6 +6,7 @@
     judging           chosen schedules against random ones
     feature_sets      other ways to describe programs to a cost model
     cost_models       other models and losses, and how good a model is
+    strategies        searches that are compared with the usual one
     proposing         a model that proposes schedules before anything was measured
     pretraining       the models that the compiler ships, trained
     exact_extraction  the cheapest term of an e-graph, proved

@@ -15,7 +15,6 @@ from tensorwright.tuning.models import machine_of
 from tensorwright.tuning.space import Kind, Space, space_of
 from tensorwright.tuning.strategies import (
     Population,
-    RandomGuide,
     choose_strategy,
     make_space_tables,
     sample,
@@ -39,6 +38,7 @@ from tensorwright_lab.proposing import (
     log_chances,
     save_proposing_model,
 )
+from tensorwright_lab.strategies import RandomGuide
 
 TARGET = cpu_target("x86-64-avx2")
 MACHINE = machine_of(TARGET, 2)

@@ -52,6 +52,7 @@ def test_without_it_networks_by_name_and_its_peers_say_what_to_install(
 @pytest.mark.parametrize(
     ("options", "where"),
     [
+        (("--strategy", "grid"), "strategy grid"),
         (("--features", "itervar"), "features 'itervar'"),
         (("--features", "curve-paired@20"), "features 'curve-paired@20'"),
         (("--model", "embedding-pairs"), "model 'embedding-pairs'"),

@@ -35,7 +35,7 @@ _RETRIES = 4
 
 @dataclass(frozen=True, slots=True)
 class GeneticOptions:
-    """The numbers of the search; the defaults are those of AutoTVM.
+    """The numbers of the search, and a `StrategyFactory`; the defaults are those of AutoTVM.
 
     population   trials of a generation       elite   of the fastest, parents in every generation
     mutation     the chance of each choice of a child to change to any other row, and that of its
@@ -56,6 +56,10 @@ class GeneticOptions:
                 reason=f"{self} makes no sense",
                 remedy="population above 1, elite 0 or more, mutation between 0 and 1",
             )
+
+    def __call__(self, task: Task, space: Space, seed: int) -> GeneticSearch:
+        """A genetic search by these numbers."""
+        return GeneticSearch(task, space, seed, self)
 
 
 class GeneticSearch:
@@ -179,14 +183,3 @@ def _within(tables: SpaceTables, children: Population, parents: Population) -> P
     is_valid = tables.valid(children)
     genes = np.where(is_valid[:, None], children.genes, parents.genes)
     return Population(np.where(is_valid, children.sketch, parents.sketch).astype(np.int32), genes)
-
-
-class GeneticFactory:
-    """A `StrategyFactory`: a genetic search for each task."""
-
-    def __init__(self, options: GeneticOptions | None = None) -> None:
-        self._options = options
-
-    def __call__(self, task: Task, space: Space, seed: int) -> GeneticSearch:
-        """As `StrategyFactory`."""
-        return GeneticSearch(task, space, seed, self._options)

@@ -6,15 +6,19 @@ import pytest
 from tests.unit.tuning.strategies.evolving import BEST_S, SPACE, TASK, Oracle, record_of
 
 from tensorwright.tuning.space import Choice, Kind
-from tensorwright.tuning.strategies import BeamFactory, RandomGuide, Strategy
+from tensorwright.tuning.strategies import Strategy
 from tensorwright.tuning.strategies.evolution import (
     EvolutionFactory,
     EvolutionOptions,
+)
+from tensorwright.tuning.strategies.random_search import default_candidate
+from tensorwright_lab.strategies import (
+    BeamFactory,
+    RandomGuide,
     limited_space,
     without_evolution,
     without_refinement,
 )
-from tensorwright.tuning.strategies.random_search import default_candidate
 
 SMALL = EvolutionOptions(population=64, generations=2)
 FACTORIES = {
