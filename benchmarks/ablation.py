@@ -38,21 +38,11 @@ from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.models import make_model
 from tensorwright.tuning.session.session import merge
 from tensorwright.tuning.space import Space
-from tensorwright.tuning.strategies import (
-    ModelGuides,
-    RandomSearch,
-    Strategy,
-)
-from tensorwright.tuning.strategies.evolution import (
-    EvolutionFactory,
-    EvolutionOptions,
-)
+from tensorwright.tuning.strategies import ModelGuides, RandomSearch, Strategy
+from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
-from tensorwright.tuning.task_scheduling.scheduler import (
-    Scheduler,
-    TaskState,
-)
+from tensorwright.tuning.task_scheduling.scheduler import Scheduler, TaskState
 from tensorwright_lab.strategies import (
     BeamFactory,
     RandomGuide,

@@ -26,19 +26,8 @@ from tensorwright.base import UsageError, detect_target
 from tensorwright.records import detect_hardware
 from tensorwright.tuning.features import STATEMENT, feature_set
 from tensorwright.tuning.learning import Learning
-from tensorwright.tuning.models import (
-    CostModel,
-    LearnedModel,
-    RooflineModel,
-    Sample,
-    machine_of,
-)
-from tensorwright_lab.cost_models import (
-    judge,
-    overall,
-    scores_of,
-    split,
-)
+from tensorwright.tuning.models import CostModel, LearnedModel, RooflineModel, Sample, machine_of
+from tensorwright_lab.cost_models import judge, overall, scores_of, split
 
 FEATURES = (
     "statement",

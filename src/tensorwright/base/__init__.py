@@ -34,14 +34,7 @@ from tensorwright.base.file_kinds import (
 from tensorwright.base.file_lock import hold_lock, is_same_file
 from tensorwright.base.files import atomic_writer, make_folder, output_error, write_atomically
 from tensorwright.base.garbage import without_collection
-from tensorwright.base.knobs import (
-    DUMP_STAGES,
-    KNOBS,
-    Knob,
-    available_cores,
-    find_knob,
-    override,
-)
+from tensorwright.base.knobs import DUMP_STAGES, KNOBS, Knob, available_cores, find_knob, override
 from tensorwright.base.laboratory import (
     LABORATORY,
     LaboratoryPart,

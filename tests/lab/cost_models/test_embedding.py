@@ -13,23 +13,11 @@ from numpy.typing import NDArray
 from tests.unit.tuning.models.model_samples import made_up_trees
 
 from tensorwright.base import RecordError
-from tensorwright.tuning.models import (
-    LearnedModel,
-    SavedModel,
-    load_model,
-)
-from tensorwright_lab.cost_models import (
-    NetworkSettings,
-    judge,
-    scores_of,
-)
+from tensorwright.tuning.models import LearnedModel, SavedModel, load_model
+from tensorwright_lab.cost_models import NetworkSettings, judge, scores_of
 from tensorwright_lab.cost_models.tree_arrays import trees_of
 from tensorwright_lab.cost_models.tree_gru import TreeGru, shapes_of
-from tensorwright_lab.feature_sets import (
-    LOOP_TREE,
-    LOOPS,
-    TREE_FIELDS,
-)
+from tensorwright_lab.feature_sets import LOOP_TREE, LOOPS, TREE_FIELDS
 
 torch = pytest.importorskip("torch")
 

@@ -7,10 +7,7 @@ from tests.unit.tuning.strategies.evolving import BEST_S, SPACE, TASK, Oracle, r
 
 from tensorwright.tuning.space import Choice, Kind
 from tensorwright.tuning.strategies import Strategy
-from tensorwright.tuning.strategies.evolution import (
-    EvolutionFactory,
-    EvolutionOptions,
-)
+from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright_lab.strategies import (
     BeamFactory,

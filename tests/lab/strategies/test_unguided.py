@@ -16,12 +16,7 @@ from tensorwright.schedule import Split
 from tensorwright.tuning.space import Choice, Limit, Sketch, Space
 from tensorwright.tuning.strategies import Population, make_space_tables, sample
 from tensorwright.tuning.strategies.random_search import default_candidate
-from tensorwright_lab.strategies import (
-    GeneticOptions,
-    GeneticSearch,
-    GridSearch,
-    grid,
-)
+from tensorwright_lab.strategies import GeneticOptions, GeneticSearch, GridSearch, grid
 from tensorwright_lab.strategies.genetic import change, one_point
 
 TABLES = make_space_tables(SPACE)

@@ -20,7 +20,7 @@ from tensorwright.cli.printing.tables import print_table
 from tensorwright.records import RecordStore, detect_hardware, open_store
 from tensorwright.schedule import state_of
 from tensorwright.tuning import Task
-from tensorwright.tuning.datasets import CollectSetting, collect, dataset, known_records
+from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.models import (
@@ -36,13 +36,8 @@ from tensorwright.tuning.models import (
 )
 from tensorwright.tuning.space import space_of
 from tensorwright_lab.bench.costmodel_cases import Case, cases
-from tensorwright_lab.cost_models import (
-    Judgement,
-    judge,
-    overall,
-    scores_of,
-    split,
-)
+from tensorwright_lab.cost_models import Judgement, judge, overall, scores_of, split
+from tensorwright_lab.pretraining import CollectSetting, collect, known_records
 
 _NEEDED_ACCURACY = 0.85
 _NEEDED_TOP5 = 0.92

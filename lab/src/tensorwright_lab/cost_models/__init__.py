@@ -7,13 +7,7 @@ tree_gru.py   the program embedding: a recurrent network that goes up the tree o
               `network_settings.py`
 """
 
-from tensorwright_lab.cost_models.accuracy import (
-    Judgement,
-    judge,
-    overall,
-    scores_of,
-    split,
-)
+from tensorwright_lab.cost_models.accuracy import Judgement, judge, overall, scores_of, split
 from tensorwright_lab.cost_models.network_settings import NetworkSettings
 from tensorwright_lab.cost_models.tree_gru import read_network
 

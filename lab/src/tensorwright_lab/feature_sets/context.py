@@ -27,12 +27,7 @@ from tensorwright_lab.feature_sets.loop_kernel import (
     LoopFormula,
     LoopsInCode,
 )
-from tensorwright_lab.feature_sets.native_text import (
-    FLOAT,
-    Array,
-    NativeText,
-    Number,
-)
+from tensorwright_lab.feature_sets.native_text import FLOAT, Array, NativeText, Number
 
 _MARKS = {"vector": ForKind.VECTOR, "unroll": ForKind.UNROLLED, "parallel": ForKind.PARALLEL}
 _WHAT = ("reuse", "topdown", "bottomup", "stride", *_MARKS)

@@ -17,12 +17,7 @@ from __future__ import annotations
 
 from tensorwright.tuning.features.names import BUFFERS
 from tensorwright_lab.feature_sets.itervar import LOOP_FIELDS, write_loop
-from tensorwright_lab.feature_sets.loop_kernel import (
-    LOOPS,
-    OPERATIONS,
-    LoopFormula,
-    LoopsInCode,
-)
+from tensorwright_lab.feature_sets.loop_kernel import LOOPS, OPERATIONS, LoopFormula, LoopsInCode
 from tensorwright_lab.feature_sets.native_text import Array, NativeText
 
 TREE_FIELDS: tuple[str, ...] = ("is_there", "first_statement", *LOOP_FIELDS)

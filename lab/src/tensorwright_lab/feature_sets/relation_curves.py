@@ -33,13 +33,7 @@ from functools import partial
 
 from tensorwright.tuning.features.names import BUFFERS
 from tensorwright_lab.feature_sets.loop_kernel import LOOPS, LoopFormula, LoopsInCode
-from tensorwright_lab.feature_sets.native_text import (
-    FLOAT,
-    INT,
-    Array,
-    NativeText,
-    Number,
-)
+from tensorwright_lab.feature_sets.native_text import FLOAT, INT, Array, NativeText, Number
 
 QUANTITIES = ("count", "reuse", "topdown", "bottomup")
 PUBLISHED = ("count/reuse", "count/topdown")

@@ -17,10 +17,7 @@ from tensorwright.tuning.models import (
     SavedModel,
     Scores,
 )
-from tensorwright_lab.cost_models import (
-    judge,
-    scores_of,
-)
+from tensorwright_lab.cost_models import judge, scores_of
 
 SETTINGS = BoostedSettings(rounds=30)
 HELD_OUT = RefitPolicy(fading=Fading.HELD_OUT)

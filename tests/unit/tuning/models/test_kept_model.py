@@ -14,10 +14,7 @@ from tests.unit.tuning.models.model_samples import made_up
 from tensorwright.base import override
 from tensorwright.records import JsonLinesStore, MemoryStore, SqliteStore
 from tensorwright.tuning.learning import USUAL, ModelFile, model_file_of, open_learning
-from tensorwright.tuning.models import (
-    BoostedSettings,
-    LearnedModel,
-)
+from tensorwright.tuning.models import BoostedSettings, LearnedModel
 from tensorwright.tuning.session import (
     Budget,
     Interrupt,

@@ -25,11 +25,7 @@ from tensorwright.tuning.models import (
     make_model,
 )
 from tensorwright.tuning.models.settings import TREES_MODULE
-from tensorwright_lab.cost_models import (
-    judge,
-    overall,
-    scores_of,
-)
+from tensorwright_lab.cost_models import judge, overall, scores_of
 
 SETTINGS = BoostedSettings(rounds=40)
 TARGET = AVX512

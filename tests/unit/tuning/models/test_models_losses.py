@@ -4,10 +4,7 @@ import numpy as np
 from tests.unit.tuning.models.model_samples import made_up
 
 from tensorwright.tuning.models import Sample
-from tensorwright.tuning.models.losses import (
-    PairwiseLogistic,
-    row_slopes,
-)
+from tensorwright.tuning.models.losses import PairwiseLogistic, row_slopes
 from tensorwright.tuning.models.training import training_set
 
 

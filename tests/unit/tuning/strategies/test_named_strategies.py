@@ -16,12 +16,7 @@ from tensorwright.tuning.strategies import (
 )
 from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingOptions, AnnealingSearch
 from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
-from tensorwright_lab.strategies import (
-    GeneticOptions,
-    GeneticSearch,
-    GridSearch,
-    RandomGuide,
-)
+from tensorwright_lab.strategies import GeneticOptions, GeneticSearch, GridSearch, RandomGuide
 
 KINDS = {
     "evolution": EvolutionarySearch,
