@@ -2,7 +2,6 @@
 
 from tensorwright.base import Role
 from tensorwright.loop.folds import FOLD_IDENTITIES, folded_operand
-from tensorwright.loop.interpreter import interpret
 from tensorwright.loop.ir import (
     Allocate,
     Barrier,
@@ -42,13 +41,7 @@ from tensorwright.loop.passes import (
     version_guards,
     widen_local_buffers,
 )
-from tensorwright.loop.traversal import (
-    buffers_used,
-    children_of,
-    total_size,
-    walk,
-    with_children,
-)
+from tensorwright.loop.traversal import buffers_used, children_of, total_size, walk, with_children
 
 __all__ = [
     "CPU_PASSES",
@@ -78,7 +71,6 @@ __all__ = [
     "cut_at_breakpoints",
     "folded_operand",
     "hoist_conditions",
-    "interpret",
     "lower",
     "order_tiles",
     "pack",

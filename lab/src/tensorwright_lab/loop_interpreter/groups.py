@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NoReturn, TypeAlias
 
-from tensorwright.loop.closures import Environment, IndexFunction
 from tensorwright.loop.ir import Barrier, Stmt
-from tensorwright.loop.memory import Cell, Iterations
+from tensorwright_lab.loop_interpreter.closures import Environment, IndexFunction
+from tensorwright_lab.loop_interpreter.memory import Cell, Iterations
 
 Thread: TypeAlias = Callable[[Environment], Iterator[Barrier]]
 

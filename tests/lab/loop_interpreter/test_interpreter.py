@@ -46,9 +46,9 @@ from tensorwright.loop import (
     Store,
     Window,
     block,
-    interpret,
 )
 from tensorwright.schedule import ForKind, Scope
+from tensorwright_lab.loop_interpreter import interpret
 
 i, j, k = Var("i"), Var("j"), Var("k")
 

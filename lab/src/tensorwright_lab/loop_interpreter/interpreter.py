@@ -33,22 +33,7 @@ from tensorwright.expr import (
     free_vars,
     is_nonnegative,
 )
-from tensorwright.loop.closures import (
-    Environment,
-    IndexFunction,
-    compile_condition,
-    compile_index,
-)
 from tensorwright.loop.folds import folded_operand
-from tensorwright.loop.groups import (
-    Thread,
-    group,
-    in_one_part,
-    one_after_another,
-    private,
-    repeated,
-    to_the_end,
-)
 from tensorwright.loop.ir import (
     Allocate,
     Barrier,
@@ -64,12 +49,27 @@ from tensorwright.loop.ir import (
     Store,
     print_program,
 )
-from tensorwright.loop.memory import Cell, Iterations, Race, Trace
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.scalars import convert, function_of, quiet
 from tensorwright.loop.traversal import buffers_of_index, has_barrier, walk
 from tensorwright.schedule import THREADS, ForKind
+from tensorwright_lab.loop_interpreter.closures import (
+    Environment,
+    IndexFunction,
+    compile_condition,
+    compile_index,
+)
+from tensorwright_lab.loop_interpreter.groups import (
+    Thread,
+    group,
+    in_one_part,
+    one_after_another,
+    private,
+    repeated,
+    to_the_end,
+)
+from tensorwright_lab.loop_interpreter.memory import Cell, Iterations, Race, Trace
 
 Action: TypeAlias = Callable[[Environment], None]
 Compute: TypeAlias = Callable[[Environment], Any]
