@@ -38,23 +38,19 @@ from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.models import make_model
 from tensorwright.tuning.session.session import merge
 from tensorwright.tuning.space import Space
-from tensorwright.tuning.strategies import (
+from tensorwright.tuning.strategies import ModelGuides, RandomSearch, Strategy
+from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
+from tensorwright.tuning.task import Task
+from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
+from tensorwright.tuning.task_scheduling.scheduler import Scheduler, TaskState
+from tensorwright_lab.strategies import (
     BeamFactory,
-    ModelGuides,
     RandomGuide,
-    RandomSearch,
-    Strategy,
-)
-from tensorwright.tuning.strategies.evolution import (
-    EvolutionFactory,
-    EvolutionOptions,
+    RoundRobinScheduler,
     limited_space,
     without_evolution,
     without_refinement,
 )
-from tensorwright.tuning.task import Task
-from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
-from tensorwright.tuning.task_scheduling.scheduler import RoundRobinScheduler, Scheduler, TaskState
 from tensorwright_lab.zoo import build, find_cases, operator_program
 
 POINTS = (1, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)

@@ -39,7 +39,7 @@ from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import as_program
 from tensorwright.records import Record, Status, now_utc
 from tensorwright.schedule import state_of
-from tensorwright.tuning.models import BoostedModel, BoostedSettings
+from tensorwright.tuning.models import BoostedSettings, LearnedModel
 from tensorwright.tuning.space import Sketch, Space, space_of
 from tensorwright.tuning.strategies import (
     STRATEGIES,
@@ -283,7 +283,7 @@ class Knobs:
 
 def guides_of(space: Space, seed: int) -> ModelGuides:
     """Trees that start from nothing."""
-    model = BoostedModel(BoostedSettings(seed=seed))
+    model = LearnedModel(BoostedSettings(seed=seed))
     return ModelGuides(lambda: model, lambda state, target, space: Knobs(space), TARGET)
 
 

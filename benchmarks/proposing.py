@@ -28,7 +28,6 @@ from tensorwright.records import detect_hardware, now_utc
 from tensorwright.schedule import Workload
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
-from tensorwright.tuning.proposing import ModelProposer, ProposingModel, load_proposing_model
 from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.strategies import ModelGuides, Population, make_space_tables, sample
 from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
@@ -43,6 +42,7 @@ from tensorwright_lab.judging import (
     race,
     search_trials,
 )
+from tensorwright_lab.proposing import ModelProposer, ProposingModel, load_proposing_model
 from tensorwright_lab.zoo import build
 
 COUNT = 16

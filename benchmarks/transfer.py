@@ -30,6 +30,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+
 from lab.cost_models import (
     MEASURED,
     THREADS,
@@ -39,7 +40,6 @@ from lab.cost_models import (
     read_measured,
     times_of,
 )
-
 from tensorwright.base import CpuTarget, detect_target
 from tensorwright.records import MemoryStore, WorkloadText, detect_hardware
 from tensorwright.tuning.features import STATEMENT
@@ -51,9 +51,9 @@ from tensorwright.tuning.models import (
     Sample,
     SavedModel,
     make_model,
-    scores_of,
 )
 from tensorwright.tuning.models.protocol import Scores
+from tensorwright_lab.cost_models import scores_of
 
 ROUND = 16
 RANDOM = 1  # of a round

@@ -65,11 +65,11 @@ from tensorwright.loop import (
     Store,
     Window,
     block,
-    interpret,
     pack,
 )
 from tensorwright.schedule import ForKind, Scope, state_of
 from tensorwright.tuning.space import default_trace
+from tensorwright_lab.loop_interpreter import interpret
 
 QUICK = replace(C, level=1)
 BINARY_SAFE = (Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.LT, Fn.LE, Fn.EQ, Fn.NE)

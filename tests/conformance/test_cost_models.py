@@ -14,16 +14,13 @@ from numpy.typing import NDArray
 from tests.unit.tuning.models.model_samples import made_up, made_up_trees
 
 from tensorwright.base import cpu_target
-from tensorwright.tuning.features import LOOP_TREE
 from tensorwright.tuning.models import (
     BlendedModel,
-    BoostedModel,
     BoostedSettings,
     CostModel,
     Fading,
     LearnedModel,
     LossKind,
-    NetworkSettings,
     RandomModel,
     RefitPolicy,
     RooflineModel,
@@ -32,6 +29,8 @@ from tensorwright.tuning.models import (
     load_model,
     machine_of,
 )
+from tensorwright_lab.cost_models import NetworkSettings
+from tensorwright_lab.feature_sets import LOOP_TREE
 
 TARGET = cpu_target("x86-64-avx2")
 FAST = BoostedSettings(rounds=40)
@@ -39,8 +38,8 @@ SAMPLES = [*made_up("one", 120, 3, 0), *made_up("two", 120, 3, 1)]
 TREES = [*made_up_trees("one", 120, 3, 0), *made_up_trees("two", 120, 3, 1)]
 
 
-def boosted(settings: BoostedSettings = FAST) -> BoostedModel:
-    return BoostedModel(settings, RooflineModel(machine_of(TARGET, 2)))
+def boosted(settings: BoostedSettings = FAST) -> LearnedModel:
+    return LearnedModel(settings, RooflineModel(machine_of(TARGET, 2)))
 
 
 def embedding() -> LearnedModel:
@@ -67,7 +66,7 @@ MAKERS: dict[str, Callable[[], CostModel]] = {
     "boosted": boosted,
     "boosted by squares": lambda: boosted(BoostedSettings(loss=LossKind.SQUARES, rounds=40)),
     "boosted by lambdas": lambda: boosted(BoostedSettings(loss=LossKind.LAMBDARANK, rounds=40)),
-    "boosted after another": lambda: BoostedModel(
+    "boosted after another": lambda: LearnedModel(
         FAST, saved_model(), RefitPolicy(fading=Fading.HELD_OUT)
     ),
     "saved": saved_model,

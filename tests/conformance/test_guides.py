@@ -18,11 +18,11 @@ from tensorwright.tuning.strategies import (
     ModelGuides,
     Outcome,
     Population,
-    RandomGuide,
     make_space_tables,
     sample,
 )
 from tensorwright.tuning.task import Task
+from tensorwright_lab.strategies import RandomGuide
 
 TARGET = cpu_target("x86-64-avx2")
 TASK = Task(matmul())

@@ -13,8 +13,9 @@ from tests.unit.codegen.kernels import NATIVE, TARGETS, run
 
 from tensorwright.base import CpuTarget, DType
 from tensorwright.codegen import Backend
-from tensorwright.loop import LoopProgram, Role, interpret, loop_algorithm
+from tensorwright.loop import LoopProgram, Role, loop_algorithm
 from tensorwright.ops import TensorType, operator
+from tensorwright_lab.loop_interpreter import interpret
 
 RANDOM = np.random.default_rng(7)
 MACHINES = [(backend, NATIVE) for backend in CPU_BACKENDS] + [(LLVM, target) for target in TARGETS]

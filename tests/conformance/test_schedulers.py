@@ -12,10 +12,10 @@ from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import (
     GradientScheduler,
     LatencyRequirement,
-    RoundRobinScheduler,
     Scheduler,
     TaskState,
 )
+from tensorwright_lab.strategies import RoundRobinScheduler
 
 SCHEDULERS: dict[str, Scheduler] = {
     "round robin": RoundRobinScheduler(),

@@ -12,23 +12,19 @@ from tensorwright.base import cpu_target
 from tensorwright.records import Record, Status
 from tensorwright.schedule import parse_trace
 from tensorwright.tuning.space import Space
-from tensorwright.tuning.strategies import (
-    BeamFactory,
-    Candidate,
-    RandomGuide,
-    RandomSearch,
-    Strategy,
-)
+from tensorwright.tuning.strategies import Candidate, RandomSearch, Strategy
 from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingFactory, AnnealingOptions
-from tensorwright.tuning.strategies.evolution import (
-    EvolutionFactory,
-    EvolutionOptions,
+from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
+from tensorwright.tuning.strategies.random_search import default_candidate
+from tensorwright.tuning.strategies.strategy import StrategyFactory
+from tensorwright_lab.strategies import (
+    BeamFactory,
+    GeneticOptions,
+    GridSearch,
+    RandomGuide,
     without_evolution,
     without_refinement,
 )
-from tensorwright.tuning.strategies.random_search import default_candidate
-from tensorwright.tuning.strategies.strategy import StrategyFactory
-from tensorwright.tuning.strategies.unguided import GeneticFactory, GeneticOptions, GridSearch
 
 SMALL = EvolutionOptions(population=64, generations=2)
 FEW_STEPS = AnnealingOptions(chains=32, steps=20)
@@ -47,7 +43,7 @@ FACTORIES: dict[str, StrategyFactory] = {
     "annealing, vanilla": AnnealingFactory(
         lambda task, space, seed: RandomGuide(seed), replace(VANILLA, steps=20)
     ),
-    "genetic": GeneticFactory(GeneticOptions(population=20)),
+    "genetic": GeneticOptions(population=20),
     "grid": GridSearch,
     "beam": BeamFactory(lambda task, space, seed: RandomGuide(seed)),
 }

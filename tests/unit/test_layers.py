@@ -60,22 +60,21 @@ ROOMS = {
     "conditions validation",
     "runtime": "buffers plan container native device executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
-    "tuning": "space features measuring models time_model task strategies proposing logs selection "
+    "tuning": "space features measuring models time_model task strategies logs selection "
     "datasets learning task_scheduling session",
-    "tuning.features": "source loops sets feature_set",
-    "tuning.models": "protocol training settings losses embedding trees session_model",
+    "tuning.models": "protocol training settings losses trees session_model",
     "tuning.space": "knobs sketch axes defaults derived templates space",
     "tuning.space.defaults": "tile_sizes tiling winograd",
     "tuning.space.templates": "values applied configuration template product space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
-    "tuning.strategies": "strategy population selection variation "
-    "evolution annealing unguided named beam",
+    "tuning.strategies": "strategy population selection variation evolution annealing named",
 }
 MOST_MODULES = 15
 LABORATORY = "tensorwright_lab"
 LABORATORY_SOURCE = Path(__file__).parents[2] / "lab" / "src" / LABORATORY
 LABORATORY_ORDER = (
-    "zoo suites judging pretraining competitors comparison exact_extraction bench pretrain demo"
+    "loop_interpreter zoo suites judging feature_sets cost_models strategies proposing pretraining "
+    "competitors comparison exact_extraction bench pretrain demo"
 ).split()
 """The folders and modules of the second package, which imports the first one as it likes."""
 

@@ -34,15 +34,14 @@ from tensorwright.base.file_kinds import (
 from tensorwright.base.file_lock import hold_lock, is_same_file
 from tensorwright.base.files import atomic_writer, make_folder, output_error, write_atomically
 from tensorwright.base.garbage import without_collection
-from tensorwright.base.knobs import (
-    DUMP_STAGES,
-    KNOBS,
-    Knob,
-    available_cores,
-    find_knob,
-    override,
+from tensorwright.base.knobs import DUMP_STAGES, KNOBS, Knob, available_cores, find_knob, override
+from tensorwright.base.laboratory import (
+    LABORATORY,
+    LaboratoryPart,
+    has_laboratory,
+    laboratory,
+    require_laboratory,
 )
-from tensorwright.base.laboratory import LABORATORY, has_laboratory, laboratory, require_laboratory
 from tensorwright.base.machine import LINE_BYTES, Cache, read_caches, read_text
 from tensorwright.base.memory import check_fits, peak_memory_bytes, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
@@ -113,6 +112,7 @@ __all__ = [
     "InternalError",
     "Kinds",
     "Knob",
+    "LaboratoryPart",
     "Launch",
     "MachineError",
     "ModelError",

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 from tensorwright.base.errors import MachineError
 
@@ -40,3 +42,23 @@ def laboratory(module: str, where: str) -> ModuleType:
     """
     require_laboratory(where)
     return importlib.import_module(f"{LABORATORY}.{module}")
+
+
+@dataclass(frozen=True, slots=True)
+class LaboratoryPart:
+    """Something of the package that a user asks for by name, imported when it is asked for.
+
+    where       what the user asks for: "strategy grid"
+    module      of the package              attribute   what it is in that module
+    """
+
+    where: str
+    module: str
+    attribute: str
+
+    def load(self) -> Any:
+        """Import it.
+
+        Raises:  MachineError where the package is not installed.
+        """
+        return getattr(laboratory(self.module, self.where), self.attribute)

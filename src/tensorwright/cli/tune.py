@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import CpuTarget, UsageError, did_you_mean
+from tensorwright.base import CpuTarget, LaboratoryPart, UsageError, did_you_mean
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import is_reference
@@ -27,7 +27,6 @@ from tensorwright.records import default_path, opened
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
-from tensorwright.tuning.proposing import load_proposing_model
 from tensorwright.tuning.session import (
     Budget,
     Search,
@@ -46,6 +45,7 @@ from tensorwright.tuning.task_scheduling import (
 )
 
 _FLUSH_BYTES = 512 << 20
+_PROPOSING = LaboratoryPart("option --proposing", "proposing", "load_proposing_model")
 
 
 @click.command()
@@ -107,7 +107,7 @@ def command(
     if not is_guided(strategy):
         unused = ("features", "model", "fading", "start", "proposing")
         refuse_given(unused, because=f"the strategy {strategy} asks no model")
-    proposer = load_proposing_model(proposing) if proposing else None
+    proposer = _PROPOSING.load()(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
     tasks, networks = read_tasks(programs, how)
     check_names("--limit", limits, tasks)

@@ -3,7 +3,6 @@
 from tensorwright.base import Role
 from tensorwright.loop.algorithms import loop_algorithm
 from tensorwright.loop.folds import FOLD_IDENTITIES, folded_operand
-from tensorwright.loop.interpreter import interpret
 from tensorwright.loop.ir import (
     Allocate,
     Barrier,
@@ -43,13 +42,7 @@ from tensorwright.loop.passes import (
     version_guards,
     widen_local_buffers,
 )
-from tensorwright.loop.traversal import (
-    buffers_used,
-    children_of,
-    total_size,
-    walk,
-    with_children,
-)
+from tensorwright.loop.traversal import buffers_used, children_of, total_size, walk, with_children
 
 __all__ = [
     "CPU_PASSES",
@@ -79,7 +72,6 @@ __all__ = [
     "cut_at_breakpoints",
     "folded_operand",
     "hoist_conditions",
-    "interpret",
     "loop_algorithm",
     "lower",
     "order_tiles",

@@ -12,7 +12,6 @@ from tensorwright.base import RecordError, cpu_target
 from tensorwright.pipeline import prepare
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
-from tensorwright.tuning.datasets import Shares, varied_candidates
 from tensorwright.tuning.features import FEATURE_NAMES, STATEMENT
 from tensorwright.tuning.models import Rates, RooflineModel, machine_of
 from tensorwright.tuning.space import space_of
@@ -25,11 +24,13 @@ from tensorwright_lab.pretraining import (
     Measured,
     MeasuredWorkload,
     MeasuringMachine,
+    Shares,
     TimeTreeSettings,
     accuracy_of,
     draw_conditions,
     read_features,
     train,
+    varied_candidates,
     write_features,
 )
 from tensorwright_lab.pretraining.programs import Programs, programs_of

@@ -49,6 +49,27 @@ def test_without_it_networks_by_name_and_its_peers_say_what_to_install(
 
 
 @pytest.mark.usefixtures("_alone")
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        (("--strategy", "grid"), "strategy grid"),
+        (("--features", "itervar"), "features 'itervar'"),
+        (("--features", "curve-paired@20"), "features 'curve-paired@20'"),
+        (("--model", "embedding-pairs"), "model 'embedding-pairs'"),
+        (("--model", "trees-squares"), "loss squares"),
+        (("--proposing", "proposing.npz"), "option --proposing"),
+    ],
+)
+def test_without_it_other_ways_to_search_say_what_to_install(
+    invoke: Invoke, model: Path, options: tuple[str, str], where: str
+) -> None:
+    result = invoke("tune", model, "--trials", 1, *options)
+    assert result.exit_code == MachineError.exit_code
+    assert where in result.stderr
+    assert "pip install tensorwright-lab" in result.stderr
+
+
+@pytest.mark.usefixtures("_alone")
 def test_without_it_models_compile_and_run(invoke: Invoke, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "model.tw"
     assert invoke("compile", model, "-o", out, "--threads", 1).exit_code == 0

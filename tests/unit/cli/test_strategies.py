@@ -16,11 +16,11 @@ from tensorwright.base import override
 from tensorwright.pipeline import prepare
 from tensorwright.records import Record, Status, open_store
 from tensorwright.schedule import state_of
-from tensorwright.tuning.proposing import load_proposing_model
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies import STRATEGIES, make_space_tables, sample
 from tensorwright_lab.pretrain.networks import records_by_network, workloads_of
 from tensorwright_lab.pretraining import Conditions
+from tensorwright_lab.proposing import load_proposing_model
 from tensorwright_lab.zoo.plausible import draw_network
 
 Invoke = Callable[..., Result]

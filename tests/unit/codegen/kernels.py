@@ -13,9 +13,10 @@ from tests.targets import AVX2, AVX512, native_target
 from tensorwright.base import CpuTarget, DType
 from tensorwright.codegen import Backend
 from tensorwright.expr import Index, Var
-from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Stmt, interpret
+from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Stmt
 from tensorwright.runtime import HOST, kernel_spec
 from tensorwright.schedule import ForKind, Scope
+from tensorwright_lab.loop_interpreter import interpret
 
 NATIVE = native_target()
 TARGETS = tuple(t for t in (AVX512, AVX2) if set(t.features) <= set(NATIVE.features))

@@ -11,16 +11,7 @@ from tests.unit.loop.programs import arrays_for, loop_programs, same
 
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.llvm import emit
-from tensorwright.expr import (
-    Condition,
-    Element,
-    Index,
-    Load,
-    Value,
-    Var,
-    map_elements,
-    rebuild,
-)
+from tensorwright.expr import Condition, Element, Index, Load, Value, Var, map_elements, rebuild
 from tensorwright.loop import (
     Allocate,
     Block,
@@ -32,11 +23,11 @@ from tensorwright.loop import (
     Stmt,
     Store,
     block,
-    interpret,
 )
 from tensorwright.loop.traversal import map_condition
 from tensorwright.machine_code import Level, compile_module
 from tensorwright.schedule import ForKind, Scope
+from tensorwright_lab.loop_interpreter import interpret
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
 LANE = Var("lane")

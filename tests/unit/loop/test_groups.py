@@ -21,11 +21,11 @@ from tensorwright.loop import (
     Stmt,
     Store,
     block,
-    interpret,
     run_passes,
     verify,
 )
 from tensorwright.schedule import ForKind, Scope
+from tensorwright_lab.loop_interpreter import interpret
 
 F32 = DType.F32
 b, t, u, k, s = (Var(name) for name in "btuks")

@@ -62,7 +62,6 @@ from tensorwright.loop import (
     block,
     cut_at_breakpoints,
     hoist_conditions,
-    interpret,
     partition_loops,
     run_passes,
     simplify_loops,
@@ -75,6 +74,7 @@ from tensorwright.loop import (
     widen_local_buffers,
 )
 from tensorwright.schedule import ForKind, Scope
+from tensorwright_lab.loop_interpreter import interpret
 
 i, j, k = Var("i"), Var("j"), Var("k")
 Y, X = buffer("y", 8), buffer("x", 8)

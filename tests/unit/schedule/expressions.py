@@ -29,15 +29,9 @@ from tensorwright.expr import (
     sum_over,
     topological_order,
 )
-from tensorwright.loop import LoopProgram, interpret, lower, run_passes, verify
-from tensorwright.schedule import (
-    ScheduleState,
-    Trace,
-    format_trace,
-    parse_trace,
-    replay,
-    state_of,
-)
+from tensorwright.loop import LoopProgram, lower, run_passes, verify
+from tensorwright.schedule import ScheduleState, Trace, format_trace, parse_trace, replay, state_of
+from tensorwright_lab.loop_interpreter import interpret
 
 Arrays = Mapping[str, NDArray[Any]]
 

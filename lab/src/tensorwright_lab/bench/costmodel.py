@@ -20,27 +20,24 @@ from tensorwright.cli.printing.tables import print_table
 from tensorwright.records import RecordStore, detect_hardware, open_store
 from tensorwright.schedule import state_of
 from tensorwright.tuning import Task
-from tensorwright.tuning.datasets import CollectSetting, collect, dataset, known_records
+from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.models import (
     BlendedModel,
-    BoostedModel,
     BoostedSettings,
     CostModel,
-    Judgement,
+    LearnedModel,
     LossKind,
     RandomModel,
     RooflineModel,
     Sample,
-    judge,
     machine_of,
-    overall,
-    scores_of,
-    split,
 )
 from tensorwright.tuning.space import space_of
 from tensorwright_lab.bench.costmodel_cases import Case, cases
+from tensorwright_lab.cost_models import Judgement, judge, overall, scores_of, split
+from tensorwright_lab.pretraining import CollectSetting, collect, known_records
 
 _NEEDED_ACCURACY = 0.85
 _NEEDED_TOP5 = 0.92
@@ -125,10 +122,10 @@ def _models(target: CpuTarget, threads: int, seed: int) -> dict[str, Make]:
     pairs = BoostedSettings(loss=LossKind.PAIRS, seed=seed)
     squares = BoostedSettings(loss=LossKind.SQUARES, seed=seed)
     return {
-        "boosted, pairs": lambda: BoostedModel(pairs),
-        "boosted, squares": lambda: BoostedModel(squares),
+        "boosted, pairs": lambda: LearnedModel(pairs),
+        "boosted, squares": lambda: LearnedModel(squares),
         "pairs + roofline": lambda: BlendedModel(
-            BoostedModel(pairs), RooflineModel(machine_of(target, threads))
+            LearnedModel(pairs), RooflineModel(machine_of(target, threads))
         ),
         "roofline": lambda: RooflineModel(machine_of(target, threads)),
         "random": lambda: RandomModel(seed),

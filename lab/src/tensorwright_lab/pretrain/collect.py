@@ -26,11 +26,10 @@ from tensorwright.graph import Workload
 from tensorwright.pipeline import prepare
 from tensorwright.records import Record
 from tensorwright.schedule import state_of
-from tensorwright.tuning.datasets import Shares
 from tensorwright.tuning.models import CostModel, Machine, RooflineModel
 from tensorwright.tuning.space import algorithm_sketches
 from tensorwright.tuning.time_model import PredictedTime, load_time_model
-from tensorwright_lab.pretraining import Collector, draw_conditions
+from tensorwright_lab.pretraining import Collector, Shares, draw_conditions
 from tensorwright_lab.zoo.plausible import FAMILIES, draw_network
 
 _EVERY_S = 5.0

@@ -13,7 +13,10 @@ from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.schedule import state_of
-from tensorwright.tuning.proposing import (
+from tensorwright.tuning.space import space_of
+from tensorwright_lab.pretrain.networks import records_by_network, workloads_of
+from tensorwright_lab.pretraining import HELD_OUT, Conditions, MeasuringMachine
+from tensorwright_lab.proposing import (
     DecisionTables,
     Examples,
     WayTreeSettings,
@@ -21,9 +24,6 @@ from tensorwright.tuning.proposing import (
     fit,
     save_proposing_model,
 )
-from tensorwright.tuning.space import space_of
-from tensorwright_lab.pretrain.networks import records_by_network, workloads_of
-from tensorwright_lab.pretraining import HELD_OUT, Conditions, MeasuringMachine
 
 
 @click.command("proposer")

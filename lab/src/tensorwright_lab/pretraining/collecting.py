@@ -11,13 +11,6 @@ from typing import Self
 from tensorwright.base import CpuTarget
 from tensorwright.records import Record, RecordStore, detect_hardware, open_store
 from tensorwright.schedule import Workload, state_of
-from tensorwright.tuning.datasets import (
-    CollectSetting,
-    Shares,
-    known_records,
-    measure_candidates,
-    varied_candidates,
-)
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.models import CostModel, Machine, RooflineModel
@@ -25,7 +18,13 @@ from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies.model_guide import ModelGuides
 from tensorwright.tuning.task import Task
 from tensorwright_lab.pretraining.conditions import Conditions
+from tensorwright_lab.pretraining.measured_candidates import (
+    CollectSetting,
+    known_records,
+    measure_candidates,
+)
 from tensorwright_lab.pretraining.measuring_machine import MeasuringMachine
+from tensorwright_lab.pretraining.varied_candidates import Shares, varied_candidates
 
 _WORKLOADS = 3  # of a network; the others are left out
 _BUILD_LIMIT_S = 30.0

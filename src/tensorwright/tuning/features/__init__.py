@@ -6,28 +6,22 @@ are.
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.feature_set import (
     FEATURE_SETS,
-    LOOP_TREE,
     STATEMENT,
     FeatureSet,
     OpenSource,
     feature_set,
+    unknown_features,
 )
 from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_of, lower_sketch
-from tensorwright.tuning.features.loops.loop_kernel import LOOPS
 from tensorwright.tuning.features.names import CACHE_BYTES, FEATURE_NAMES, REGISTER_BYTES
-from tensorwright.tuning.features.sets import LEAF_FIELDS, TREE_FIELDS
 from tensorwright.tuning.features.source import FeatureSource
 
 __all__ = [
     "CACHE_BYTES",
     "FEATURE_NAMES",
     "FEATURE_SETS",
-    "LEAF_FIELDS",
-    "LOOPS",
-    "LOOP_TREE",
     "REGISTER_BYTES",
     "STATEMENT",
-    "TREE_FIELDS",
     "ColumnGraph",
     "FeatureSet",
     "FeatureSource",
@@ -37,4 +31,5 @@ __all__ = [
     "feature_set",
     "features_of",
     "lower_sketch",
+    "unknown_features",
 ]

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from tensorwright.base import UsageError, did_you_mean
-from tensorwright.tuning.features import LOOP_TREE, STATEMENT, FeatureSet, feature_set
-from tensorwright.tuning.models import BoostedSettings, Fading, LossKind, NetworkSettings
-from tensorwright.tuning.models.settings import FitSettings
+from tensorwright.base import LaboratoryPart, UsageError, did_you_mean
+from tensorwright.tuning.features import STATEMENT, FeatureSet, feature_set
+from tensorwright.tuning.models import BoostedSettings, Fading, FitSettings, LossKind, loss_maker
 
-MODELS: Mapping[str, FitSettings] = {
-    **{f"trees-{loss.value}": BoostedSettings(loss=loss) for loss in LossKind},
-    **{f"embedding-{loss.value}": NetworkSettings(loss=loss) for loss in LossKind},
-}
-"""How each model is fitted."""
+_TREES = "trees"
+_EMBEDDING = "embedding"
+MODELS = tuple(f"{kind}-{loss.value}" for kind in (_TREES, _EMBEDDING) for loss in LossKind)
+"""By what is fitted, and by what it is trained for."""
 
-DEFAULT_MODEL = "trees-pairs"
+DEFAULT_MODEL = f"{_TREES}-{LossKind.PAIRS.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,8 @@ class Learning:
                earlier sessions kept where None
 
     Raises:  UsageError for unknown names, a model that reads other features, and records of other
-             workloads for features of one space.
+             workloads for features of one space; MachineError for what is part of the laboratory,
+             where that is not installed.
     """
 
     features: str = STATEMENT.name
@@ -58,13 +56,14 @@ class Learning:
                 reason="there is no cost model of this name",
                 remedy=did_you_mean(self.model, MODELS, "one of " + ", ".join(MODELS)),
             )
-        is_network = isinstance(MODELS[self.model], NetworkSettings)
-        if is_network and self.features != LOOP_TREE.name:
+        settings = self.settings(0)
+        loss_maker(settings.loss)
+        if settings.reads not in ("", self.features):
             raise UsageError(
                 stage="tune",
                 where=f"model {self.model!r}",
                 reason=f"it reads trees of loops, and not the features {self.features!r}",
-                remedy=f"choose the features {LOOP_TREE.name!r}",
+                remedy=f"choose the features {settings.reads!r}",
             )
         if isinstance(self.start, RecordedStart) and not self.feature_set.is_shared:
             raise UsageError(
@@ -86,7 +85,12 @@ class Learning:
 
     def settings(self, seed: int) -> FitSettings:
         """How the model is fitted."""
-        return replace(MODELS[self.model], seed=seed)
+        kind, _, loss = self.model.partition("-")
+        if kind == _TREES:
+            return BoostedSettings(loss=LossKind(loss), seed=seed)
+        part = LaboratoryPart(f"model {self.model!r}", "cost_models", "NetworkSettings")
+        settings: FitSettings = part.load()(loss=LossKind(loss), seed=seed)
+        return settings
 
 
 USUAL = Learning()

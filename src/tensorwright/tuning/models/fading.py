@@ -17,13 +17,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tensorwright.tuning.models.accuracy import count_pairs
 from tensorwright.tuning.models.losses import Column
+from tensorwright.tuning.models.protocol import Scores
 from tensorwright.tuning.models.training import TrainingSet
 
 _WEIGHTS = (1.0, 0.5, 0.0)
 _FOLDS = 3
+
+LEAST_GAP = 0.03
+"""Pairs of programs whose times are closer than this share say nothing."""
 
 
 class Fading(StrEnum):
@@ -80,6 +84,13 @@ def held_out_weight(data: TrainingSet, beliefs: Column, score_by: ScoreBy) -> fl
             scores = score_by(train, weight * beliefs[is_train], test)
             right[place] += _pairs_right(scores + weight * beliefs[~is_train], test)
     return _WEIGHTS[int(np.argmax(right))]
+
+
+def count_pairs(scores: Scores, times_s: NDArray[np.float64]) -> tuple[float, int]:
+    """How many pairs are in the right order, and how many are further apart than the gap."""
+    fast, slow = np.nonzero(times_s[:, None] < times_s[None] * (1.0 - LEAST_GAP))
+    difference = scores[fast] - scores[slow]
+    return float(np.sum(difference > 0) + 0.5 * np.sum(difference == 0)), len(fast)
 
 
 def _pairs_right(scores: Column, data: TrainingSet) -> float:

@@ -1,7 +1,7 @@
 """Models that learn in a session: fitted again as measurements come in, from a prior that fades.
 
 The score of a program is what a fitted `Ranker` says of it: trees that are added up over its
-statements (`trees/`), or a network over its loops (`embedding/`).
+statements (`trees/`), or a network of the laboratory over its loops.
 
 Before there are measurements, and where the library that fits cannot load, the prior answers: what
 was trained before, or the roofline.  Later the fit starts from the prior's scores, times a weight

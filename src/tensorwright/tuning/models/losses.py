@@ -7,12 +7,14 @@ is that of its program times its number of statements, or the steps overshoot an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.base import LaboratoryPart
 from tensorwright.tuning.models.settings import FitSettings, LossKind
 from tensorwright.tuning.models.training import TrainingSet, add_up
 
@@ -31,36 +33,6 @@ class Loss(Protocol):
 
     def slopes(self, scores: Column, step: int) -> Slopes:
         """Its gradient and a bound of its hessian's diagonal, (programs,) each."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightedSquares:
-    """Squared error against normalised throughput, weighted by it, so that fast programs matter.
-
-    A censored program only counts where its score is above the bound of its throughput.
-
-    Source:   Zheng et al., Ansor, OSDI 2020, section 5.2.
-    """
-
-    data: TrainingSet
-    least_weight: float = 0.05
-
-    def value(self, scores: Column, step: int) -> float:
-        """As `Loss.value`."""
-        error = self._errors(scores)
-        return float(0.5 * np.sum(self._weights() * error * error))
-
-    def slopes(self, scores: Column, step: int) -> Slopes:
-        """As `Loss.slopes`. Those that do not count keep a small hessian: they pull nowhere."""
-        weights = self._weights()
-        return weights * self._errors(scores), weights
-
-    def _weights(self) -> Column:
-        return np.maximum(self.data.throughput, self.least_weight)
-
-    def _errors(self, scores: Column) -> Column:
-        error = scores - self.data.throughput
-        return np.where(self.data.is_censored, np.maximum(error, 0.0), error)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,70 +59,34 @@ class PairwiseLogistic:
 
     def slopes(self, scores: Column, step: int) -> Slopes:
         """As `Loss.slopes`."""
-        return _pair_slopes(scores, *self.pairs(step))
+        return pair_slopes(scores, *self.pairs(step))
 
     def pairs(self, step: int) -> tuple[Places, Places, Column]:
         """The pairs of a round: the faster program of each, the slower one, the weight."""
-        fast, slow = _drawn_pairs(self.data, self.partners, self.least_gap, (self.seed, step))
+        fast, slow = draw_pairs(self.data, self.partners, self.least_gap, (self.seed, step))
         weights = np.maximum(self.data.throughput[fast], self.least_weight) / self.partners
         return fast, slow, weights
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LambdaRank:
-    """Pairs weigh as much as swapping the two would change the ranking's discounted gain.
+MakeLoss = Callable[[TrainingSet, int], Loss]
+"""The loss of a training set, from it and a seed."""
 
-    gain of a program = 2^(2 throughput) - 1;  discount at place r (from 0) = 1 / log2(r + 2)
-    change of a pair  = |difference of gains| * |difference of discounts|, places by the scores of
-                        the round
-    weight of a pair  = (change + 0.3 * mean change), scaled to 1 / partners in the mean
 
-    The share that all pairs have is ours: without it the slow programs are hardly ordered, among
-    which a search begins.
-    Pairs are drawn as for `PairwiseLogistic`.
-
-    Source:   Burges, From RankNet to LambdaRank to LambdaMART, MSR-TR-2010-82.
-    """
-
-    data: TrainingSet
-    partners: int = 24
-    least_gap: float = 0.02
-    share: float = 0.3
-    seed: int = 0
-
-    def value(self, scores: Column, step: int) -> float:
-        """As `Loss.value`."""
-        fast, slow, weights = self.pairs(scores, step)
-        return float(np.sum(weights * np.logaddexp(0.0, scores[slow] - scores[fast])))
-
-    def slopes(self, scores: Column, step: int) -> Slopes:
-        """As `Loss.slopes`: the weights are taken as given."""
-        return _pair_slopes(scores, *self.pairs(scores, step))
-
-    def pairs(self, scores: Column, step: int) -> tuple[Places, Places, Column]:
-        """The pairs of a round: the faster program of each, the slower one, the weight."""
-        fast, slow = _drawn_pairs(self.data, self.partners, self.least_gap, (self.seed, step))
-        gain = np.exp2(2.0 * self.data.throughput)
-        discount = 1.0 / np.log2(_ranks(scores, self.data.groups) + 2.0)
-        change = np.abs(gain[fast] - gain[slow]) * np.abs(discount[fast] - discount[slow])
-        if not len(change) or not change.any():
-            return fast, slow, np.full(len(change), 1.0 / self.partners)
-        weights = change + self.share * change.mean()
-        return fast, slow, weights / (weights.mean() * self.partners)
+def loss_maker(kind: LossKind) -> MakeLoss:
+    """What makes losses of a kind.  Raises: MachineError for one of the laboratory without it."""
+    if kind is LossKind.PAIRS:
+        return lambda data, seed: PairwiseLogistic(data, seed=seed)
+    find = LaboratoryPart(f"loss {kind.value}", "cost_models.losses", "loss_maker").load()
+    make: MakeLoss = find(kind)
+    return make
 
 
 def make_loss(data: TrainingSet, settings: FitSettings) -> Loss:
     """The loss that the settings name."""
-    match settings.loss:
-        case LossKind.PAIRS:
-            return PairwiseLogistic(data, seed=settings.seed)
-        case LossKind.LAMBDARANK:
-            return LambdaRank(data, seed=settings.seed)
-        case LossKind.SQUARES:
-            return WeightedSquares(data)
+    return loss_maker(settings.loss)(data, settings.seed)
 
 
-def _drawn_pairs(
+def draw_pairs(
     data: TrainingSet, partners: int, least_gap: float, seeds: tuple[int, int]
 ) -> tuple[Places, Places]:
     """Each program with some others of its workload: the faster of each pair, and the slower one.
@@ -171,7 +107,7 @@ def _drawn_pairs(
     return fast[is_clear], slow[is_clear]
 
 
-def _pair_slopes(scores: Column, fast: Places, slow: Places, weights: Column) -> Slopes:
+def pair_slopes(scores: Column, fast: Places, slow: Places, weights: Column) -> Slopes:
     """Both scores of a pair move, hence twice the second derivative."""
     doubt = _sigmoid(scores[slow] - scores[fast])
     pull = weights * doubt
@@ -180,15 +116,6 @@ def _pair_slopes(scores: Column, fast: Places, slow: Places, weights: Column) ->
     gradient = add_up(slow, pull, count) - add_up(fast, pull, count)
     hessian = add_up(slow, bend, count) + add_up(fast, bend, count)
     return gradient, hessian
-
-
-def _ranks(scores: Column, groups: Places) -> Places:
-    """(programs,): each program's place in its workload, the highest score at 0."""
-    order = np.lexsort((-scores, groups))
-    _, starts = np.unique(groups, return_index=True)
-    found = np.empty(len(scores), np.int64)
-    found[order] = np.arange(len(scores)) - starts[groups]
-    return found
 
 
 def row_slopes(data: TrainingSet, slopes: Slopes) -> Slopes:

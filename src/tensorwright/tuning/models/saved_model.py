@@ -17,19 +17,25 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from tensorwright.base import InternalError, RecordError, UsageError, write_atomically
+from tensorwright.base import (
+    InternalError,
+    LaboratoryPart,
+    RecordError,
+    UsageError,
+    write_atomically,
+)
 from tensorwright.records import TOOL_VERSION
-from tensorwright.tuning.features import LOOP_TREE, STATEMENT, FeatureSet, feature_set
+from tensorwright.tuning.features import STATEMENT, FeatureSet, feature_set
 from tensorwright.tuning.models.array_file import ArrayFile, Arrays
-from tensorwright.tuning.models.embedding.tree_gru import TreeGru
 from tensorwright.tuning.models.protocol import Features, Sample, Scores
 from tensorwright.tuning.models.settings import LossKind
 from tensorwright.tuning.models.trees.forest import Forest
 
 FILE = ArrayFile("cost model", 1, "remove the file; the model is trained again from records")
 _MAGIC = b"PK"  # of a zip archive, as NumPy writes several arrays
+_NETWORK = LaboratoryPart("a cost model that is a network", "cost_models", "read_network")
 
 
 class Ranker(Protocol):
@@ -37,6 +43,15 @@ class Ranker(Protocol):
 
     def scores(self, features: Features) -> Scores:
         """Shapes:  features (programs, rows, columns) -> (programs,)"""
+
+
+@runtime_checkable
+class ArrayRanker(Ranker, Protocol):
+    """A ranker that is kept as arrays: a network."""
+
+    @property
+    def arrays(self) -> Arrays:
+        """Its weights by name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +93,7 @@ class SavedModel:
                 about = {"kind": FILE.kind, "schema": FILE.schema, "tool": TOOL_VERSION}
                 fields["trees"] = self.ranker.to_data()
                 write_atomically(path, json.dumps(about | fields, allow_nan=False))
-            case TreeGru():
+            case ArrayRanker():
                 FILE.save(path, fields, self.ranker.arrays)
             case _:
                 raise InternalError(
@@ -90,7 +105,8 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
     """Read what `save` wrote.
 
     Raises:  RecordError for a file that cannot be read, is corrupt, comes from a newer
-             tensorwright, or was trained on another list of features.
+             tensorwright, or was trained on another list of features; MachineError for a network
+             without the laboratory.
     """
     fields, arrays = _read(path)
     if fields.get("kind") != FILE.kind:
@@ -123,10 +139,8 @@ def _columns(fields: Mapping[str, Any]) -> FeatureSet | None:
 
 def _ranker(fields: Mapping[str, Any], arrays: Arrays | None, features: FeatureSet) -> Ranker:
     if arrays is not None:
-        if features is not LOOP_TREE:
-            reason = f"a network reads {LOOP_TREE.name}"
-            raise RecordError(stage="cost model", where="network", reason=reason)
-        return TreeGru.of_arrays(arrays)
+        network: Ranker = _NETWORK.load()(arrays, features)
+        return network
     forest = Forest.from_data(fields.get("trees"))
     if forest.most_feature >= len(features.columns):
         reason = "it asks for a feature that does not exist"

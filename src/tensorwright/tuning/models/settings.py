@@ -1,13 +1,12 @@
-"""How learned models are fitted: the settings of trees and of networks."""
+"""How learned models are fitted: what all settings say, and those of trees."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Protocol
 
 TREES_MODULE = "tensorwright.tuning.models.trees.lightgbm_trees"
-NETWORK_MODULE = "tensorwright.tuning.models.embedding.torch_training"
 
 
 class LossKind(StrEnum):
@@ -16,6 +15,27 @@ class LossKind(StrEnum):
     SQUARES = "squares"
     PAIRS = "pairs"
     LAMBDARANK = "lambdarank"
+
+
+class FitSettings(Protocol):
+    """How a learned model is fitted.
+
+    module    whose `fit` fits it, imported by name when something is fitted
+    missing   what is told where its library cannot be loaded
+    reads     the features that it needs; any where ""
+    """
+
+    module: ClassVar[str]
+    missing: ClassVar[str]
+    reads: ClassVar[str]
+
+    @property
+    def loss(self) -> LossKind:
+        """What it is trained for."""
+
+    @property
+    def seed(self) -> int:
+        """Of every random choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +73,4 @@ class BoostedSettings(GrowthSettings):
         "the cost model learns nothing, because LightGBM cannot be loaded ({error}): "
         "candidates are judged by the analytic model alone; install lightgbm and libgomp"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkSettings:
-    """Of a program embedding.
-
-    width   numbers of an embedding          steps   how often weights are moved
-    batch   programs of a step               learning_rate, decay   of AdamW
-    """
-
-    width: int = 48
-    steps: int = 300
-    batch: int = 128
-    learning_rate: float = 3e-3
-    decay: float = 1e-3
-    loss: LossKind = LossKind.PAIRS
-    seed: int = 0
-
-    module: ClassVar[str] = NETWORK_MODULE
-    missing: ClassVar[str] = (
-        "the program embedding learns nothing, because PyTorch cannot be loaded ({error}): "
-        "what was known before goes on alone; install tensorwright[torch]"
-    )
-
-
-FitSettings: TypeAlias = BoostedSettings | NetworkSettings
+    reads: ClassVar[str] = ""

@@ -10,12 +10,12 @@ from tensorwright.base import CpuTarget, UsageError
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
-from tensorwright.tuning.proposing import ProposingModel
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import Callback
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import SpaceKind
 from tensorwright.tuning.strategies.named import USUAL_STRATEGY, StrategyChoice
+from tensorwright.tuning.strategies.sources import ProposingModel
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.objective import Objective

@@ -20,7 +20,6 @@ from tensorwright.tuning.learning import Past, model_file_of, open_learning
 from tensorwright.tuning.measuring.builder import PoolBuilder
 from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
-from tensorwright.tuning.proposing import ModelProposers
 from tensorwright.tuning.selection import Predictor, open_predictor
 from tensorwright.tuning.session.arguments import Parts, Search, Setting
 from tensorwright.tuning.session.ranking import Tools
@@ -30,6 +29,7 @@ from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import SpaceKind, sketches_of, space_of
 from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
 from tensorwright.tuning.strategies.random_search import default_candidate
+from tensorwright.tuning.strategies.sources import MakeProposer
 from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
@@ -133,12 +133,12 @@ def _predictor(setting: Setting, measuring: MeasureOptions | None) -> Predictor 
 
 def _proposers(
     search: Search, setting: Setting, measuring: MeasureOptions | None
-) -> ModelProposers | None:
+) -> MakeProposer | None:
     model = search.options.proposing
     if model is None:
         return None
     is_cold = measuring is not None and measuring.cold_bytes > 0
-    return ModelProposers(model, this_machine(setting.target, setting.threads, is_cold=is_cold))
+    return model.proposers(this_machine(setting.target, setting.threads, is_cold=is_cold))
 
 
 def _usual_scheduler(search: Search, seed: int) -> Scheduler:

@@ -1,7 +1,6 @@
 """Who proposes candidates. Read `strategy.py` first, then `evolution/`; `named.py` has all."""
 
-from tensorwright.tuning.strategies.beam import BeamFactory
-from tensorwright.tuning.strategies.guide import Guide, MakeGuide, RandomGuide
+from tensorwright.tuning.strategies.guide import Guide, MakeGuide
 from tensorwright.tuning.strategies.history import Outcome
 from tensorwright.tuning.strategies.model_guide import ModelGuide, ModelGuides
 from tensorwright.tuning.strategies.named import (
@@ -28,7 +27,6 @@ from tensorwright.tuning.strategies.variation import (
 __all__ = [
     "STRATEGIES",
     "USUAL_STRATEGY",
-    "BeamFactory",
     "Candidate",
     "Guide",
     "MakeGuide",
@@ -38,7 +36,6 @@ __all__ = [
     "Outcome",
     "Population",
     "Proposer",
-    "RandomGuide",
     "RandomSearch",
     "Strategy",
     "StrategyChoice",

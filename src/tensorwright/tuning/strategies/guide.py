@@ -32,25 +32,3 @@ class Guide(Protocol):
 
 MakeGuide = Callable[[Task, Space, int], Guide]
 """The guide of a task's search, from its space and seed."""
-
-
-class RandomGuide:
-    """No judgement: a number for each program that says nothing, the same every time.
-
-    The ablation without a model.
-    """
-
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = np.uint64(seed * 2 + 1)
-
-    def refresh(self) -> None:
-        """As `Guide.refresh`."""
-
-    def scores(self, population: Population) -> Scores:
-        """As `Guide.scores`."""
-        mixed = (population.keys ^ self._seed) * np.uint64(0xD1342543DE82EF95 | 1)
-        found: Scores = (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
-        return found
-
-    def learn(self, outcomes: Sequence[Outcome]) -> None:
-        """Nothing to learn."""

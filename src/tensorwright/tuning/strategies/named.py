@@ -1,30 +1,32 @@
-"""Strategies by name, and by their settings: what a user may ask a session for."""
+"""Strategies by name, and by their settings: what a user may ask a session for.
+
+Those that are only compared are part of the laboratory, and are loaded by name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from tensorwright.base import UsageError, did_you_mean
+from tensorwright.base import LaboratoryPart, UsageError, did_you_mean
 from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingFactory, AnnealingOptions
 from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.strategies.guide import MakeGuide
 from tensorwright.tuning.strategies.random_search import RandomSearch
 from tensorwright.tuning.strategies.sources import MakeProposer
 from tensorwright.tuning.strategies.strategy import StrategyFactory
-from tensorwright.tuning.strategies.unguided import GeneticFactory, GeneticOptions, GridSearch
 
-Settings: TypeAlias = EvolutionOptions | AnnealingOptions | GeneticOptions
-StrategyChoice: TypeAlias = str | Settings
-"""A name of `STRATEGIES`, or settings, which say whose they are."""
+Settings: TypeAlias = EvolutionOptions | AnnealingOptions
+StrategyChoice: TypeAlias = str | Settings | StrategyFactory
+"""A name of `STRATEGIES`, settings, which say whose they are, or what makes searches."""
 
 USUAL_STRATEGY = "evolution"
-STRATEGIES: Mapping[str, Settings | StrategyFactory] = {
+STRATEGIES: Mapping[str, Settings | StrategyFactory | LaboratoryPart] = {
     USUAL_STRATEGY: EvolutionOptions(),
     "annealing": AnnealingOptions(),
     "annealing-vanilla": VANILLA,
-    "genetic": GeneticOptions(),
-    "grid": GridSearch,
+    "genetic": LaboratoryPart("strategy genetic", "strategies", "GeneticSearch"),
+    "grid": LaboratoryPart("strategy grid", "strategies", "GridSearch"),
     "random": RandomSearch,
 }
 
@@ -48,21 +50,19 @@ def choose_strategy(
     is_trained      it knows something before anything is measured: a strategy that is asked for by
                     name tries fewer structures by rule, and nothing at random first
     make_proposer   what populations and chains start from, beside chance
-    Raises:      UsageError for a name that is none, with a list.
+    Raises:      UsageError for a name that is none, with a list; MachineError for one of the
+                 laboratory, where that is not installed.
     """
-    check_strategy(choice)
-    found = STRATEGIES[choice] if isinstance(choice, str) else choice
+    chosen = _named(choice)
     if is_trained and isinstance(choice, str):
-        found = TRAINED.get(choice, found)
-    match found:
+        chosen = TRAINED.get(choice, chosen)
+    match chosen:
         case EvolutionOptions():
-            return EvolutionFactory(make_guide, found, make_proposer)
+            return EvolutionFactory(make_guide, chosen, make_proposer)
         case AnnealingOptions():
-            return AnnealingFactory(make_guide, found, make_proposer)
-        case GeneticOptions():
-            return GeneticFactory(found)
+            return AnnealingFactory(make_guide, chosen, make_proposer)
         case _:
-            return found
+            return chosen
 
 
 def is_guided(choice: StrategyChoice) -> bool:
@@ -72,9 +72,14 @@ def is_guided(choice: StrategyChoice) -> bool:
 
 
 def check_strategy(choice: StrategyChoice) -> None:
-    """Refuse what is no strategy, with a UsageError that lists them."""
-    if isinstance(choice, EvolutionOptions | AnnealingOptions | GeneticOptions):
-        return
+    """Refuse what is no strategy, or is not installed, as `choose_strategy` does."""
+    _named(choice)
+
+
+def _named(choice: StrategyChoice) -> Settings | StrategyFactory:
+    """What a choice stands for; raises as `choose_strategy`."""
+    if not isinstance(choice, str):
+        return choice
     if choice not in STRATEGIES:
         names = "one of " + ", ".join(STRATEGIES)
         near = did_you_mean(str(choice), STRATEGIES)
@@ -84,3 +89,8 @@ def check_strategy(choice: StrategyChoice) -> None:
             reason=f"there is no {choice!r}",
             remedy=f"{near} {names}".strip(),
         )
+    named = STRATEGIES[choice]
+    if isinstance(named, LaboratoryPart):
+        searches: StrategyFactory = named.load()
+        return searches
+    return named

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tensorwright.tuning.models import Machine
 from tensorwright.tuning.strategies.guide import Guide
 from tensorwright.tuning.strategies.history import History
 from tensorwright.tuning.strategies.population import Population
@@ -33,6 +34,13 @@ class Proposer(Protocol):
 
 
 MakeProposer = Callable[[Task, SpaceTables], Proposer]
+
+
+class ProposingModel(Protocol):
+    """A model that says before any measurement which programs are likely to be fast."""
+
+    def proposers(self, machine: Machine) -> MakeProposer:
+        """What makes the proposers of a session's tasks on a machine."""
 
 
 def starts_of(

@@ -8,7 +8,7 @@ from tensorwright.tuning.task_scheduling.objective import (
     Objective,
     TotalLatency,
 )
-from tensorwright.tuning.task_scheduling.scheduler import RoundRobinScheduler, Scheduler, TaskState
+from tensorwright.tuning.task_scheduling.scheduler import Scheduler, TaskState
 
 __all__ = [
     "GradientScheduler",
@@ -16,7 +16,6 @@ __all__ = [
     "MeanSpeedUp",
     "NetworkTimes",
     "Objective",
-    "RoundRobinScheduler",
     "Scheduler",
     "TaskState",
     "TotalLatency",

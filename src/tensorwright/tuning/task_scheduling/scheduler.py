@@ -63,12 +63,3 @@ class Scheduler(Protocol):
 
     def choose(self, states: Sequence[TaskState]) -> int | None:
         """The position of the task that gets the next round; None where all are exhausted."""
-
-
-class RoundRobinScheduler:
-    """The task with the fewest rounds: what there is without a task scheduler."""
-
-    def choose(self, states: Sequence[TaskState]) -> int | None:
-        """As `Scheduler.choose`."""
-        open_tasks = [n for n, state in enumerate(states) if not state.is_exhausted]
-        return min(open_tasks, key=lambda n: (len(states[n].history), n), default=None)

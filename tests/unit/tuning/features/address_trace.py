@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tensorwright.loop import Buffer, LoopProgram, Role, Store, interpret, walk
+from tensorwright.loop import Buffer, LoopProgram, Role, Store, walk
+from tensorwright_lab.loop_interpreter import interpret
 
 LINE_BYTES = 64
 

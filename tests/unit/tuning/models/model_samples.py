@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorwright.tuning.features import FEATURE_NAMES, LOOP_TREE, TREE_FIELDS
+from tensorwright.tuning.features import FEATURE_NAMES
 from tensorwright.tuning.models import Sample
+from tensorwright_lab.feature_sets import LOOP_TREE, TREE_FIELDS
 
 WIDTH = len(FEATURE_NAMES)
 VARYING = 6

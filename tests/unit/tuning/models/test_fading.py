@@ -7,18 +7,17 @@ from numpy.typing import NDArray
 from tests.unit.tuning.models.model_samples import made_up
 
 from tensorwright.tuning.models import (
-    BoostedModel,
     BoostedSettings,
     Fading,
     Features,
+    LearnedModel,
     LossKind,
     RefitPolicy,
     Sample,
     SavedModel,
     Scores,
-    judge,
-    scores_of,
 )
+from tensorwright_lab.cost_models import judge, scores_of
 
 SETTINGS = BoostedSettings(rounds=30)
 HELD_OUT = RefitPolicy(fading=Fading.HELD_OUT)
@@ -42,14 +41,14 @@ class Oracle:
         return False
 
 
-def accuracy(model: BoostedModel) -> float:
+def accuracy(model: LearnedModel) -> float:
     tested = made_up("a", 80, 3, 9)
     times: NDArray[np.float64] = np.array([each.time_s for each in tested])
     return judge(scores_of(model, tested), times).pair_accuracy
 
 
-def fitted(prior: Oracle | None, policy: RefitPolicy, count: int) -> BoostedModel:
-    model = BoostedModel(SETTINGS, prior, policy)
+def fitted(prior: Oracle | None, policy: RefitPolicy, count: int) -> LearnedModel:
+    model = LearnedModel(SETTINGS, prior, policy)
     model.observe(made_up("a", count, 3, 0))
     assert model.refit()
     return model
@@ -83,7 +82,7 @@ def test_the_weight_is_judged_again_when_there_are_more() -> None:
 def test_censored_programs_do_not_judge() -> None:
     samples = made_up("a", 48, 3, 0)
     dropped = [Sample(s.workload, s.features, s.time_s, True) for s in made_up("a", 48, 3, 1)]
-    model = BoostedModel(SETTINGS, Oracle(1.0), HELD_OUT)
+    model = LearnedModel(SETTINGS, Oracle(1.0), HELD_OUT)
     model.observe(samples + dropped)
     assert model.refit()
     assert model._weight > 0.0
@@ -92,7 +91,7 @@ def test_censored_programs_do_not_judge() -> None:
 def test_scores_of_another_kind_do_not_count() -> None:
     settings = BoostedSettings(rounds=10, loss=LossKind.SQUARES)
     for fading in Fading:
-        model = BoostedModel(settings, Oracle(1.0), RefitPolicy(fading=fading))
+        model = LearnedModel(settings, Oracle(1.0), RefitPolicy(fading=fading))
         model.observe(made_up("a", 32, 3, 0))
         model.refit()
         assert model._weight == 0.0
@@ -100,11 +99,11 @@ def test_scores_of_another_kind_do_not_count() -> None:
 
 def test_models_of_both_rankings_start_from_each_other() -> None:
     """Scores of pairs and of lambdas are differences of one kind."""
-    source = BoostedModel(BoostedSettings(rounds=10, loss=LossKind.LAMBDARANK))
+    source = LearnedModel(BoostedSettings(rounds=10, loss=LossKind.LAMBDARANK))
     source.observe(made_up("a", 64, 3, 5))
     taught = source.learned("here")
     assert isinstance(taught, SavedModel)
-    model = BoostedModel(SETTINGS, taught)
+    model = LearnedModel(SETTINGS, taught)
     model.observe(made_up("a", 32, 3, 0))
     model.refit()
     assert 0.5 < model._weight < 1.0

@@ -14,7 +14,7 @@ from tests.unit.tuning.models.model_samples import made_up
 from tensorwright.base import override
 from tensorwright.records import JsonLinesStore, MemoryStore, SqliteStore
 from tensorwright.tuning.learning import USUAL, ModelFile, model_file_of, open_learning
-from tensorwright.tuning.models import BoostedModel, BoostedSettings, scores_of
+from tensorwright.tuning.models import BoostedSettings, LearnedModel
 from tensorwright.tuning.session import (
     Budget,
     Interrupt,
@@ -26,13 +26,14 @@ from tensorwright.tuning.session import (
     tune,
 )
 from tensorwright.tuning.task import Task
+from tensorwright_lab.cost_models import scores_of
 
 TARGET = native_target()
 TESTED = made_up("a", 20, 3, 9)
 
 
-def trained(count: int) -> BoostedModel:
-    model = BoostedModel(BoostedSettings(rounds=10))
+def trained(count: int) -> LearnedModel:
+    model = LearnedModel(BoostedSettings(rounds=10))
     model.observe(made_up("a", count, 3, 0))
     assert model.refit()
     return model
@@ -68,7 +69,7 @@ def test_few_samples_do_not_replace_many(file: ModelFile) -> None:
 
 
 def test_an_untrained_model_is_not_kept(file: ModelFile) -> None:
-    model = BoostedModel()
+    model = LearnedModel(BoostedSettings())
     model.observe(made_up("a", 100, 3, 0))
     assert not file.keep(model, None)
 

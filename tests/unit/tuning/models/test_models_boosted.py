@@ -13,28 +13,26 @@ from tests.unit.tuning.models.model_samples import WIDTH, made_up
 from tensorwright.base import RecordError
 from tensorwright.tuning.features import FEATURE_NAMES
 from tensorwright.tuning.models import (
-    BoostedModel,
     BoostedSettings,
+    LearnedModel,
     LossKind,
     RandomModel,
     RefitPolicy,
     RooflineModel,
     Sample,
-    judge,
     load_model,
     machine_of,
     make_model,
-    overall,
-    scores_of,
 )
 from tensorwright.tuning.models.settings import TREES_MODULE
+from tensorwright_lab.cost_models import judge, overall, scores_of
 
 SETTINGS = BoostedSettings(rounds=40)
 TARGET = AVX512
 
 
-def trained(settings: BoostedSettings = SETTINGS, count: int = 150) -> BoostedModel:
-    model = BoostedModel(settings)
+def trained(settings: BoostedSettings = SETTINGS, count: int = 150) -> LearnedModel:
+    model = LearnedModel(settings)
     model.observe(made_up("a", count, 3, 0) + made_up("b", count, 2, 1))
     assert model.refit()
     return model
@@ -71,7 +69,7 @@ def test_censored_programs_teach_too() -> None:
     cut = float(np.median([sample.time_s for sample in samples]))
     known = [s for s in samples if s.time_s <= cut]
     dropped = [Sample("a", s.features, cut, True) for s in samples if s.time_s > cut]
-    model = BoostedModel(SETTINGS)
+    model = LearnedModel(SETTINGS)
     model.observe(known + dropped)
     model.refit()
     tested = made_up("a", 100, 2, 7)
@@ -82,7 +80,7 @@ def test_censored_programs_teach_too() -> None:
 
 
 def test_trees_are_fitted_again_as_samples_come_in() -> None:
-    model = BoostedModel(SETTINGS, policy=RefitPolicy(first=16, least=4, growth=0.5))
+    model = LearnedModel(SETTINGS, policy=RefitPolicy(first=16, least=4, growth=0.5))
     samples = made_up("a", 60, 2, 0)
     changed = []
     for place in range(0, 60, 4):
@@ -93,7 +91,7 @@ def test_trees_are_fitted_again_as_samples_come_in() -> None:
 
 
 def test_it_keeps_a_bounded_number_of_samples() -> None:
-    model = BoostedModel(SETTINGS, policy=RefitPolicy(most=10))
+    model = LearnedModel(SETTINGS, policy=RefitPolicy(most=10))
     samples = made_up("a", 25, 1, 0)
     model.observe(samples)
     assert model.samples == samples[-10:]
@@ -101,7 +99,7 @@ def test_it_keeps_a_bounded_number_of_samples() -> None:
 
 def test_the_prior_answers_first_and_fades() -> None:
     prior = RooflineModel(machine_of(TARGET, 2))
-    model = BoostedModel(SETTINGS, prior)
+    model = LearnedModel(SETTINGS, prior)
     features = np.stack([sample.features for sample in made_up("a", 10, 2, 3)])
     assert not model.is_trained
     assert model.predict(features).tolist() == prior.predict(features).tolist()
@@ -142,7 +140,7 @@ def test_a_session_starts_from_a_saved_model(tmp_path: Path) -> None:
 
 
 def test_nothing_is_saved_before_anything_is_learned(tmp_path: Path) -> None:
-    assert not BoostedModel().save(tmp_path / "model.json", "here")
+    assert not LearnedModel(BoostedSettings()).save(tmp_path / "model.json", "here")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -202,7 +200,7 @@ def test_without_lightgbm_the_prior_goes_on_and_says_so_once(
     monkeypatch.setattr(importlib, "import_module", missing)
     notices: list[str] = []
     prior = RooflineModel(machine_of(TARGET, 2))
-    model = BoostedModel(SETTINGS, prior, on_notice=notices.append)
+    model = LearnedModel(SETTINGS, prior, on_notice=notices.append)
     for seed in range(3):
         model.observe(made_up("a", 40, 2, seed))
         assert not model.update()
@@ -218,7 +216,7 @@ def test_a_missing_lightgbm_is_a_warning_by_default(monkeypatch: pytest.MonkeyPa
         raise ImportError("No module named 'lightgbm'")
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    model = BoostedModel(SETTINGS)
+    model = LearnedModel(SETTINGS)
     model.observe(made_up("a", 40, 2, 0))
     with pytest.warns(RuntimeWarning, match="No module named 'lightgbm'"):
         assert not model.update()

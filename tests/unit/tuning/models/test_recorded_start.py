@@ -24,7 +24,7 @@ from tensorwright.tuning.learning import (
 from tensorwright.tuning.learning import recorded_start as starting
 from tensorwright.tuning.learning.recorded_start import described
 from tensorwright.tuning.models import LearnedModel
-from tensorwright.tuning.models.accuracy import count_pairs
+from tensorwright.tuning.models.fading import count_pairs
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies import make_space_tables, sample
 

@@ -17,12 +17,12 @@ from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import (
     GradientScheduler,
     LatencyRequirement,
-    RoundRobinScheduler,
     Scheduler,
     TaskState,
 )
 from tensorwright.tuning.task_scheduling.gradient_scheduler import rounds_without_gain
 from tensorwright.tuning.task_scheduling.similarity import operations_of, structure_of
+from tensorwright_lab.strategies import RoundRobinScheduler
 
 
 def structure(workload: Workload) -> str:

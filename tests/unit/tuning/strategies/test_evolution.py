@@ -14,7 +14,7 @@ from tests.unit.tuning.strategies.evolving import BEST_S, SPACE, TASK, Oracle, r
 from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import Space, space_of
-from tensorwright.tuning.strategies import Candidate, Guide, RandomGuide, RandomSearch, Strategy
+from tensorwright.tuning.strategies import Candidate, Guide, RandomSearch, Strategy
 from tensorwright.tuning.strategies.evolution import (
     EvolutionarySearch,
     EvolutionFactory,
@@ -22,6 +22,7 @@ from tensorwright.tuning.strategies.evolution import (
 )
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.task import Task
+from tensorwright_lab.strategies import RandomGuide
 
 SMALL = EvolutionOptions(population=64, generations=2)
 

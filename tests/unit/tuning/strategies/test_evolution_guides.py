@@ -21,12 +21,12 @@ from tensorwright.tuning.strategies import (
     ModelGuide,
     ModelGuides,
     Outcome,
-    RandomGuide,
     make_space_tables,
     sample,
 )
 from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.task import Task
+from tensorwright_lab.strategies import RandomGuide
 
 ATLAS = make_space_tables(SPACE)
 DRAWN = sample(ATLAS, 60, np.random.default_rng(0))

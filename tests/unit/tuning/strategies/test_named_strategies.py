@@ -10,14 +10,13 @@ from tensorwright.tuning.session.saved_state import session_arguments
 from tensorwright.tuning.strategies import (
     STRATEGIES,
     Guide,
-    RandomGuide,
     RandomSearch,
     check_strategy,
     choose_strategy,
 )
 from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingOptions, AnnealingSearch
 from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
-from tensorwright.tuning.strategies.unguided import GeneticOptions, GeneticSearch, GridSearch
+from tensorwright_lab.strategies import GeneticOptions, GeneticSearch, GridSearch, RandomGuide
 
 KINDS = {
     "evolution": EvolutionarySearch,

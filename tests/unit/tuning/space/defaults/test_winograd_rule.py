@@ -17,7 +17,6 @@ from tensorwright import compile
 from tensorwright.base import CpuTarget, DType, override
 from tensorwright.expr import Compute
 from tensorwright.graph import Graph, interpret, program_workload
-from tensorwright.loop import interpret as run_loops
 from tensorwright.loop import lower, run_passes
 from tensorwright.pipeline import prepare
 from tensorwright.records import MemoryStore, Record, Status, detect_hardware, from_line, to_line
@@ -34,6 +33,7 @@ from tensorwright.tuning.selection import Source, choose
 from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.task import Task
+from tensorwright_lab.loop_interpreter import interpret as run_loops
 
 pytestmark = pytest.mark.target
 

@@ -1,0 +1,308 @@
+"""Features over loops, candidate by candidate, in native code: the loops once, then a formula.
+
+For a loop k of extent e_k, and a buffer b that it moves or does not:
+
+    topdown_k    product of e_j over the loop and those outside of it
+    bottomup_k   product of e_j over the loop and those inside of it
+    count_bk     product of e_j over those of the latter that move b: how many places are touched
+    reuse_bk     product of e_j over the others: how often each of them is touched
+    stride_bk    elements from the place touched in one iteration to that of the next, on average
+    period_bk    iterations after which an index begins again, as those of fused loops do
+
+Going outwards bottomup, count and reuse never fall, and topdown never rises.  The stored buffer of
+a statement comes first, then the others, those with most bytes first.
+
+A candidate costs a statement's loops times its buffers, and what its columns cost to write; NumPy
+takes fifty times that, since which loops there are differs from candidate to candidate.
+
+Source:   Chen et al., AutoTVM, NeurIPS 2018, section 3.1 and its appendix; the definitions are
+          those of its code (tvm, src/autotvm/touch_extractor.cc), whose `mod` is a constant: here
+          it is the period.  There every access is a buffer of its own, here those of a statement
+          to one buffer are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.runtime import LoadedObject, load_ir
+from tensorwright.schedule import ForKind
+from tensorwright.tuning.features.cell_tables import Features
+from tensorwright.tuning.features.names import BUFFERS
+from tensorwright_lab.feature_sets.native_text import FLOAT, INT, Array, NativeText, Number
+
+LOOPS = 24  # the innermost so many loops of a statement are described
+KINDS = tuple(ForKind)
+OPERATIONS: Mapping[str, tuple[str, ...]] = {
+    "add": ("float_addsub", "float_mad"),
+    "mul": ("float_mul", "float_mad"),
+    "div": ("float_divmod",),
+}
+
+_SYMBOL = "tw_loops"
+_ARRAYS = ("cells", "kinds", "first", "out")
+_NUMBERS = ("statements", "loops", "buffers", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class CellRows:
+    """What is known of a statement's loops before a candidate's are told from those it lacks.
+
+    Rows in order, those of loops outermost first:
+
+        length (loops)   moves, stride, period (buffers, loops) each   bytes (buffers)   operations
+    """
+
+    loops: int
+    buffers: int
+
+    @property
+    def moves(self) -> int:
+        """The row of the first buffer's first loop; likewise `stride` and `period`."""
+        return self.loops
+
+    @property
+    def stride(self) -> int:
+        """As `moves`."""
+        return self.moves + self.buffers * self.loops
+
+    @property
+    def period(self) -> int:
+        """As `moves`."""
+        return self.stride + self.buffers * self.loops
+
+    @property
+    def nbytes(self) -> int:
+        """The row of the first buffer."""
+        return self.period + self.buffers * self.loops
+
+    @property
+    def operations(self) -> int:
+        """The row of the first of `OPERATIONS`."""
+        return self.nbytes + self.buffers
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.operations + len(OPERATIONS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopsInCode:
+    """The loops of a candidate's statement in the function that is written, innermost first.
+
+    depth      how many there are                       kind    (depth): place in `KINDS`
+    first      (depth): the number of the first statement that is in the same loop
+    length, topdown, bottomup        (depth) floats
+    count, reuse, stride, period     (BUFFERS * LOOPS) floats, those of a buffer from `at` on
+    nbytes     (BUFFERS) floats, 0 for buffers that there are not
+    buffers    how many of BUFFERS there may be         operations   (3) floats
+    """
+
+    depth: Number
+    kind: Array
+    first: Array
+    length: Array
+    topdown: Array
+    bottomup: Array
+    count: Array
+    reuse: Array
+    stride: Array
+    period: Array
+    nbytes: Array
+    buffers: Number
+    operations: Array
+
+
+WriteFormula: TypeAlias = Callable[[NativeText, LoopsInCode, Array], None]
+"""Writes what fills a statement's row of features, which is 0 before."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopFormula:
+    """From loops to features: so many columns, and the code that computes them."""
+
+    columns: int
+    write: WriteFormula
+
+
+def run_formula(
+    formula: LoopFormula,
+    rows: CellRows,
+    cells: Features,
+    kinds: NDArray[np.int64],
+    first: NDArray[np.int64],
+) -> Features:
+    """The features of candidates.
+
+    Shapes:  cells (statements, rows.count, n); kinds, first (statements, rows.loops): see
+             `LoopsInCode` -> (n, statements, formula.columns)
+    """
+    statements, _, count = cells.shape
+    found = np.empty((count, statements, formula.columns), np.float32)
+    if found.size:
+        given = np.ascontiguousarray(cells, np.float32)
+        _, run = _compiled(formula)
+        run(
+            given.ctypes.data,
+            kinds.ctypes.data,
+            first.ctypes.data,
+            found.ctypes.data,
+            statements,
+            rows.loops,
+            rows.buffers,
+            count,
+        )
+    return found
+
+
+@lru_cache(maxsize=64)
+def _compiled(formula: LoopFormula) -> tuple[LoadedObject, Callable[..., None]]:
+    """The code of a formula, compiled once in each process."""
+    code = load_ir(_text(formula), (_SYMBOL,))
+    pointers = [ctypes.c_void_p] * len(_ARRAYS)
+    numbers = [ctypes.c_int64] * len(_NUMBERS)
+    return code, ctypes.CFUNCTYPE(None, *pointers, *numbers)(code.address(_SYMBOL))
+
+
+def _text(formula: LoopFormula) -> str:
+    arrays = [("ptr", name) for name in _ARRAYS]
+    code = NativeText(_SYMBOL, [*arrays, *((INT, name) for name in _NUMBERS)])
+    statements, count = code.given("statements"), code.given("count")
+    gather = _Gather(code)
+    with code.loop(statements) as statement, code.loop(count) as candidate:
+        found = gather.write(statement, candidate)
+        place = (candidate * statements + statement) * formula.columns
+        row = code.given_array("out", FLOAT).part(place)
+        code.clear(row, formula.columns)
+        formula.write(code, found, row)
+    return code.text()
+
+
+class _Gather:
+    """Writes what finds the loops of a statement of a candidate; mutable, one per function."""
+
+    def __init__(self, code: NativeText) -> None:
+        self._code = code
+        self._place = code.array(INT, LOOPS)
+        self._order = code.array(INT, BUFFERS)
+        self._own = {name: code.array(FLOAT, LOOPS) for name in ("length", "topdown", "bottomup")}
+        touches = ("count", "reuse", "stride", "period")
+        self._touches = {name: code.array(FLOAT, BUFFERS * LOOPS) for name in touches}
+        self._numbers = {name: code.array(INT, LOOPS) for name in ("kind", "first")}
+        self._nbytes = code.array(FLOAT, BUFFERS)
+        self._operations = code.array(FLOAT, len(OPERATIONS))
+        self._loops = code.given("loops")
+        self._buffers = code.given("buffers")
+
+    def write(self, statement: Number, candidate: Number) -> LoopsInCode:
+        """The loops of one; what is found is overwritten by the next."""
+        code = self._code
+        touching = self._buffers * self._loops
+        rows = self._loops + touching * 3 + self._buffers + len(OPERATIONS)
+        width = code.given("count")
+        start = statement * rows * width + candidate
+        cells = code.given_array("cells", FLOAT).part(start)
+
+        def cell(row: Number) -> Number:
+            return cells[row * width]
+
+        depth = self._present(statement, cell)
+        nbytes = self._loops + touching * 3
+        buffers = self._largest(cell, nbytes)
+        with code.loop(buffers) as slot:
+            self._touched(slot, depth, cell, touching)
+        for n in range(len(OPERATIONS)):
+            self._operations[n] = cell(nbytes + self._buffers + n)
+        return LoopsInCode(
+            depth,
+            **self._numbers,
+            **self._own,
+            **self._touches,
+            nbytes=self._nbytes,
+            buffers=buffers,
+            operations=self._operations,
+        )
+
+    def _present(self, statement: Number, cell: Callable[[Number], Number]) -> Number:
+        """The loops of more than one iteration, innermost first; how many there are."""
+        code = self._code
+        depth, inside = code.variable(INT, 0), code.variable(FLOAT, 1.0)
+        with code.loop(self._loops) as n:
+            loop = self._loops - (n + 1)
+            extent = cell(loop)
+            with code.when((extent > 1.0) & (depth.now < LOOPS)):
+                k = depth.now
+                inside.set(inside.now * extent)
+                self._place[k] = loop
+                self._own["length"][k] = extent
+                self._own["bottomup"][k] = inside.now
+                for name, array in self._numbers.items():
+                    given = code.given_array("kinds" if name == "kind" else name, INT)
+                    array[k] = given[statement * self._loops + loop]
+                depth.set(k + 1)
+        found = depth.now
+        outside = code.variable(FLOAT, 1.0)
+        with code.loop(found) as n:
+            k = found - (n + 1)
+            outside.set(outside.now * self._own["length"][k])
+            self._own["topdown"][k] = outside.now
+        return found
+
+    def _largest(self, cell: Callable[[Number], Number], nbytes: Number) -> Number:
+        """The stored buffer, then the others with most bytes first; how many are described."""
+        code = self._code
+        for slot in range(BUFFERS):
+            self._nbytes[slot] = 0.0
+        filled = code.variable(INT, 0)
+        with code.loop(self._buffers) as buffer:
+            size = cell(nbytes + buffer)
+            place = code.variable(INT, 0)
+            place.set(filled.now)
+            is_larger = (place.now > 1) & (self._nbytes[BUFFERS - 1] < size)
+            with code.when((place.now < BUFFERS) | is_larger):
+                place.set(code.smaller(place.now, BUFFERS - 1))
+                filled.set(place.now + 1)
+
+                def is_before() -> Number:
+                    before = code.larger(place.now - 1, 0)
+                    return (place.now > 1) & (self._nbytes[before] < size)
+
+                with code.repeat(is_before):
+                    before = place.now - 1
+                    self._nbytes[place.now] = self._nbytes[before]
+                    self._order[place.now] = self._order[before]
+                    place.set(before)
+                self._nbytes[place.now] = size
+                self._order[place.now] = buffer
+        return filled.now
+
+    def _touched(
+        self, slot: Number, depth: Number, cell: Callable[[Number], Number], touching: Number
+    ) -> None:
+        """How a buffer is touched in each loop."""
+        code = self._code
+        is_used = self._nbytes[slot] > 0.0
+        start = self._loops + self._order[slot] * self._loops
+        counts, again = code.variable(FLOAT, 1.0), code.variable(FLOAT, 1.0)
+        with code.loop(depth) as k:
+            row = start + self._place[k]
+            extent = self._own["length"][k]
+            moves = cell(row) > 0.0
+            counts.set(counts.now * code.choose(moves, extent, 1.0, FLOAT))
+            again.set(again.now * code.choose(moves, 1.0, extent, FLOAT))
+            found = {
+                "count": code.choose(is_used, counts.now, 0.0, FLOAT),
+                "reuse": code.choose(is_used, again.now, 0.0, FLOAT),
+                "stride": code.choose(moves, cell(row + touching), 0.0, FLOAT),
+                "period": code.choose(moves, cell(row + touching * 2), 0.0, FLOAT),
+            }
+            for name, content in found.items():
+                self._touches[name][slot * LOOPS + k] = content

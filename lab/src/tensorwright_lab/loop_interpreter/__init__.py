@@ -1,0 +1,11 @@
+"""The interpreter of loop nests, by which passes, primitives and code generators are judged.
+
+interpreter.py  runs a loop nest as the IR means it, with every check
+closures.py     index expressions and conditions as Python functions
+memory.py       buffers that know what was stored, and by which iteration
+groups.py       the threads of a group, from barrier to barrier
+"""
+
+from tensorwright_lab.loop_interpreter.interpreter import interpret
+
+__all__ = ["interpret"]

@@ -1,0 +1,105 @@
+"""Groups of threads that wait for each other at barriers, as the interpreter runs them.
+
+What one thread does is an iterator that stops at each barrier and gives it.  A group lets each of
+its threads go to its next barrier, one after the other, until all are done.
+
+Theorem: what runs between two barriers is the iterations of a concurrent loop of its own, so the
+order stays series-parallel and depth first, and the race check (memory.py) finds what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NoReturn, TypeAlias
+
+from tensorwright.loop.ir import Barrier, Stmt
+from tensorwright_lab.loop_interpreter.closures import Environment, IndexFunction
+from tensorwright_lab.loop_interpreter.memory import Cell, Iterations
+
+Thread: TypeAlias = Callable[[Environment], Iterator[Barrier]]
+
+
+def in_one_part(action: Callable[[Environment], None]) -> Thread:
+    """What has no barrier inside."""
+
+    def run(env: Environment) -> Iterator[Barrier]:
+        action(env)
+        yield from ()
+
+    return run
+
+
+def one_after_another(threads: tuple[Thread, ...]) -> Thread:
+    """A block."""
+
+    def run(env: Environment) -> Iterator[Barrier]:
+        for thread in threads:
+            yield from thread(env)
+
+    return run
+
+
+def repeated(extent: IndexFunction, place: int, body: Thread) -> Thread:
+    """A serial loop, whose variable has a place in the environment."""
+
+    def run(env: Environment) -> Iterator[Barrier]:
+        for i in range(extent(env)):
+            env[place] = i
+            yield from body(env)
+
+    return run
+
+
+def private(cell: Cell, body: Thread) -> Thread:
+    """A buffer of each thread: while one waits, others have its place."""
+
+    def run(env: Environment) -> Iterator[Barrier]:
+        cell.start()
+        for barrier in body(env):
+            saved = cell.save()
+            yield barrier
+            cell.restore(saved)
+
+    return run
+
+
+def group(
+    extent: IndexFunction,
+    place: int,
+    body: Thread,
+    iterations: Iterations,
+    fail: Callable[[Stmt | None, Environment], NoReturn],
+) -> Thread:
+    """A loop over threads; to a loop over threads around it, it is one thread."""
+
+    def run(env: Environment) -> Iterator[Barrier]:
+        threads: list[tuple[int, Iterator[Barrier]]] = []
+        for i in range(extent(env)):
+            own = list(env)
+            own[place] = i
+            threads.append((i, one_after_another((body,))(own)))
+        while threads:
+            outer, execution = iterations.now, iterations.enter()
+            reached: list[Barrier | None] = []
+            for i, thread in threads:
+                iterations.now = iterations.around = (*outer, (execution, i))
+                reached.append(next(thread, None))
+            iterations.now = iterations.around = outer
+            barrier = reached[0]
+            if any(other is not barrier for other in reached):
+                fail(next(filter(None, reached)), env)
+            if barrier is None:
+                return
+            yield barrier
+
+    return run
+
+
+def to_the_end(thread: Thread) -> Callable[[Environment], None]:
+    """Run a whole group: where all have come to a barrier, they go on."""
+
+    def run(env: Environment) -> None:
+        for _ in thread(env):
+            pass
+
+    return run

@@ -1,0 +1,422 @@
+"""Run a loop nest as the IR means it, slowly and with every check.
+
+Passes and code generators are tested against it.  The statements become nested Python functions of
+one environment (a list with a place per loop variable), so that 100,000 innermost iterations take
+about a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import HERE, InternalError, Printer, Role
+from tensorwright.expr import (
+    Apply,
+    Bounds,
+    Cast,
+    Const,
+    Decision,
+    Element,
+    FromIndex,
+    Index,
+    Load,
+    Range,
+    Select,
+    Value,
+    ValueExpr,
+    Var,
+    free_vars,
+    is_nonnegative,
+)
+from tensorwright.loop.folds import folded_operand
+from tensorwright.loop.ir import (
+    Allocate,
+    Barrier,
+    Block,
+    Buffer,
+    Call,
+    For,
+    If,
+    LoopProgram,
+    Parameter,
+    Prefetch,
+    Stmt,
+    Store,
+    print_program,
+)
+from tensorwright.loop.packing import pack
+from tensorwright.loop.passes.bind import bind_decisions
+from tensorwright.loop.scalars import convert, function_of, quiet
+from tensorwright.loop.traversal import buffers_of_index, has_barrier, walk
+from tensorwright.schedule import THREADS, ForKind
+from tensorwright_lab.loop_interpreter.closures import (
+    Environment,
+    IndexFunction,
+    compile_condition,
+    compile_index,
+)
+from tensorwright_lab.loop_interpreter.groups import (
+    Thread,
+    group,
+    in_one_part,
+    one_after_another,
+    private,
+    repeated,
+    to_the_end,
+)
+from tensorwright_lab.loop_interpreter.memory import Cell, Iterations, Race, Trace
+
+Action: TypeAlias = Callable[[Environment], None]
+Compute: TypeAlias = Callable[[Environment], Any]
+
+_ORDERED = (ForKind.SERIAL, ForKind.UNROLLED)
+
+
+def interpret(
+    program: LoopProgram,
+    arrays: Mapping[str, NDArray[Any]],
+    decisions: Mapping[Decision, int] | None = None,
+    trace: Trace | None = None,
+    *,
+    check_races: bool = True,
+) -> dict[str, NDArray[Any]]:
+    """Run a program on inputs and constants, in the shape that the caller knows; give the outputs.
+
+    A packed constant is given in its source's shape, under its source's name (`Parameter.name`).
+    `trace` is called for every load and store of an element, also for those in index expressions.
+    Raises:  InternalError, with the program and the place marked, for an index outside its buffer,
+             a load of an element that was never stored, a race between iterations of a concurrent
+             loop or threads of a group, threads that do not come to a barrier together, an output
+             that is not wholly stored, a missing array or one of another shape or dtype, a decision
+             without a value.
+    """
+    if decisions:
+        program = bind_decisions(program, decisions)
+    return _Machine(program, trace, check_races).run(arrays)
+
+
+class _Machine:
+    """Compiles the statements of one program; mutable, lives for one interpretation."""
+
+    def __init__(self, program: LoopProgram, trace: Trace | None, check_races: bool) -> None:
+        self._program = program
+        self._trace = trace
+        loops = [part for part in walk(program.body) if isinstance(part, For)]
+        self._check = check_races and any(part.kind not in _ORDERED for part in loops)
+        self._places = {var: n for n, var in enumerate(dict.fromkeys(part.var for part in loops))}
+        self._cells: dict[str, Cell] = {}
+        self._iterations = Iterations()
+        self._lanes: frozenset[Var] = frozenset()  # the variables of the vector loops around
+
+    def run(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        for parameter in self._program.parameters:
+            name = parameter.buffer.name
+            self._cells[name] = Cell(parameter.buffer, self._contents(parameter, arrays))
+        outputs = [p.buffer.name for p in self._program.parameters if p.role is Role.OUTPUT]
+        with quiet():
+            action = self._statement(self._program.body, {})
+            action([0] * len(self._places))
+        for name in outputs:
+            missing = self._cells[name].defined.find(0)
+            if missing >= 0:
+                place = np.unravel_index(missing, self._cells[name].shape)
+                at = ", ".join(str(int(n)) for n in place)
+                self._fail(None, None, f"the output {name}[{at}] is never stored")
+        return {name: self._cells[name].array() for name in outputs}
+
+    def _contents(
+        self, parameter: Parameter, arrays: Mapping[str, NDArray[Any]]
+    ) -> NDArray[Any] | None:
+        if parameter.role is Role.OUTPUT:
+            return None
+        buffer = parameter.buffer
+        if parameter.name not in arrays:
+            self._fail(None, None, f"no array is given for {buffer}")
+        array = arrays[parameter.name]
+        if parameter.packing is not None:
+            array = pack(array, parameter.packing)
+        if array.shape != buffer.shape or array.dtype != buffer.dtype.numpy:
+            self._fail(None, None, f"{buffer} gets an array {array.dtype} {array.shape}")
+        return array
+
+    def _fail(self, at: Stmt | None, env: Environment | None, reason: str) -> NoReturn:
+        page = Printer()
+        print_program(self._program, page, at, HERE)
+        where = self._program.name
+        if env is not None:
+            values = ", ".join(f"{v} = {env[p]}" for v, p in self._places.items())
+            where += f" with {values}" if values else ""
+        raise InternalError(stage="loop", where=where, reason=f"{reason}\n{page}")
+
+    # statements
+
+    def _statement(self, statement: Stmt, bounds: Bounds) -> Action:
+        match statement:
+            case Block(statements):
+                return _sequence(tuple(self._statement(part, bounds) for part in statements))
+            case For():
+                return self._loop(statement, bounds)
+            case If(condition, then):
+                test = compile_condition(condition, self._places, self._element(statement, bounds))
+                body = self._statement(then, bounds)
+                return lambda env: body(env) if test(env) else None
+            case Allocate(buffer, inner):
+                return self._allocate(buffer, inner, bounds)
+            case Store():
+                return self._store(statement, bounds)
+            case Prefetch():
+                return lambda env: None
+            case Barrier():
+                return self._fail(statement, None, "a barrier outside of a group of threads")
+            case Call(_, _, meaning):
+                return self._statement(meaning, bounds)
+
+    def _loop(self, loop: For, bounds: Bounds) -> Action:
+        if loop.kind in THREADS and has_barrier(loop):
+            return to_the_end(self._thread(loop, bounds))
+        extent = compile_index(loop.extent, self._places, self._element(loop, bounds))
+        kept = self._lanes
+        if loop.kind is ForKind.VECTOR:
+            self._lanes |= {loop.var}
+        body = self._statement(loop.body, {**bounds, loop.var: Range.of_extent(loop.extent)})
+        self._lanes = kept
+        place = self._places[loop.var]
+        iterations = self._iterations
+        is_vector = loop.kind is ForKind.VECTOR
+
+        def ordered(env: Environment) -> None:
+            for i in range(extent(env)):
+                env[place] = i
+                body(env)
+
+        def concurrent(env: Environment) -> None:
+            outer, execution = iterations.now, iterations.enter()
+            around = iterations.around
+            for i in range(extent(env)):
+                env[place] = i
+                iterations.now = (*outer, (execution, i))
+                iterations.around = outer if is_vector else iterations.now
+                body(env)
+            iterations.now, iterations.around = outer, around
+
+        return concurrent if self._check and loop.kind not in _ORDERED else ordered
+
+    # groups of threads that wait for each other
+
+    def _thread(self, statement: Stmt, bounds: Bounds) -> Thread:
+        """A statement as what one thread does, in parts: it ends each at a barrier, and names it.
+
+        Theorem: the parts of all threads between two barriers run one after the other, as the
+        iterations of a concurrent loop of their own do; so the race check stays as it is.
+        """
+        if not has_barrier(statement):
+            return in_one_part(self._statement(statement, bounds))
+        match statement:
+            case Barrier():
+                return lambda env: iter((statement,))
+            case Block(statements):
+                return one_after_another(tuple(self._thread(part, bounds) for part in statements))
+            case If(condition, then):
+                test = compile_condition(condition, self._places, self._element(statement, bounds))
+                body = self._thread(then, bounds)
+                return lambda env: body(env) if test(env) else iter(())
+            case Allocate(buffer, inner):
+                cell = self._cells[buffer.name] = Cell(buffer)
+                return private(cell, self._thread(inner, bounds))
+            case For(var, extent, kind, body) if kind in THREADS or kind in _ORDERED:
+                count = compile_index(extent, self._places, self._element(statement, bounds))
+                inside = self._thread(body, {**bounds, var: Range.of_extent(extent)})
+                place = self._places[var]
+                if kind in _ORDERED:
+                    return repeated(count, place, inside)
+                fail = partial(self._fail, reason="not all threads come to this barrier")
+                return group(count, place, inside, self._iterations, fail)
+            case _:
+                return self._fail(statement, None, "a barrier where threads cannot wait")
+
+    def _allocate(self, buffer: Buffer, inner: Stmt, bounds: Bounds) -> Action:
+        cell = self._cells[buffer.name] = Cell(buffer)
+        body = self._statement(inner, bounds)
+
+        def allocate(env: Environment) -> None:
+            cell.start()
+            body(env)
+
+        return allocate
+
+    def _store(self, store: Store, bounds: Bounds) -> Action:
+        cell = self._cells[store.buffer.name]
+        offset = self._offset(store, cell, store.indices, bounds)
+        value = self._value(store, store.value, bounds)
+        elements, defined = cell.elements, cell.defined
+        note = self._note(store, cell, "store")
+
+        def plain(env: Environment) -> None:
+            place = offset(env)
+            elements[place] = value(env)
+            defined[place] = 1
+
+        def noted(env: Environment) -> None:
+            result = value(env)
+            place = offset(env)
+            note(env, place, result)
+            elements[place] = result
+            defined[place] = 1
+
+        def folded(env: Environment) -> None:  # as the lanes' fold does: once, outside the lanes
+            now = iterations.now
+            iterations.now = iterations.around
+            noted(env)
+            iterations.now = now
+
+        iterations = self._iterations
+        if self._check and folded_operand(store) and self._lanes - free_vars(*store.indices):
+            return folded
+        return noted if self._check or self._trace else plain
+
+    def _note(self, at: Stmt, cell: Cell, what: str) -> Callable[[Environment, int, Any], None]:
+        """Tell the trace and the race check about one access and the value it moves."""
+        trace, iterations, races = self._trace, self._iterations, self._check
+        is_store = what == "store"
+
+        def note(env: Environment, place: int, moved: Any) -> None:
+            if trace is not None:
+                trace(what, cell.buffer, place)
+            if races:
+                try:
+                    if is_store:
+                        cell.check_store(place, iterations.now, moved)
+                    else:
+                        cell.check_load(place, iterations.now)
+                except Race as race:
+                    at_index = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
+                    self._fail(at, env, f"race: {cell.buffer.name}[{at_index}] is {race}")
+
+        return note
+
+    # values
+
+    def _value(self, at: Stmt, value: Value, bounds: Bounds) -> Compute:
+        match value:
+            case Const(number, dtype):
+                scalar = dtype.numpy.type(number)
+                return lambda env: scalar
+            case Load(source, indices):
+                return self._load(at, source, indices, bounds)
+            case FromIndex(index, dtype):
+                number_of = compile_index(index, self._places, self._element(at, bounds))
+                kind = dtype.numpy
+                return lambda env: np.int64(number_of(env)).astype(kind)
+            case Cast(operand, dtype):
+                inner, source_dtype = self._value(at, operand, bounds), operand.dtype
+                return lambda env: convert(inner(env), source_dtype, dtype)
+            case Select():
+                return self._select(at, value, bounds)
+            case Apply(fn, args):
+                function = function_of(fn, args[0].dtype)
+                parts = tuple(self._value(at, arg, bounds) for arg in args)
+                return _applied(function, parts)
+
+    def _select(self, at: Stmt, value: Select, bounds: Bounds) -> Compute:
+        then = self._value(at, value.then, bounds)
+        otherwise = self._value(at, value.otherwise, bounds)
+        if isinstance(value.condition, ValueExpr):  # both branches are computed
+            chosen = self._value(at, value.condition, bounds)
+
+            def both(env: Environment) -> Any:
+                first, second = then(env), otherwise(env)
+                return first if chosen(env) else second
+
+            return both
+        test = compile_condition(
+            value.condition,
+            self._places,
+            self._element(at, bounds),
+        )
+        return lambda env: then(env) if test(env) else otherwise(env)
+
+    def _load(
+        self, at: Stmt, source: Buffer, indices: tuple[Index, ...], bounds: Bounds
+    ) -> Compute:
+        cell = self._cells[source.name]
+        offset = self._offset(at, cell, indices, bounds)
+        elements, defined = cell.elements, cell.defined
+        note = self._note(at, cell, "load")
+        noted = self._check or self._trace is not None
+
+        def load(env: Environment) -> Any:
+            place = offset(env)
+            if not defined[place]:
+                name = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
+                self._fail(at, env, f"{source.name}[{name}] is read and was never stored")
+            found = elements[place]
+            if noted:
+                note(env, place, found)
+            return found
+
+        return load
+
+    # indices
+
+    def _element(self, at: Stmt, bounds: Bounds) -> Callable[[Element], IndexFunction]:
+        def compiled(element: Element) -> IndexFunction:
+            load = self._load(at, element.source, element.indices, bounds)
+            return lambda env: int(load(env))
+
+        return compiled
+
+    def _offset(
+        self, at: Stmt, cell: Cell, indices: tuple[Index, ...], bounds: Bounds
+    ) -> IndexFunction:
+        """The row-major number of an element; indices that are not provably inside are checked."""
+        if len(indices) != len(cell.shape):
+            self._fail(at, None, f"{cell.buffer} has another number of dimensions")
+        element = self._element(at, bounds)
+        parts = [
+            (compile_index(index, self._places, element), extent, axis)
+            for axis, (index, extent) in enumerate(zip(indices, cell.shape, strict=True))
+        ]
+        reads_memory = any(True for _ in buffers_of_index(*indices))
+        sure = all(_is_inside(i, n, bounds) for i, n in zip(indices, cell.shape, strict=True))
+        if sure and not reads_memory:
+            flat: Index = 0
+            for index, extent in zip(indices, cell.shape, strict=True):
+                flat = flat * extent + index
+            return compile_index(flat, self._places, element)
+
+        def checked(env: Environment) -> int:
+            place = 0
+            for index, extent, axis in parts:
+                found = index(env)
+                if not 0 <= found < extent:
+                    text = f"index {axis} of {cell.buffer.name} is {found}, outside 0..{extent}"
+                    self._fail(at, env, text)
+                place = place * extent + found
+            return place
+
+        return checked
+
+
+def _is_inside(index: Index, extent: int, bounds: Mapping[Var, Range]) -> bool:
+    return is_nonnegative(index, bounds) and is_nonnegative(extent - 1 - index, bounds)
+
+
+def _sequence(actions: tuple[Action, ...]) -> Action:
+    def run(env: Environment) -> None:
+        for action in actions:
+            action(env)
+
+    return run
+
+
+def _applied(function: Callable[..., Any], parts: tuple[Compute, ...]) -> Compute:
+    if len(parts) == 1:
+        (only,) = parts
+        return lambda env: function(only(env))
+    first, second = parts
+    return lambda env: function(first(env), second(env))

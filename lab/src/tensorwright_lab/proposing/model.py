@@ -1,0 +1,214 @@
+"""A model that proposes: decision by decision, which way is likely to lead to a fast schedule.
+
+    P(schedule) = P(structure) P(choice 1 | structure) P(choice 2 | structure, choice 1) ...
+    P(way) = exp(score of its row / temperature) / the sum over all ways that can be taken next
+
+The score is that of trees over the rows of `decisions.py`.  Nothing is measured and nothing built:
+a proposal costs what it takes to look at each of its decisions once.
+
+After models of the next decision: TLP (Zhai et al., ASPLOS 2023), TLM (Zhai et al., OSDI 2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tensorwright.base import RecordError
+from tensorwright.tuning.models import Machine
+from tensorwright.tuning.strategies.population import Genes, Population, by_sketch
+from tensorwright.tuning.strategies.selection import pick_covering
+from tensorwright.tuning.strategies.space_tables import SpaceTables
+from tensorwright.tuning.task import Task
+from tensorwright.tuning.time_model import CompactTrees, TreeWalk
+from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
+
+_ROUNDS = 6  # of drawing again what is beyond the limits
+_DRAWN = 16  # so many times more are drawn than are proposed first
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProposingModel:
+    """Trained trees.  Threads: any number may ask at once.
+
+    statistics   what is known of its training and accuracy, for people: plain data
+    """
+
+    trees: CompactTrees
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    _walk: TreeWalk = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.trees.columns != len(COLUMNS):
+            raise RecordError(
+                stage="proposing model",
+                where="trees",
+                reason=f"their rows have {self.trees.columns} columns, not {len(COLUMNS)}",
+                remedy="train it again",
+            )
+        object.__setattr__(self, "_walk", TreeWalk(self.trees))
+
+    def scores(self, rows: Matrix) -> Scores:
+        """Of ways that can be taken.  Shapes:  (..., columns) -> (...)."""
+        flat = np.ascontiguousarray(rows.reshape(-1, rows.shape[-1]), np.float32)
+        found: Scores = self._walk.sums(flat).astype(np.float64).reshape(rows.shape[:-1])
+        return found
+
+    def proposers(self, machine: Machine) -> ModelProposers:
+        """What makes the proposers of a session's tasks on a machine."""
+        return ModelProposers(self, machine)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """Candidates that were drawn, and the natural logarithm of their probabilities (n,)."""
+
+    population: Population
+    log_chance: Scores
+
+
+def draw(
+    model: ProposingModel,
+    decisions: DecisionTables,
+    tables: SpaceTables,
+    count: int,
+    random: Generator,
+    *,
+    allowed: NDArray[np.int64] | None = None,
+    temperature: float = 1.0,
+) -> Drawn:
+    """Candidates, each decision drawn by what the model takes to be likely; equal ones may be among
+    them, and fewer come back where hardly anything keeps to the limits.
+
+    allowed       the sketches to draw from; all where None
+    temperature   above 1 more evenly, below 1 more surely
+    """
+    numbers = np.arange(len(decisions.structures)) if allowed is None else allowed
+    logs = _log_chances(model.scores(decisions.structures[numbers]) / temperature)
+    parts: list[Population] = []
+    chances: list[Scores] = []
+    missing = count
+    for _ in range(_ROUNDS):
+        if missing <= 0:
+            break
+        rows = _pick(np.repeat(logs[None], missing, axis=0), random)
+        sketch = numbers[rows].astype(np.int32)
+        genes = np.zeros((missing, tables.width), np.int64)
+        chance = logs[rows].copy()
+        for number, own in by_sketch(sketch):
+            genes[own], taken = _grow(
+                model, decisions, number, len(own), tables.width, random, temperature
+            )
+            chance[own] += taken
+        drawn = Population(sketch, genes)
+        is_valid = tables.valid(drawn)
+        parts.append(drawn.take(is_valid))
+        chances.append(chance[is_valid])
+        missing -= int(is_valid.sum())
+    if not parts:
+        return Drawn(Population.empty(tables.width), np.empty(0))
+    return Drawn(Population.joined(parts), np.concatenate(chances))
+
+
+def log_chances(model: ProposingModel, decisions: DecisionTables, population: Population) -> Scores:
+    """The natural logarithm of the probability that each candidate would be drawn (n,)."""
+    first = _log_chances(model.scores(decisions.structures))
+    found = first[population.sketch]
+    for number, own in by_sketch(population.sketch):
+        prefix = Prefix.begun(decisions.sketch(number), len(own))
+        for position, choice in enumerate(decisions.sketch(number).choices):
+            genes = population.genes[own, position]
+            logs = _log_chances(model.scores(decisions.rows(number, position, prefix)))
+            found[own] += logs[np.arange(len(own)), genes]
+            prefix = prefix.then(choice, genes)
+    return found
+
+
+def _grow(
+    model: ProposingModel,
+    decisions: DecisionTables,
+    number: int,
+    count: int,
+    width: int,
+    random: Generator,
+    temperature: float,
+) -> tuple[Genes, Scores]:
+    """The choices of some candidates of one sketch, and their log chances."""
+    table = decisions.sketch(number)
+    prefix = Prefix.begun(table, count)
+    genes = np.zeros((count, width), np.int64)
+    chance = np.zeros(count)
+    for position, choice in enumerate(table.choices):
+        whole = np.concatenate([prefix.taken, prefix.room], axis=1)
+        _, first, same = np.unique(whole, axis=0, return_index=True, return_inverse=True)
+        few = Prefix(prefix.taken[first], prefix.room[first])
+        scores = model.scores(decisions.rows(number, position, few)) / temperature
+        logs = _log_chances(scores)[same.reshape(-1)]
+        rows = _pick(logs, random)
+        genes[:, position] = rows
+        chance += logs[np.arange(count), rows]
+        prefix = prefix.then(choice, rows)
+    return genes, chance
+
+
+def _log_chances(scores: Scores) -> Scores:
+    """The logarithm of the softmax over the last axis."""
+    shifted = scores - scores.max(axis=-1, keepdims=True)
+    found: Scores = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return found
+
+
+def _pick(logs: Scores, random: Generator) -> NDArray[np.int64]:
+    """A column for each row (n, ways), drawn by its chances."""
+    sums = np.cumsum(np.exp(logs), axis=1)
+    at = random.random(len(logs))[:, None] * sums[:, -1:]
+    found: NDArray[np.int64] = np.minimum((sums <= at).sum(axis=1), logs.shape[1] - 1)
+    return found
+
+
+class ModelProposer:
+    """A `Proposer`: draws by a model, for one workload on one machine."""
+
+    def __init__(
+        self, model: ProposingModel, task: Task, tables: SpaceTables, machine: Machine
+    ) -> None:
+        self._model = model
+        self._tables = tables
+        self._decisions = DecisionTables(task.workload, tables.space, machine)
+
+    def draw(
+        self, count: int, random: Generator, allowed: NDArray[np.int64] | None = None
+    ) -> Population:
+        """As `Proposer.draw`."""
+        found = draw(self._model, self._decisions, self._tables, count, random, allowed=allowed)
+        return found.population
+
+    def first(self, count: int, random: Generator, variety: float = 1.0) -> Population:
+        """So many programs to measure before any other, the most promising first, each once: likely
+        ones that are unlike each other.
+
+        variety   see `pick_covering`
+        """
+        drawn = draw(self._model, self._decisions, self._tables, _DRAWN * count, random)
+        once = drawn.population.first_of_each()
+        population, chances = drawn.population.take(once), drawn.log_chance[once]
+        return population.take(pick_covering(self._tables, population, chances, count, variety))
+
+
+class ModelProposers:
+    """Makes the proposers of a session's tasks."""
+
+    def __init__(self, model: ProposingModel, machine: Machine) -> None:
+        self._model = model
+        self._machine = machine
+
+    def __call__(self, task: Task, tables: SpaceTables) -> ModelProposer:
+        """The proposer of a task."""
+        return ModelProposer(self._model, task, tables, self._machine)

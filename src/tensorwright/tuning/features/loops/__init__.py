@@ -1,1 +1,0 @@
-"""The loops of statements as arrays, and features that are functions of them."""

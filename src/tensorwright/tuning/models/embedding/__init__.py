@@ -1,1 +1,0 @@
-"""The program embedding: `tree_gru.py` evaluates it, `torch_training.py` fits it."""
