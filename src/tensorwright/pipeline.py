@@ -3,7 +3,7 @@
     stage        what does it                                  from                to
     import       graph.load_onnx                               model               Graph
     simplify     graph.simplify                                Graph               Graph
-    rewrite      kept_graph, where one was found               Graph               Graph
+    rewrite      kept_graph, if a search kept one              Graph               Graph
     lay out      graph.choose_layouts                          Graph               Graph
     partition    graph.partition, by PredictedPrices           Graph               Partition
     schedule     records.best_trace, Predictor.best            Workload            Trace
@@ -14,8 +14,8 @@
     compile      Backend.compile                               Source              Kernel
     assemble     build.assemble                                Partition, Kernels  Executable
 
-`prepare` is what comes before schedules but for rewriting, `choose` finds these; the four after it
-are `build`, through its cache.  `drivers/tune.py` puts a search for better schedules in between.
+`prepare` runs the stages before schedules, except rewriting.  `choose` chooses schedules.  `build`
+runs replay to compile, through its cache.  `drivers/tune.py` adds a search for better schedules.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A workload, the schedule chosen for it, and where that comes from."""
+    """A workload, the schedule chosen for it, and the origin of the schedule."""
 
     workload: Workload
     trace: Trace
@@ -115,7 +115,7 @@ class Scheduled:
 
     @property
     def is_tuned(self) -> bool:
-        """Whether it was measured on this machine."""
+        """Whether the schedule was measured on this machine."""
         return self.source in (Source.NETWORK, Source.RECORD)
 
 
@@ -133,21 +133,21 @@ def compile(
     constants: Constants | None = None,
     on_kernel: OnKernel | None = None,
 ) -> Executable:
-    """Compile a model, or a tensor expression of one's own.
+    """Compile a model or a tensor expression.
 
-    model         an ONNX file, its bytes or its ModelProto, a Graph, tensor expressions, or what
-                  `program` makes of them
+    model         an ONNX file, its bytes or its ModelProto, a Graph, tensor expressions, or the
+                  result of `program`
     target        "native", "x86-64-avx2", ...; the knob `target` where None
     threads       how many the kernels use; the knob `threads` where None
-    records       where measured schedules are looked up; the default store where None
+    records       the store in which measured schedules are looked up; the default store where None
     input_shapes  shapes of the inputs that the model leaves open
     trace         the schedule of a tensor expression, parsed or as text; `choose` where None
     constants     values of inputs of a tensor expression that stay the same from call to call
-    on_kernel     told (schedule, number, count) before each kernel is built
+    on_kernel     called with (schedule, number, count) before each kernel is built
 
-    Workloads without a record get the schedule that the time model expects to be the fastest, or
-    the heuristic one (knob `default_schedule`).  A network for which `optimize` found a faster
-    graph is compiled as that, from the same records.
+    A workload without a record gets the schedule that the time model expects to be the fastest, or
+    the heuristic schedule (knob `default_schedule`).  If `optimize` has kept a faster graph for the
+    network in the same records, that graph is compiled.
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
     machine = chosen_target(target)
@@ -173,10 +173,11 @@ def prepare(
 ) -> Partition:
     """Import, simplify, choose layouts and cut into workloads.
 
-    threads   for how many the time model says which layouts tensors have and which nodes share a
-              kernel; without a model, or with the knob `default_schedule` at "rule", rules do
+    threads   the number for which the time model decides which layouts tensors have and which
+              nodes share a kernel; without a model, or with the knob `default_schedule` at "rule",
+              estimates and grouping criteria decide
 
-    Raises:  MachineError if its tensors cannot fit into memory, and what importing raises.
+    Raises:  MachineError if the tensors cannot fit into memory; the errors of importing.
     """
     return cut(import_graph(model, input_shapes), target, threads)
 
@@ -190,7 +191,7 @@ def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partitio
 
 
 def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
-    """Import and simplify.  Raises: what importing raises."""
+    """Import and simplify.  Raises: the errors of importing."""
     graph = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
     dump("graph", "imported", graph.__str__)
     return simplify(compute_halves_in_floats(graph) if knobs.HALVES_IN_FLOATS.get() else graph)
@@ -199,9 +200,9 @@ def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
 def keep_graph(
     store: RecordStore, source: Graph, target: CpuTarget, threads: int | None, certificate: str
 ) -> None:
-    """Keep why a faster graph computes what a simplified network does; "" where there is none.
+    """Keep the certificate of a faster graph for a simplified network.
 
-    certificate   as JSON
+    certificate   JSON; "" if no faster graph was found
     """
     hardware, count = detect_hardware().fingerprint, usable_threads(threads)
     save_rewriting(store, source, target, hardware, count, certificate or _ITSELF)
@@ -210,8 +211,8 @@ def keep_graph(
 def kept_graph(
     store: RecordStore, source: Graph, target: CpuTarget, threads: int | None
 ) -> Graph | None:
-    """What was kept for a simplified network: a faster graph, or itself; None where nothing was, or
-    this version cannot follow it.
+    """The graph kept for a simplified network: a faster graph, or the network; None if none was
+    kept, or this version cannot follow the certificate.
     """
     hardware, count = detect_hardware().fingerprint, usable_threads(threads)
     text = load_rewriting(store, source, target, hardware, count)
@@ -222,7 +223,7 @@ def kept_graph(
 
 
 def open_pricing(target: CpuTarget, threads: int | None) -> Pricing | None:
-    """What the time model says that workloads of a network take; None where there is no model."""
+    """The time model's prices of a network's workloads; None without a model."""
     predictor = open_predictor(target, usable_threads(threads), is_cold=True)
     return None if predictor is None else PredictedPrices(predictor)
 
@@ -276,7 +277,7 @@ def compile_program(
 def choose_all(
     parts: Partition, target: CpuTarget, threads: int | None, store: RecordStore
 ) -> list[Scheduled]:
-    """A schedule for each workload of a network: from the network's own choice, or by `choose`."""
+    """A schedule for each workload of a network: its choice on record, or by `choose`."""
     count = usable_threads(threads)
     together = load_choice(store, parts, target, detect_hardware().fingerprint, count)
     with without_collection():
@@ -297,8 +298,8 @@ def choose(
 ) -> Scheduled:
     """The best recorded schedule of a workload, or `choose_untuned`.
 
-    together   the schedule that was best in the network, None if they were not compared there
-    is_cold    it runs in a network: constants come from memory
+    together   the schedule that was best inside the network; None if none were compared there
+    is_cold    the workload runs in a network: constants come from memory
     """
     algorithms = knobs.WINOGRAD.get()
     if together is not None and (algorithms or not uses_algorithm(together)):
@@ -313,7 +314,7 @@ def choose(
 def choose_untuned(
     workload: Workload, target: CpuTarget, threads: int, *, is_cold: bool = False
 ) -> Scheduled:
-    """The schedule of a workload of which nothing was measured: by time model, or heuristic."""
+    """The schedule of a workload without measurements: by time model, or heuristic."""
     predictor = open_predictor(target, threads, is_cold=is_cold)
     if predictor is None:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
@@ -338,14 +339,14 @@ def _schedules_text(chosen: Sequence[Scheduled]) -> str:
 def chosen_target(target: str | Target | None) -> CpuTarget:
     """A target from its name; that of the knob `target` where None.
 
-    Raises:  what `cpu_target` raises: there is code for processors only.
+    Raises:  the errors of `cpu_target`: code exists for processors only.
     """
     return cpu_target(target or knobs.TARGET.get())
 
 
 @contextlib.contextmanager
 def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordStore]:
-    """The store itself, or the one at a path for as long as it is needed."""
+    """Yield the store itself, or open the store at a path and close it at the end."""
     if records is None or isinstance(records, (str, os.PathLike)):
         with open_store(records, create=create) as store:
             yield store
@@ -354,7 +355,7 @@ def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordS
 
 
 def _checked_trace(trace: object) -> Trace:
-    """The steps of a schedule.  Raises: UsageError for what is neither text nor a trace."""
+    """The steps of a schedule.  Raises: UsageError if it is neither text nor a trace."""
     if isinstance(trace, str):
         return parse_trace(trace)
     if isinstance(trace, tuple | list) and all(isinstance(step, Primitive) for step in trace):
@@ -362,8 +363,8 @@ def _checked_trace(trace: object) -> Trace:
     raise UsageError(
         stage="compile",
         where="argument trace",
-        reason=f"it is of type {type(trace).__name__}, and no schedule",
-        remedy="give the text of a trace, or a tuple of its steps, as parse_trace makes it",
+        reason=f"it is of type {type(trace).__name__}, not a schedule",
+        remedy="give the text of a trace, or a tuple of its steps, as parse_trace returns it",
     )
 
 
@@ -382,7 +383,7 @@ def _refuse_for_models(trace: Trace | str | None, constants: Constants | None) -
         raise UsageError(
             stage="compile",
             where="argument trace",
-            reason="a model has many workloads, a trace schedules one",
+            reason="a model has many workloads, and a trace schedules only one",
             remedy="give a tensor expression, or keep traces in a record store",
         )
     if constants is not None:

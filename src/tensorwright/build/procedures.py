@@ -1,4 +1,4 @@
-"""The kernels of a network's opaque nodes: those that have a procedure."""
+"""The kernels of the opaque nodes that have a procedure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tensorwright.procedures import procedure
 
 
 def program_of(graph: Graph, node: Node) -> LoopProgram | None:
-    """The loop nest of an opaque node; None where only the host has it."""
+    """The loop nest of an opaque node; None if only the host can run it."""
     types = tuple(graph.types[name] for name in node.inputs)
     return _program(node.operator, types, node.attributes)
 
@@ -37,7 +37,7 @@ def procedures_of(partition: Partition) -> Mapping[str, LoopProgram]:
 
 
 def build_procedures(partition: Partition, target: Target) -> dict[str, Kernel]:
-    """Their kernels, from the cache where they are there."""
+    """The kernels of procedures, from the cache if they are in it."""
     programs = procedures_of(partition).items()
     return {
         text: build_program_cached(run_target_passes(program, target), target)
