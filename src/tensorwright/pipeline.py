@@ -102,21 +102,21 @@ def compile(
     constants: Constants | None = None,
     on_kernel: OnKernel | None = None,
 ) -> Executable:
-    """Compile a model, or a tensor expression of one's own.
+    """Compile a model or a tensor expression.
 
-    model         an ONNX file, its bytes or its ModelProto, a Graph, tensor expressions, or what
-                  `program` makes of them
+    model         an ONNX file, its bytes or its ModelProto, a Graph, tensor expressions, or the
+                  result of `program`
     target        "native", "x86-64-avx2", ...; the knob `target` where None
     threads       how many the kernels use; the knob `threads` where None
-    records       where measured schedules are looked up; the default store where None
+    records       the store in which measured schedules are looked up; the default store where None
     input_shapes  shapes of the inputs that the model leaves open
     trace         the schedule of a tensor expression, parsed or as text; `choose` where None
     constants     values of inputs of a tensor expression that stay the same from call to call
-    on_kernel     told (schedule, number, count) before each kernel is built
+    on_kernel     called with (schedule, number, count) before each kernel is built
 
-    Workloads without a record get the schedule that the time model expects to be the fastest, or
-    the heuristic one (knob `default_schedule`).  A network for which `optimize` found a faster
-    graph is compiled as that, from the same records.
+    A workload without a record gets the schedule that the time model expects to be the fastest, or
+    the heuristic schedule (knob `default_schedule`).  If `optimize` has kept a faster graph for the
+    network in the same records, that graph is compiled.
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
     machine = chosen_target(target)
@@ -142,10 +142,11 @@ def prepare(
 ) -> Partition:
     """Import, simplify, choose layouts and cut into workloads.
 
-    threads   for how many the time model says which layouts tensors have and which nodes share a
-              kernel; without a model, or with the knob `default_schedule` at "rule", rules do
+    threads   the number for which the time model decides which layouts tensors have and which
+              nodes share a kernel; without a model, or with the knob `default_schedule` at "rule",
+              estimates and grouping criteria decide
 
-    Raises:  MachineError if its tensors cannot fit into memory, and what importing raises.
+    Raises:  MachineError if the tensors cannot fit into memory; the errors of importing.
     """
     return cut(import_graph(model, input_shapes), target, threads)
 
@@ -159,7 +160,7 @@ def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partitio
 
 
 def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
-    """Import and simplify.  Raises: what importing raises."""
+    """Import and simplify.  Raises: the errors of importing."""
     graph = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
     dump("graph", "imported", graph.__str__)
     return simplify(compute_halves_in_floats(graph) if knobs.HALVES_IN_FLOATS.get() else graph)
@@ -168,9 +169,9 @@ def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
 def keep_graph(
     store: RecordStore, source: Graph, target: CpuTarget, threads: int | None, certificate: str
 ) -> None:
-    """Keep why a faster graph computes what a simplified network does; "" where none is faster.
+    """Keep the certificate of a faster graph for a simplified network.
 
-    certificate   as JSON
+    certificate   JSON; "" if no faster graph was found
     """
     hardware = detect_hardware().fingerprint
     save_rewriting(store, source, target, hardware, usable_threads(threads), certificate)
@@ -179,9 +180,9 @@ def keep_graph(
 def kept_graph(
     store: RecordStore, source: Graph, target: CpuTarget, threads: int | None
 ) -> Graph | None:
-    """The fastest graph on record for a simplified network, which may be itself.
+    """The graph kept for a simplified network: a faster graph, or the network itself.
 
-    None where nothing was kept, or where this version cannot follow the certificate.
+    None if none was kept, or if this version cannot follow the certificate.
     """
     hardware = detect_hardware().fingerprint
     certificate = load_rewriting(store, source, target, hardware, usable_threads(threads))
@@ -192,7 +193,7 @@ def kept_graph(
 
 
 def open_pricing(target: CpuTarget, threads: int | None) -> Pricing | None:
-    """What the time model says that workloads of a network take; None where there is no model."""
+    """The time model's prices of a network's workloads; None without a model."""
     predictor = open_predictor(target, usable_threads(threads), is_cold=True)
     return None if predictor is None else PredictedPrices(predictor)
 
@@ -246,21 +247,21 @@ def compile_program(
 def chosen_target(target: str | Target | None) -> CpuTarget:
     """A target from its name; that of the knob `target` where None.
 
-    Raises:  what `cpu_target` raises: there is code for processors only.
+    Raises:  the errors of `cpu_target`: code exists for processors only.
     """
     return cpu_target(target or knobs.TARGET.get())
 
 
 def _checked_trace(trace: object) -> Trace:
-    """The steps of a schedule.  Raises: UsageError for what is neither text nor a trace."""
+    """The steps of a schedule.  Raises: UsageError if it is neither text nor a trace."""
     if isinstance(trace, str):
         return parse_trace(trace)
     if isinstance(trace, tuple | list) and all(isinstance(step, Primitive) for step in trace):
         return tuple(trace)
     raise _wrong(
         "trace",
-        f"it is of type {type(trace).__name__}, and no schedule",
-        "give the text of a trace, or a tuple of its steps, as parse_trace makes it",
+        f"it is of type {type(trace).__name__}, not a schedule",
+        "give the text of a trace, or a tuple of its steps, as parse_trace returns it",
     )
 
 
@@ -272,7 +273,7 @@ def _refuse_for_programs(input_shapes: Shapes | None) -> None:
 
 def _refuse_for_models(trace: Trace | str | None, constants: Constants | None) -> None:
     if trace is not None:
-        reason = "a model has many workloads, a trace schedules one"
+        reason = "a model has many workloads, and a trace schedules only one"
         raise _wrong("trace", reason, "give a tensor expression, or keep traces in a record store")
     if constants is not None:
         reason = "a model has its own constants"

@@ -90,7 +90,7 @@ def test_a_fault_in_the_search_for_a_graph_is_told_once_and_the_network_is_tuned
         warnings.simplefilter("always")
         executable = tensorwright.optimize(graph, trials=4, records=store)
     (text,) = [str(each.message) for each in told]
-    assert text.startswith("no faster graph is looked for, the network is tuned as it is: ")
+    assert text.startswith("the search for a faster graph failed, the network is tuned as it is: ")
     assert "the search for a faster graph (test_joint_search.py, line" in text
     assert "ZeroDivisionError: of ours" in text
     assert "please report it" in text

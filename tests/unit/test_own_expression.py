@@ -111,7 +111,7 @@ def test_an_illegal_schedule_is_refused_with_its_loops() -> None:
 
 
 def test_a_trace_belongs_to_an_expression_and_inputs_to_their_shapes() -> None:
-    with pytest.raises(UsageError, match="a trace schedules one"):
+    with pytest.raises(UsageError, match="a trace schedules only one"):
         tensorwright.compile("model.onnx", trace=())
     executable = tensorwright.compile(roughness(), trace=())
     with pytest.raises(InputError):

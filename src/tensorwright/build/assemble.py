@@ -1,8 +1,7 @@
-"""Put built kernels together: a partitioned graph and a kernel for each workload, an executable.
+"""Assemble an executable from a partitioned graph and a kernel for each workload.
 
-Loop algorithms of opaque nodes are built here. Constants are packed, once, into the order in which
-their kernel reads them. Tensors that partitioning made views or parts of others get no memory of
-their own.
+The loop algorithms of opaque nodes are built here. Each constant is packed once into the order in
+which its kernel reads it. Views, and tensors that are parts of others, get no separate memory.
 """
 
 from __future__ import annotations
@@ -71,9 +70,9 @@ def assemble(
 
     kernels         workload key -> its kernel
     threads         how many the kernels use; the knob `threads` where None
-    sources         texts to keep with it (for people); the names of its steps are added
-    seconds_of      how long steps take, by which they get their threads
-    thread_limits   workload key -> on how many threads it runs at most, all where 0: as measured
+    sources         texts for people to keep with it; the names of its steps are added
+    seconds_of      how long steps take, which decides how many threads they get
+    thread_limits   workload key -> the most threads on which it runs, as measured; 0 is all
     """
     kernels = {**kernels, **build_opaque(partition, target)}
     signatures = {key: kernel.signature for key, kernel in kernels.items()}
@@ -88,7 +87,7 @@ def assemble(
 
 
 def kernel_keys(partition: Partition, kind: TargetKind) -> tuple[str, ...]:
-    """What names each kernel of a network, in order: workload keys, texts of loop algorithms."""
+    """The names of a network's kernels, in order: keys of workloads, texts of loop algorithms."""
     return (*(workload.key for workload in partition.workloads), *opaque_programs(partition, kind))
 
 
@@ -99,9 +98,9 @@ def plan_network(
     threads: int | None,
     seconds_of: SecondsOf = estimate_seconds,
 ) -> tuple[Plan, tuple[Array, ...]]:
-    """What the executable of a partitioned graph does, and its constants as kernels read them.
+    """The plan of a partitioned graph, and its constants as kernels read them.
 
-    signatures   of `kernel_keys` -> how the kernel is called
+    signatures   kernel key (`kernel_keys`) -> how the kernel is called
     """
     graph = partition.graph
     constants = _Constants(graph.constants, graph.layouts)
@@ -148,7 +147,7 @@ def assemble_workload(
     values: Mapping[str, Array] | None = None,
     sources: Sequence[tuple[str, str]] = (),
 ) -> Executable:
-    """The executable of one workload, whose inputs are the caller's but for its constants.
+    """The executable of one workload; the caller gives all inputs except the constants.
 
     values    of the constants, each of its type
     sources   as of `assemble`
@@ -186,7 +185,7 @@ class _Constants:
         self._names: dict[tuple[str, Packing | None], str] = {}
 
     def argument(self, name: str, packing: Packing | None = None) -> str:
-        """The plan's name of a tensor; a constant is kept, packed as asked."""
+        """The plan's name of a tensor; a constant is kept in the requested packing."""
         if name not in self.arrays:
             return name
         label = self._names.get((name, packing))
@@ -202,7 +201,7 @@ class _Constants:
 
     @property
     def specs(self) -> tuple[TensorSpec, ...]:
-        """Names and types of what has been packed, in order."""
+        """Names and types of the packed constants, in order."""
         return tuple(
             TensorSpec(name, DType.from_numpy(array.dtype), array.shape)
             for name, array in self.packed.items()
@@ -216,7 +215,7 @@ def _call(
     names: Mapping[str, str],
     constants: _Constants,
 ) -> KernelStep[str]:
-    """The call of kernel `number`; `names` are those of its tensors outside of the workload."""
+    """The call of kernel `number`; `names` are the names of its tensors in the network."""
     arguments = tuple(
         constants.argument(names[parameter.name], parameter.packing)
         for parameter in signature.parameters
@@ -228,7 +227,7 @@ def _call(
 def _opaque_call(
     graph: Graph, node: Node, kind: TargetKind, keys: Sequence[str], read: tuple[str, ...]
 ) -> KernelStep[str] | HostStep[str]:
-    """The call of a node's loop algorithm, or of its implementation in NumPy where it has none."""
+    """The call of a node's loop algorithm, or of its NumPy function if it has none."""
     program = program_of(graph, node, kind)
     if program is None:
         label = f"{node.operator} on the host"

@@ -1,7 +1,7 @@
 """Find a back end: from a target to the object that writes its code.
 
-`BACKENDS` names those of each kind of machine, the preferred one first.  A back end is imported
-when it is asked for: who compiles with one loads no other.
+`BACKENDS` names the back ends of each kind of machine, the preferred one first.  A back end is
+imported on its first use, so compiling with one loads no other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tensorwright.base import MachineError, Target, TargetKind
 from tensorwright.codegen import Backend
 
 BACKENDS: Mapping[TargetKind, tuple[str, ...]] = {TargetKind.CPU: ("llvm", "c"), TargetKind.GPU: ()}
-"""Names of folders in `codegen/`.  The conformance suite runs all of them that this machine can."""
+"""Names of folders in `codegen/`.  The conformance suite runs all that this machine can run."""
 
 _Machine = TypeVar("_Machine", bound=Target)
 
@@ -26,9 +26,9 @@ def load_backend(name: str) -> Backend[Any]:
 
 
 def backend_of(target: _Machine) -> Backend[_Machine]:
-    """The back end that kernels of a target are built with: the first one that supports it.
+    """The back end that builds the kernels of a target: the first one that supports the target.
 
-    Raises:  MachineError where there is none.
+    Raises:  MachineError if there is none.
     """
     reasons: list[str] = []
     for name in BACKENDS[target.kind]:

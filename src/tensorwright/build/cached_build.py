@@ -1,8 +1,8 @@
-"""Build through the kernel cache: what was built before is read, and nothing else is done.
+"""Build through the kernel cache: a kernel that was built before is only read.
 
-An entry is keyed by all that a kernel comes from: workload and trace, or a program; the target, the
-back end's compiler and this package's own sources.  It holds the kernel's signature as JSON and its
-object code.
+The key of an entry consists of everything that determines a kernel: workload and trace, or a
+program; the target, the back end's compiler and this package's sources.  The entry holds the
+kernel's signature as JSON and its object code.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SOURCES = ("base", "machine_code", "expr", "schedule", "loop", "codegen", "build
 def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
     """As `build_kernel`, from the cache on the disk if it is there (knob `kernel_cache`).
 
-    Where the knob `dump` asks for a stage of it, it is built again.
+    If the knob `dump` asks for a stage of the kernel, it is built again.
     """
     with dump_subject(workload.name):
         key = _key_of(workload, trace, target)
@@ -53,7 +53,7 @@ def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
 
 
 def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
-    """As `build_program`, likewise."""
+    """As `build_program`, through the cache in the same way."""
     with dump_subject(program.name):
         key = _key(target, str(program))
         return _cached(key, target, lambda: build_program(program, target))

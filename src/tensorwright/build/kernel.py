@@ -28,8 +28,8 @@ Machine = TypeVar("Machine", bound=Target)
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A built kernel: its object code, what it takes to call it, how long building took, and the
-    processors that can run it.
+    """A built kernel: its object code, its signature, the seconds of building, and the processors
+    that can run it.
     """
 
     object_code: bytes
@@ -44,19 +44,19 @@ class Kernel:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What the caller passes, in order; `name` of each is the workload's."""
+        """What the caller passes, in order; `name` is the name in the workload."""
         return self.signature.parameters
 
     @property
     def spec(self) -> KernelSpec:
-        """What a plan says about it."""
+        """The description of this kernel in a plan."""
         return kernel_spec(self.signature)
 
 
 def load_kernel(kernel: Kernel) -> LoadedCode:
-    """Load a kernel into this process; its symbol has an address then.
+    """Load a kernel into this process, which gives its symbol an address.
 
-    Raises:  MachineError where the machine lacks instructions of the target.
+    Raises:  MachineError if the machine lacks instructions of the target.
     """
     check_runs_here(kernel.target, "runtime", f"kernel {kernel.symbol}")
     return HOST.load(kernel.object_code, (kernel.symbol,))
@@ -64,11 +64,11 @@ def load_kernel(kernel: Kernel) -> LoadedCode:
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """A workload and a trace, as they travel to a process that builds.
+    """A workload and a trace, in the form that is sent to a process that builds.
 
-    tensors   the workload's tensors, inputs first: pickling them in this order needs no deep stack
-    outputs   which of them the caller gets     constants  names of inputs that may be packed
-    trace     text, so that what is built is what a record says
+    tensors   the workload's tensors, inputs first: pickling in this order needs no deep stack
+    outputs   the tensors that the caller gets  constants  names of inputs that may be packed
+    trace     text, so that the kernel is exactly that of a record
     """
 
     name: str
@@ -88,7 +88,7 @@ def build_request(workload: Workload, trace: str, target: Target) -> BuildReques
 def build(request: BuildRequest) -> Kernel:
     """As `build_kernel`; also UsageError for a trace that does not parse.
 
-    What is built on request is one of many candidates of a search: nothing of it is dumped.
+    The result is one of many candidates of a search, so nothing of it is dumped.
     """
     with override(dump=""):
         return build_kernel(request, parse_trace(request.trace), request.target, name=request.name)
@@ -103,8 +103,8 @@ def build_kernel(
 ) -> Kernel:
     """Replay, lower, run the passes, emit and compile.
 
-    backend   the target's own where None
-    Raises:  ScheduleError for a trace that is illegal, and what the later stages raise.
+    backend   the target's back end where None
+    Raises:  ScheduleError for an illegal trace; the errors of later stages.
     """
     start = time.perf_counter()
     kernel = build_program(loop_program(workload, trace, target, name), target, backend)
@@ -116,8 +116,8 @@ def build_program(
 ) -> Kernel:
     """Emit and compile a program after all passes.
 
-    backend   the target's own where None
-    Raises:  what emitting and compiling raise.
+    backend   the target's back end where None
+    Raises:  the errors of emitting and compiling.
     """
     start = time.perf_counter()
     backend = backend or backend_of(target)
@@ -136,7 +136,7 @@ def loop_program(
 
 
 def emit_source(program: LoopProgram, target: Machine, backend: Backend[Machine]) -> Source:
-    """The text that a back end makes of a program; the knob `dump` shows it, and the assembly."""
+    """The text that a back end writes for a program; the knob `dump` shows it with the assembly."""
     source = backend.emit(program, target)
     dump("source", "", source.__str__, backend.suffix)
     dump("asm", "", lambda: backend.listing(source, target), "s")

@@ -1,4 +1,4 @@
-"""The kernels of a network's opaque nodes: those that have a loop algorithm."""
+"""The kernels of the opaque nodes that have a loop algorithm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorwright.ops import AttributeValue, TensorType
 
 
 def program_of(graph: Graph, node: Node, kind: TargetKind) -> LoopProgram | None:
-    """The loop nest of an opaque node; None where only the host has it."""
+    """The loop nest of an opaque node; None if only the host can run it."""
     types = tuple(graph.types[name] for name in node.inputs)
     return _program(node.operator, types, node.attributes, kind)
 
@@ -37,7 +37,7 @@ def opaque_programs(partition: Partition, kind: TargetKind) -> Mapping[str, Loop
 
 
 def build_opaque(partition: Partition, target: Target) -> dict[str, Kernel]:
-    """Their kernels, from the cache where they are there."""
+    """The kernels of loop algorithms, from the cache if they are in it."""
     programs = opaque_programs(partition, target.kind).items()
     return {
         text: build_program_cached(run_target_passes(program, target), target)

@@ -1,6 +1,6 @@
-"""What the steps of an executable were in the network: a text that is kept with it, for people.
+"""Names of the steps of an executable in the network: a text for people, kept with the executable.
 
-A plan knows where tensors lie and not what they are called, and a view is no step of it at all.
+A plan knows where tensors lie but not their names, and it has no steps for views.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class StepName:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A tensor that is no work: part of another's memory, or made of tensors that lie side by side.
+    """A tensor that needs no work: part of another's memory, or several tensors side by side.
 
     before   the number of the first step that runs after it
     """
@@ -38,7 +38,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class StepNames:
-    """Of a network: its steps in the order of the plan, where the copies of outputs follow."""
+    """The steps of a network, in the order of the plan; the plan ends with copies of outputs."""
 
     steps: tuple[StepName, ...] = ()
     views: tuple[View, ...] = ()
@@ -68,7 +68,7 @@ def format_step_names(names: StepNames) -> str:
 
 
 def read_step_names(sources: Mapping[str, str]) -> StepNames:
-    """The names that an executable keeps; none where it has none."""
+    """The names that an executable keeps; empty if it keeps none."""
     text = sources.get(NAMES_SOURCE)
     if text is None:
         return StepNames()

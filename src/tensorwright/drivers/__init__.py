@@ -1,7 +1,7 @@
-"""Searches over whole networks, a file each, named for its command: `tune`, `rewrite`, `optimize`.
+"""Searches over whole networks, one file for each command: `tune`, `rewrite`, `optimize`.
 
-Import the file of the one that is wanted: this folder's own module is empty, so that `compile`,
-which needs none of them, loads none.
+Import the file of the search that you need.  This module is empty, so that `compile`, which needs
+no search, loads none.
 """
 
 __all__: list[str] = []

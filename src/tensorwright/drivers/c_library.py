@@ -1,6 +1,6 @@
 """Compile a network to a C library.
 
-Only who writes one imports this file: it needs the back end `c`, which compiling does not.
+Import this file only to write a library: it needs the back end `c`, which compiling does not.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def export_c(
     name: str,
     example: Mapping[str, Array],
 ) -> tuple[str, ...]:
-    """As `pipeline.finish`, but write a C library into a folder; give the names of its files.
+    """As `pipeline.finish`, but write a C library into a folder, and return the names of its files.
 
-    name      what its files and functions are called
-    example   inputs, with which its example program runs
+    name      the name of its files and functions
+    example   the inputs of its example program
     """
     traces = {
         each.workload.key: each.trace

@@ -1,4 +1,4 @@
-"""How long several graphs of one network take, in turns: here, or in another runtime."""
+"""Time several graphs of one network in turns: in tensorwright, or in another runtime."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def seconds_here(
             executables.append(finish(parts, target, threads, store))
     inputs = random_inputs(parts.graph)
     times = seconds_in_turns(executables, inputs, rounds=_TURNS, limit_s=_TURNS_S)
-    assert times is not None, "nobody stops it"
+    assert times is not None, "nothing stops the runs"
     return times
 
 
@@ -37,12 +37,12 @@ def seconds_elsewhere(
 ) -> Sequence[float]:
     """Seconds of each graph as an ONNX model in another runtime.
 
-    Raises:  MachineError where it is not installed, or fails.
+    Raises:  MachineError if it is not installed, or fails.
     """
     with tempfile.TemporaryDirectory(prefix="tensorwright-trial-") as folder:
         paths: list[str] = []
-        for place, graph in enumerate(graphs):
-            paths.append(f"{folder}/{place}.onnx")
+        for number, graph in enumerate(graphs):
+            paths.append(f"{folder}/{number}.onnx")
             save_onnx(graph, paths[-1])
         inputs = random_inputs(graphs[0])
         return compare_versions(runtime, paths, inputs, usable_threads(threads)).times_s

@@ -1,10 +1,10 @@
 """Graphs that a search found faster than a network, kept as certificates beside the records.
 
-What is kept is no graph but why it is equal: it is replayed, with rules that ship or are proved on
-the spot, on the network at hand.  Those on the spot are proved by chains of axioms alone: whoever
-compiles need not have Z3, nor wait for it.  `tensorwright rewrite --check` asks Z3 for all rules
-of a certificate.  The pipeline loads this module where a store has such a text: what rewrites is
-not needed to compile.
+The store keeps the certificate, which proves the graph equal, and not the graph.  The certificate
+is replayed on the network, with rules that ship or that are proved immediately.  Chains of axioms
+alone prove the latter, so compiling neither needs Z3 nor waits for it.  `tensorwright rewrite
+--check` asks Z3 for all rules of a certificate.  The pipeline loads this module only if a store has
+a certificate, because compiling does not need the code that rewrites.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from tensorwright.rewriting.prove import (
 
 
 def follow(text: str, source: Graph) -> Graph | None:
-    """The graph that a certificate leads to from a simplified network; None where this version
-    cannot follow it, which is told where that is a fault of ours.
+    """The graph to which a certificate leads from a simplified network; None if this version cannot
+    follow it.  A warning tells if the reason is a fault of tensorwright.
     """
     shipped = (each.rule for each in load_library())
     try:
@@ -43,11 +43,11 @@ def follow(text: str, source: Graph) -> Graph | None:
         return None
 
 
-def proved_beside(known: Iterable[Rule]) -> Callable[[Rule], bool]:
-    """Says whether a rule may be applied: it is one of those that are proved already, one of them
-    at some parameters and few dimensions, or proved when it is asked for, without Z3.
+def proved_beside(proved: Iterable[Rule]) -> Callable[[Rule], bool]:
+    """Says whether a rule may be applied: it is proved already, it is a proved rule at some
+    parameters and few dimensions, or it is proved on request, without Z3.
     """
-    rules = tuple(known)
+    rules = tuple(proved)
     texts = frozenset(map(rule_text, rules))
 
     def is_proved(rule: Rule) -> bool:

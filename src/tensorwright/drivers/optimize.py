@@ -2,9 +2,9 @@
 
     graph     drivers.rewrite               the best graph for the network, by proved rules
     tune      drivers.tune                  the workloads of that graph
-    compare   runtime.seconds_in_turns      it and the graph that came in, as they are on record now
+    compare   runtime.seconds_in_turns      that graph and the original one, with the records so far
 
-What was found is kept beside the records: the same command goes on with it, and `compile` uses it.
+The graph is kept beside the records: the same command continues with it, and `compile` uses it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from tensorwright.tuning.session import (
 )
 from tensorwright.tuning.space import SpaceKind
 
-_GRAPH_SHARE = 0.1  # of the minutes at most, for the search for a graph
-_TRIAL_S = 0.1  # about what a trial takes: a budget of few trials is one of few seconds
+_GRAPH_SHARE = 0.1  # the largest share of the minutes that the search for a graph gets
+_TRIAL_S = 0.1  # about the time of a trial: a budget of few trials is a budget of few seconds
 _TURNS = 40
 _TURNS_S = 3.0
 _NOISE = 1.01
@@ -49,10 +49,10 @@ _NOISE = 1.01
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
-    """What a joint search found.
+    """The result of a joint search.
 
-    graph      what is compiled          rewritten   the search for it; None where it was on record
-    result     of the tuning; its network is what came in, as it is untuned, and what is compiled
+    graph      the compiled graph        rewritten   the search for it; None if it was on record
+    result     of the tuning; its network compares the untuned original with the compiled graph
     """
 
     executable: Executable
@@ -80,9 +80,9 @@ def optimize(
 
     minutes, trials   the budget: whichever is spent first; 10 minutes where both are None
     records           where every measurement is kept; the default store where None
-    callbacks         told of the progress; `tuning.session.choose_callbacks` makes the usual ones
+    callbacks         get the progress; `tuning.session.choose_callbacks` makes the default ones
     rewrite           look for a faster graph first, by proved rules (`tensorwright.rewrite`)
-    space             what is tried: "sketches", "templates" or "both"
+    space             the schedules to try: "sketches", "templates" or "both"
     options           strategy, patience and the like
     The other arguments are those of `compile`.
     Raises:  as `compile`, and RecordError for a store that cannot be used.
@@ -112,7 +112,7 @@ def search_jointly(
 ) -> Optimized:
     """As `optimize`, for a simplified network.
 
-    on_interrupt   told when the user stopped the tuning, before what is known by then is compiled
+    on_interrupt   called when the user stops the tuning, before the best so far is compiled
     """
     started = time.monotonic()
     graph, rewritten = source, None
@@ -129,7 +129,7 @@ def search_jointly(
         rival = finish(untouched, target, threads, store)
         inputs = random_inputs(parts.graph)
         times = seconds_in_turns((executable, rival), inputs, rounds=_TURNS, limit_s=_TURNS_S)
-        assert times is not None, "nobody stops it"
+        assert times is not None, "nothing stops the runs"
         if times[0] > _NOISE * times[1]:
             keep_graph(store, source, target, threads, "")
             graph, executable = source, rival
@@ -142,10 +142,11 @@ def search_jointly(
 def _best_graph(
     source: Graph, target: CpuTarget, threads: int | None, store: RecordStore, budget: Budget
 ) -> tuple[Graph, Rewritten | None]:
-    """The graph to tune: that on record, or the one that a search finds now, which is kept.
+    """The graph to tune: the graph on record, or the result of a search, which is then kept.
 
-    A fault of ours in the search is told, and the graph stays: it is right without the search,
-    which only makes it faster.  Nothing is kept then, so the next version searches anew.
+    If the search has a fault of tensorwright, a warning tells it and the graph stays as it is: the
+    search only makes a correct graph faster.  Nothing is kept then, so the next version searches
+    again.
     """
     kept = kept_graph(store, source, target, threads)
     if kept is not None:
@@ -158,7 +159,7 @@ def _best_graph(
             seconds=_graph_seconds(source, budget),
             records=store,
         )
-    except MachineError:  # nothing says what programs take: the graph stays
+    except MachineError:  # there are no prices of programs: the graph stays
         return source, None
     except (InternalError, MemoryError) as fault:
         warnings.warn(_fault_text(fault), RuntimeWarning, stacklevel=3)
@@ -169,20 +170,20 @@ def _best_graph(
 
 
 def _fault_text(fault: InternalError | MemoryError) -> str:
-    """What happened, what is done without the search, and what to report."""
-    told = "there is not enough memory"
+    """Say what happened, how the command continues, and what to report."""
+    cause = "there is not enough memory"
     if isinstance(fault, InternalError):
-        told = f"{fault.where}: {fault.reason}"
+        cause = f"{fault.where}: {fault.reason}"
     return (
-        f"no faster graph is looked for, the network is tuned as it is: {told}\n"
-        "  this is a fault of tensorwright: please report it, with the model and what\n"
-        "  `TENSORWRIGHT_LOG=debug tensorwright rewrite MODEL -o FILE` says;\n"
+        f"the search for a faster graph failed, the network is tuned as it is: {cause}\n"
+        "  this is a fault of tensorwright: please report it, with the model and the output of\n"
+        "  `TENSORWRIGHT_LOG=debug tensorwright rewrite MODEL -o FILE`;\n"
         "  `--no-rewrite` (`rewrite=False`) leaves that search out"
     )
 
 
 def _graph_seconds(source: Graph, budget: Budget) -> float:
-    """How long a graph is looked for."""
+    """Seconds of the search for a graph."""
     limits = [usual_seconds(source)]
     if budget.seconds is not None:
         limits.append(_GRAPH_SHARE * budget.seconds)
@@ -192,7 +193,7 @@ def _graph_seconds(source: Graph, budget: Budget) -> float:
 
 
 def _left_of(budget: Budget, spent_s: float) -> Budget:
-    """What a budget leaves after some seconds; at least half of its time."""
+    """The rest of a budget after some seconds; at least half of its time."""
     if budget.minutes is None:
         return budget
     return replace(budget, minutes=max(budget.minutes / 2, budget.minutes - spent_s / 60))

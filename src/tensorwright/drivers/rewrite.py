@@ -6,7 +6,7 @@
     write      rewriting.networks.write_network       the cheapest    Graph
     measure    graph_trial.seconds_here               Executables     the fastest
 
-The graph that came in is one of the candidates: what is not faster is not changed.
+The original graph is one of the candidates: it stays unless another one is faster.
 """
 
 from __future__ import annotations
@@ -77,21 +77,21 @@ MOST_SECONDS = 10.0
 _LEAST_SECONDS = 1.0
 _OPERATOR_S = 0.005  # for each operator of the network
 _EXPECTED_GAIN = 1.05
-"""A graph is changed where the other is expected to be so many times as fast: predictions err."""
+"""The expected gain from which a graph is kept without a trial: predictions err."""
 _TRIED_GAIN = 1.01
-"""It is tried where the other is expected to be so many times as fast ..."""
+"""The expected gain from which a graph is run in a trial ..."""
 _MEASURED_GAIN = 1.01
-"""... and changed where it is so many times as fast as that was: less is noise."""
+"""... and the measured gain from which it is kept: less is noise."""
 _TRIED = 2
 _WITHOUT_SEARCH = "compile, tune and optimize take the model as it is"
 _CORES_TO_FILL_MEMORY = 4
-"""One core reads from memory what so many get of it when all cores read: a desktop with eight cores
-has memory for two, a server with sixty-four for sixteen."""
+"""One core alone reads as much from memory as this many do when all cores read: a desktop with
+eight cores has memory for two, a server with sixty-four for sixteen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What executables of the source and of the most promising graphs took, in turns.
+    """The measured times of the source and of the most promising graphs, in turns.
 
     before_s   of the source      after_s   of the fastest of the others
     """
@@ -102,7 +102,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Written:
-    """A candidate as a graph, with what it is expected to take and why it computes the same."""
+    """A candidate as a graph, with its expected time and its proof of equality."""
 
     graph: Graph
     after_s: float
@@ -111,9 +111,9 @@ class _Written:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Searched:
-    """What a search has left: the fields of `Rewritten`, and the graphs to choose among.
+    """The outcome of a search: the fields of `Rewritten`, and the graphs to choose from.
 
-    is_tried   whether these are to be run
+    is_tried   whether to run these graphs
     """
 
     written: tuple[_Written, ...]
@@ -126,13 +126,13 @@ class _Searched:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rewritten:
-    """What a search over graphs found.
+    """The result of a search over graphs.
 
-    source     the network that came in, simplified     graph   the best; the source if that is it
-    before_s, after_s   what their kernels are expected to take
+    source     the original network, simplified         graph   the best graph, or the source
+    before_s, after_s   the expected times of their kernels
     rules      how often each rule was applied on the way
-    certificate   which rules show that both graphs are equal; None where nothing changed
-    trial      what was measured; None where nothing was expected to gain, or was to be measured
+    certificate   the rules that show that both graphs are equal; None if nothing changed
+    trial      measured times; None if no graph was expected to gain, or none had to be measured
     stops      why each search ended                    nodes   of the e-graph
     graphs     that backtracking made                   seconds   of the search, without the trial
     """
@@ -151,12 +151,12 @@ class Rewritten:
 
     @property
     def is_changed(self) -> bool:
-        """Whether another graph than the one that came in is expected to be faster."""
+        """Whether another graph than the source is expected to be faster."""
         return self.graph is not self.source
 
     @property
     def stop_text(self) -> str:
-        """Why each search ended, in words: a limit by its name, or that nothing was left."""
+        """Why each search ended, in words: the name of a limit, or "nothing left"."""
         words = {
             kind: stop.limit if isinstance(stop, BudgetSpent) else "nothing left"
             for kind, stop in self.stops.items()
@@ -167,7 +167,7 @@ class Rewritten:
     def onnx(self) -> onnx.ModelProto:
         """The best graph as an ONNX model, checked.
 
-        Raises:  UnsupportedError for an operator that ONNX cannot say.
+        Raises:  UnsupportedError for an operator that ONNX cannot express.
         """
         return to_onnx(self.graph)
 
@@ -189,29 +189,29 @@ def rewrite(
     records: Records | None = None,
     should_stop: Callable[[], bool] = never,
 ) -> Rewritten:
-    """Look for a graph that computes the same, faster.
+    """Search for a faster graph that computes the same.
 
-    target, threads   of the machine that it shall be fast on; as for `compile`
-    input_shapes      shapes of inputs that the model leaves open: rules ask what extents are
-    seconds           for the search and the prices of what it finds; the best by then is measured
-                      after it; 1 to 10 s, by the size of the network, where None
-    exact             without rules whose proof holds over the reals and not over floats
-    rules             of your own beside those that ship: files, and texts, which have a `==`;
-                      one or several, each proved before it is used
-    trust             believe those of them that carry the stamp of this prover
+    target, threads   the machine for which the graph should be fast; as for `compile`
+    input_shapes      shapes of inputs that the model leaves open, because rules depend on extents
+    seconds           for the search and its prices; the best graphs are measured afterwards;
+                      1 to 10 s, by the size of the network, where None
+    exact             leave out rules whose proof holds over the reals and not over floats
+    rules             your own rules beside those that ship: one or several files, or texts (which
+                      contain `==`); each rule is proved before it is used
+    trust             believe those of your rules that have the stamp of this prover
     search            "saturate", "backtrack" or "both"
-    cost              by what graphs are ranked: "programs", or the sum of their operators, "ops";
-                      or by what operators and graphs take in another runtime, "onnxruntime"
-    measure           run the best few and the model in turns, on this machine, before one is kept
-    nodes             of the e-graph, after which no rule is tried; 20 000 where None
-    records           where measured schedules are looked up for that; the default store where None
-    should_stop       ends the search; of what was found by then the best is kept, unmeasured
+    cost              the cost by which graphs are ranked: of their "programs"; the sum of their
+                      operators, "ops"; or the times in another runtime, "onnxruntime"
+    measure           run the best few graphs and the model in turns before one is kept
+    nodes             the size of the e-graph after which no rule is tried; 20 000 where None
+    records           the store with the schedules of these runs; the default store where None
+    should_stop       ends the search; the best graph so far is kept, unmeasured
 
     Source:  Jia et al., TASO, SOSP 2019; Yang et al., TENSAT, MLSys 2021.
-    Raises:  MachineError without a model of times for the target; UsageError that names file and
-             line for a rule that is not proved; UsageError for fewer than 0 seconds; InternalError
-             for a fault of ours in the search, which hands back no graph then: it was asked for
-             one, and the model is no answer; and what importing raises.
+    Raises:  MachineError without a time model for the target; UsageError with file and line for a
+             rule that is not proved; UsageError for fewer than 0 seconds; InternalError for a
+             fault of tensorwright in the search (no graph is returned then, because the caller
+             asked for another graph than the model); the errors of importing.
     """
     kinds = _kind(SearchKind, "search", search), _kind(CostKind, "cost", cost)
     if seconds is not None and not seconds >= 0:
@@ -221,8 +221,8 @@ def rewrite(
     machine = chosen_target(target)
     source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
     listed = (*(each.rule for each in load_library()), *own)
-    known = {rule.name: rule for rule in listed}
-    tried = network_rules(known.values(), is_exact=exact)
+    rules_by_name = {rule.name: rule for rule in listed}
+    tried = network_rules(rules_by_name.values(), is_exact=exact)
     _warn_of_idle(own, tried)
     limits = SaturationLimits() if nodes is None else SaturationLimits(nodes=nodes)
     limit_s = usual_seconds(source) if seconds is None else seconds
@@ -230,7 +230,7 @@ def rewrite(
     can_run = measure and not missing_here(machine)
     with naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
         with _opened_prices(how.cost, machine, threads) as prices:
-            outcome = _search(source, known, tried, prices, how, can_run, should_stop)
+            outcome = _search(source, rules_by_name, tried, prices, how, can_run, should_stop)
         searched_s = time.monotonic() - start
         written = outcome.written
         trial, best = None, written[0] if written else None
@@ -260,16 +260,16 @@ def rewrite(
 
 def _search(
     source: Graph,
-    known: Mapping[str, Rule],
+    rules_by_name: Mapping[str, Rule],
     tried: NetworkRules,
     prices: Prices,
     how: CandidateSearch,
     can_run: bool,
     should_stop: Callable[[], bool],
 ) -> _Searched:
-    """Search, and write the best down: what only the search needs is gone when these are run.
+    """Search, and return the best graphs: the memory of the search is free when they are run.
 
-    known   rules by their names, `tried` what a search makes of them
+    tried   the rules in the form in which a search applies them
     """
     network = read_network(source, with_proofs=True)
     candidates = find_candidates(network, tried, prices, how, should_stop)
@@ -277,7 +277,7 @@ def _search(
     is_tried = can_run and not should_stop()
     least, most = (_TRIED_GAIN, _TRIED) if is_tried else (_EXPECTED_GAIN, 1)
     written = _written(
-        candidates, known, _gains(source, candidates, prices, how, before_s), least, most
+        candidates, rules_by_name, _gains(source, candidates, prices, how, before_s), least, most
     )
     return _Searched(
         tuple(written),
@@ -303,12 +303,12 @@ def _kind(kinds: type[Kind], argument: str, word: str) -> Kind:
 
 
 def usual_seconds(graph: Graph) -> float:
-    """How long a graph is looked for where nothing is said."""
+    """Seconds of the search if the caller gives none."""
     return min(MOST_SECONDS, max(_LEAST_SECONDS, _OPERATOR_S * len(graph.nodes)))
 
 
 def memory_of(machine: CpuTarget, threads: int) -> Memory:
-    """What so many threads read from memory together, and what caches keep from run to run."""
+    """The memory bandwidth of all threads together, and the bytes that caches keep between runs."""
     one_core = rates_of(machine).bandwidth_bytes_per_s
     together = one_core * max(1.0, threads / _CORES_TO_FILL_MEMORY)
     return Memory(together, machine.l3_bytes)
@@ -316,7 +316,7 @@ def memory_of(machine: CpuTarget, threads: int) -> Memory:
 
 @contextmanager
 def _opened_prices(cost: CostKind, machine: CpuTarget, threads: int | None) -> Iterator[Prices]:
-    """What says what operators and graphs cost, for as long as it is asked."""
+    """Yield the source of the costs of operators and graphs, and close it at the end."""
     if cost is CostKind.ONNXRUNTIME:
         with PeerPrices(cost.value, usable_threads(threads)) as measured:
             yield measured
@@ -326,7 +326,7 @@ def _opened_prices(cost: CostKind, machine: CpuTarget, threads: int | None) -> I
         raise MachineError(
             stage="rewrite",
             where=f"target {machine.name}",
-            reason="no model says what programs take on it",
+            reason="there is no time model for it",
             remedy="set the knob default_schedule to model",
         )
     yield ProgramPrices(machine, pricing, memory_of(machine, usable_threads(threads)))
@@ -351,19 +351,19 @@ def _gains(
 
 def _written(
     candidates: Candidates,
-    known: Mapping[str, Rule],
+    rules_by_name: Mapping[str, Rule],
     gains: Sequence[float],
     least: float,
     most: int,
 ) -> list[_Written]:
-    """The most promising candidates as graphs, those that gain the most first, so many at most."""
+    """Up to `count` of the most promising candidates as graphs, the largest gain first."""
     written: list[_Written] = []
     folded = FoldedConstants()
     for candidate, gain in zip(candidates.found, gains, strict=True):
         if gain < least or len(written) == most:
             continue
         choice = choice_of(candidates.saturation.network, candidate.outputs)
-        certificate = _certificate(candidates.saturation, choice, known)
+        certificate = _certificate(candidates.saturation, choice, rules_by_name)
         if certificate is not None:
             graph = simplify(write_network(candidates.saturation.network, choice), folded)
             after_s = candidate.programs_s or float("nan")
@@ -372,24 +372,29 @@ def _written(
 
 
 def _certificate(
-    saturation: NetworkSaturation, choice: Mapping[Id, Id], known: Mapping[str, Rule]
+    saturation: NetworkSaturation, choice: Mapping[Id, Id], rules_by_name: Mapping[str, Rule]
 ) -> Certificate | None:
-    """Why a choice computes the same; None where an instance of a schema or an application at many
-    dimensions needs what is not proved: the other rules are proved when they ship, or were read.
+    """The certificate that a choice computes the same; None if an instance of a schema, or an
+    application at many dimensions, cannot be proved.  All other rules were proved before they
+    shipped, or when they were read.
     """
     outputs = chosen_outputs(saturation.network, choice)
-    certificate = certify(saturation, outputs, known)
+    certificate = certify(saturation, outputs, rules_by_name)
     try:
-        replay(certificate, read_network(saturation.network.graph), proved_beside(known.values()))
+        replay(
+            certificate,
+            read_network(saturation.network.graph),
+            proved_beside(rules_by_name.values()),
+        )
     except UsageError:
         return None
     return certificate
 
 
 def _fastest(written: Sequence[_Written], times: Sequence[float]) -> tuple[Trial, _Written | None]:
-    """The fastest of some graphs, None where that is the source, whose time is the first.
+    """The fastest of some graphs; None if that is the source, whose time is the first.
 
-    Of two that are as fast it is the one before: that which is expected to gain more.
+    Of two equally fast graphs it is the first one, which is expected to gain more.
     """
     before_s, (after_s, *others) = times[0], times[1:]
     best = written[0]
@@ -400,7 +405,7 @@ def _fastest(written: Sequence[_Written], times: Sequence[float]) -> tuple[Trial
 
 
 def _warn_of_idle(own: Sequence[Rule], tried: NetworkRules) -> None:
-    """Say which rules of the user's own can change no network."""
+    """Warn of the user's rules that can never change a network."""
     rewrites = (*tried.plain, *(merge.rewrite for merge in tried.merges))
     used = {rewrite.name for rewrite in rewrites}
     for rule in own:
@@ -416,12 +421,12 @@ def check_certificate(
     is_proved: Callable[[Rule], bool],
     input_shapes: Shapes | None = None,
 ) -> None:
-    """Whether a certificate shows that a model computes what another does.
+    """Check that a certificate shows that a model computes the same as another.
 
     is_proved      whether a rule may be applied
     input_shapes   as for `rewrite`
 
-    Raises:  UsageError that names what does not hold.
+    Raises:  UsageError that names the part that does not hold.
     """
     source, rewritten = (
         simplify(each if isinstance(each, Graph) else load_onnx(each, input_shapes))
@@ -435,6 +440,6 @@ def check_certificate(
         raise UsageError(
             stage="rewrite",
             where=f"graph {rewritten.name}",
-            reason="it is not the graph that the certificate speaks of",
+            reason="it is not the graph of the certificate",
             remedy="rewrite the model again",
         )

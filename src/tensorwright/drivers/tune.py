@@ -1,7 +1,7 @@
-"""The search for fast schedules of models and programs: sessions of `tuning/`, as all callers wish.
+"""The search for fast schedules of models and programs, by sessions of `tuning/`.
 
-`tuning/` searches for schedules of given workloads; here is what a search over a network adds: how
-often each workload runs, constants that come from memory, and a last comparison inside the network.
+`tuning/` searches for schedules of given workloads.  This file adds what a network needs: how often
+each workload runs, constants that come from memory, and a last comparison inside the network.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from tensorwright.tuning.space import SpaceKind
 
 DEFAULT_MINUTES = 10.0
 _PATIENCE = 20  # rounds without a gain, where no budget is given
-_NETWORK_SHARE = 0.14  # of the minutes at most, for the comparison inside the network
+_NETWORK_SHARE = 0.14  # the largest share of the minutes for the comparison inside the network
 _NETWORK_S = 4.0
 _NETWORK_PER_WORKLOAD_S = 0.4
-_LEAST_NETWORK_S = 12.0  # it may take so long, where no minutes are given
+_LEAST_NETWORK_S = 12.0  # for that comparison, if no minutes are given
 _NOTHING_ELSE = "no schedule but the untuned ones was measured: it needs more time or trials"
-_LEAST_SHARE = 0.02  # of the minutes, for that comparison, even if they are spent
+_LEAST_SHARE = 0.02  # of the minutes for that comparison, even if they are spent
 
 
 def tune(
@@ -69,16 +69,16 @@ def tune(
     measuring: MeasureOptions | None = None,
     learning: Learning = USUAL,
 ) -> Executable:
-    """Tune a tensor expression on this machine, and return what computes it.
+    """Tune a tensor expression on this machine, and return its executable.
 
-    expression  a tensor, several, or what `program` makes of them
+    expression  a tensor, several tensors, or the result of `program`
     constants   values of inputs that stay the same from call to call; the executable has them
-    minutes, trials   where both are None: 10 minutes, or 20 rounds without a gain
-    space       what is tried: "sketches", "templates" or "both"
+    minutes, trials   the budget; if both are None, 10 minutes or 20 rounds without a gain
+    space       the schedules to try: "sketches", "templates" or "both"
     options     patience and the like                measuring   how candidates are measured
     learning    features and cost model, by name
     The other arguments are those of `optimize`.
-    Raises:  UsageError for anything else than an expression, and as `optimize`.
+    Raises:  UsageError if it is not an expression, and as `optimize`.
     """
     machine = chosen_target(target)
     workload = as_program(expression, constants)
@@ -86,7 +86,7 @@ def tune(
         raise UsageError(
             stage="tune",
             where=f"argument of type {type(expression).__name__}",
-            reason="it is no tensor expression",
+            reason="it is not a tensor expression",
             remedy="tensorwright.optimize tunes models",
         )
     check_constants(workload, constants)
@@ -107,25 +107,25 @@ def tune(
 
 
 def parse_space(text: SpaceKind | str) -> SpaceKind:
-    """The kind of space of this name.  Raises UsageError where there is none."""
-    known = {kind.value: kind for kind in SpaceKind}
-    if text not in known:
+    """The kind of space of this name.  Raises: UsageError if there is none."""
+    kinds = {kind.value: kind for kind in SpaceKind}
+    if text not in kinds:
         raise UsageError(
             stage="tune",
             where=f"space {text}",
             reason="there is no space of this name",
-            remedy=did_you_mean(text, known, "one of " + ", ".join(known)),
+            remedy=did_you_mean(text, kinds, "one of " + ", ".join(kinds)),
         )
-    return known[text]
+    return kinds[text]
 
 
 def setting_of(target: CpuTarget, threads: int | None) -> Setting:
-    """This machine, with as many threads as kernels shall use; the knob `threads` where None."""
+    """This machine with the threads of its kernels; the knob `threads` where None."""
     return Setting(target, usable_threads(threads), detect_hardware().fingerprint)
 
 
 def search(parts: Partition, setting: Setting, store: RecordStore, how: Search) -> TuneResult:
-    """As `search_networks`, for all of one network."""
+    """As `search_networks`, for all workloads of one network."""
     measuring = as_in_network(parts)
     name = parts.graph.name
     return search_networks(
@@ -143,11 +143,11 @@ def search_networks(
     name: str = "",
     measuring: MeasureOptions | None = None,
 ) -> TuneResult:
-    """Measure schedules of every workload; what has been measured is in the store.
+    """Measure schedules of every workload, and keep the measurements in the store.
 
-    At last the best of each are compared inside each of the networks, and the choices are kept
-    there too; what they are worth against the untuned schedules is measured in turns.  All of this
-    is done within the minutes of the budget.
+    At the end the best schedules are compared inside each of the networks, and the store keeps the
+    choices.  Then the chosen and the untuned networks are measured in turns.  All of this is done
+    within the minutes of the budget.
     The other arguments are those of `search_tasks`.
     """
     seconds = _budget_of(how).seconds
@@ -171,8 +171,8 @@ def search_networks(
 
 
 def _network_s(seconds: float, workloads: Sequence[int]) -> float:
-    """How much of so many seconds is kept for the comparisons inside networks of so many
-    workloads.
+    """The seconds of a budget that are kept for the comparisons inside networks, by their numbers
+    of workloads.
     """
     wanted_s = sum(_NETWORK_S + _NETWORK_PER_WORKLOAD_S * count for count in workloads)
     return min(_NETWORK_SHARE * seconds, wanted_s)
@@ -193,7 +193,7 @@ def search_tasks(
 ) -> TuneResult:
     """As `search`, for workloads of several networks and programs; 10 minutes without a budget.
 
-    name        what is tuned, for people
+    name        a name for people
     measuring   how candidates are measured
     """
     how = replace(how, budget=_budget_of(how), keeps_model=True)
@@ -203,10 +203,10 @@ def search_tasks(
 def choose_together(
     parts: Partition, setting: Setting, store: RecordStore, limit_s: float
 ) -> NetworkResult:
-    """Compare the best schedules of all workloads inside the network, and keep what is chosen.
+    """Compare the best schedules of all workloads inside the network, and keep the choice.
 
-    limit_s   about so long it may take
-    The untuned schedules, and what was chosen before, stand until others are faster as a whole.
+    limit_s   about how long it may take
+    The untuned schedules and the earlier choice stay until another choice is faster as a whole.
     """
     target, threads, hardware = setting.target, setting.threads, setting.hardware
     last = load_last_choice(store, parts, target, hardware, threads)
@@ -240,6 +240,6 @@ def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:
 
 
 def as_in_network(*networks: Partition) -> MeasureOptions:
-    """Measure with constants that come from as far away as in the largest of some networks."""
+    """Measure with constants as cold as in the largest of some networks."""
     sizes = [sum(each.nbytes for each in n.graph.constants.values()) for n in networks]
     return MeasureOptions(cold_bytes=max(sizes, default=0))

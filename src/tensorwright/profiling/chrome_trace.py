@@ -1,7 +1,7 @@
 """A profile in Chrome's trace format, for chrome://tracing and ui.perfetto.dev.
 
-One run, of medians: the network on the first track, its steps one after another on the second, and
-the rate of arithmetic as a counter.  Times are microseconds, as the format has them.
+The trace shows one run with median times: the network on the first track, its steps one after
+another on the second, and the rate of arithmetic as a counter.  The format has microseconds.
 
 Source:   Trace Event Format, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
@@ -19,7 +19,7 @@ _COUNTER = "GFLOP/s"
 
 
 def chrome_trace(profile: Profile) -> dict[str, Any]:
-    """The trace as `json.dumps` takes it."""
+    """The trace in the form that `json.dumps` takes."""
     whole_s = max(profile.network_s, profile.steps_s)
     events = [
         _name("process_name", 0, f"{profile.name}, {profile.target}, {profile.threads} threads"),

@@ -48,7 +48,7 @@ _BUDGET_S = 3.0
 _LEAST_RUNS = 10
 _MOST_RUNS = 2000
 _WARM_UP_RUNS = 3
-_MOST_TRIES = 3  # at the roofline, while a step is above it
+_MOST_TRIES = 3  # to measure the roofline, while a step is above it
 _STARTS_THREADS = b"GOMP_parallel"
 
 
@@ -65,23 +65,23 @@ def profile(
 ) -> Profile:
     """Time each step of a network as it runs among the others, and say what limits it.
 
-    program   an executable, the path of a saved one, or whatever `compile` takes; for what is
-              compiled here, target, threads, records and input_shapes are those of `compile`
-    inputs    arrays by name; random ones, drawn from `seed`, for those that are not given
+    program   an executable, the path of a saved one, or any input of `compile`; target, threads,
+              records and input_shapes are for `compile`
+    inputs    arrays by name; inputs that are not given are random, drawn from `seed`
     repeats   how many runs; as many as take 3 seconds where None
 
-    A run whose steps are timed and one that is timed as a whole take turns; times are medians. The
-    roofline is measured afterwards, once more where a step is above it, and kept: what else runs
-    makes it too low, so the highest rates that were seen count.
-    Raises:  UsageError for fewer than one repeat; InputError for inputs that do not fit; and as
-             `compile` and `load`.
+    Runs with timed steps and runs that are timed as a whole take turns; times are medians. The
+    roofline is measured afterwards, again while a step is above it, and kept: other running
+    programs make it too low, so the highest measured rates count.
+    Raises:  UsageError for fewer than one repeat; InputError for inputs that do not fit; the errors
+             of `compile` and `load`.
     """
     if repeats is not None and repeats < 1:
         raise UsageError(
             stage="profile",
             where="argument repeats",
-            reason=f"{repeats} runs are none to time",
-            remedy="1 or more; None for as many as take 3 seconds",
+            reason=f"{repeats} runs cannot be timed",
+            remedy="give 1 or more, or None for as many as take 3 seconds",
         )
     executable = _executable(program, target, threads, records, input_shapes)
     arrays = _arrays(executable, inputs or {}, knobs.SEED.get() if seed is None else seed)
@@ -100,7 +100,7 @@ def profile(
 
 
 def _measure_machine(executable: Executable) -> tuple[Ceilings, Ceilings, Ceilings]:
-    """What the machine reaches just now; the best of that and what was kept; on one thread."""
+    """The present ceilings; the higher of these and the kept ones; those of one thread."""
     target, threads = cpu_target(executable.target), executable.threads
     now = measure_ceilings(target, threads)
     best = refine_ceilings(target, now)
@@ -110,7 +110,7 @@ def _measure_machine(executable: Executable) -> tuple[Ceilings, Ceilings, Ceilin
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Seconds: of whole runs, and of each step (runs, steps) in others that were timed by step."""
+    """Seconds of whole runs, and of each step (runs, steps) in runs that were timed by step."""
 
     networks_s: tuple[float, ...]
     steps_s: tuple[tuple[float, ...], ...]
@@ -123,7 +123,7 @@ def make_profile(
     alone: Ceilings,
     costs: CallCosts,
 ) -> Profile:
-    """The report from what was measured.
+    """The report of the measurements.
 
     alone   the ceilings of one thread
     """
@@ -171,7 +171,7 @@ def make_profile(
 
 
 def _fluctuation(samples: Samples) -> float:
-    """How much the median of the sums is above the sum of the medians."""
+    """The median of the sums minus the sum of the medians."""
     medians: list[float] = [median(times) for times in zip(*samples.steps_s, strict=True)]
     sums = [sum(times) for times in samples.steps_s]
     return median(sums) - sum(medians)
@@ -194,7 +194,7 @@ def _executable(
 
 
 def _arrays(executable: Executable, given: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The inputs given, and random ones; names that are none are for the executable to refuse."""
+    """The given inputs, and random ones; the executable refuses unknown names."""
     generator = np.random.default_rng(seed)
     drawn: dict[str, Array] = {
         spec.name: random_array(spec, generator) for spec in executable.inputs
@@ -210,7 +210,7 @@ def _measure(executable: Executable, arrays: Mapping[str, Any], repeats: int | N
     steps_s: list[tuple[float, ...]] = []
     end = time.perf_counter() + _BUDGET_S
     while not _is_enough(len(networks_s), repeats, end):
-        bound.run()  # Python's work since the last run has let threads fall asleep
+        bound.run()  # threads fell asleep during Python's work since the last run
         start = time.perf_counter()
         bound.run()
         networks_s.append(time.perf_counter() - start)
@@ -248,7 +248,7 @@ def _explain(
 
 
 def _has_threads(executable: Executable, step: Step) -> bool:
-    """Whether a step's code starts threads: it names the function that does."""
+    """Whether a step's code starts threads: then it names the function that starts them."""
     return isinstance(step, KernelStep) and _STARTS_THREADS in executable.objects[step.kernel]
 
 
@@ -274,7 +274,7 @@ def _names_of(names: StepNames, number: int) -> tuple[tuple[str, ...], str]:
 
 
 def _schedules(sources: Mapping[str, str]) -> dict[str, tuple[bool | None, str]]:
-    """Of each workload by its key: whether its schedule was measured, and by what it takes fewer
+    """For each workload by its key: whether its schedule was measured, and what lets it take fewer
     operations than are counted.
     """
     rows = json.loads(sources.get("schedules", "[]"))
@@ -282,7 +282,7 @@ def _schedules(sources: Mapping[str, str]) -> dict[str, tuple[bool | None, str]]
 
 
 def _saves_by(trace: str) -> str:
-    """As `StepProfile.saves_by`; "" where this version cannot read the trace."""
+    """As `StepProfile.saves_by`; "" if this version cannot read the trace."""
     try:
         steps = parse_trace(trace)
     except UsageError:

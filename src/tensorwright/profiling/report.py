@@ -1,4 +1,4 @@
-"""Where the time of a network goes, as data: a row for each step, and what the sums say."""
+"""Where the time of a network goes, as data: a row for each step, and sums."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tensorwright.machine import Ceilings, MachineState
 from tensorwright.profiling.roofline import Bottleneck, Bounds
 from tensorwright.runtime import CallCosts
 
-_NOISE_SHARE = 0.05  # of a run: medians of parts need not add up to that of the whole
-_SURELY_ABOVE = 1.15  # of the roofline: peak and bandwidths are measured, too
+_NOISE_SHARE = 0.05  # of a run: the medians of parts need not add up to the median of the whole
+_SURELY_ABOVE = 1.15  # times the roofline: peak and bandwidths have errors, too
 
 
 class StepKind(Enum):
-    """Who does the work of a step."""
+    """What does the work of a step."""
 
     KERNEL = "kernel"
     HOST = "host"
@@ -27,17 +27,17 @@ class StepKind(Enum):
 class StepProfile:
     """A step in the running network, or all steps of one workload.
 
-    number       its place in the plan; of several, that of the first
-    label        the operators        outputs   the tensors that it writes, where their names are
-                 kept                 workload  the key, "" where there is none
+    number       its position in the plan; for several steps, that of the first
+    label        the operators        outputs   the tensors that it writes, if their names are kept
+    workload     the key; "" if there is none
     time_s       seconds in one run, without the reading of the clock
     share        of the time of the whole network
-    flops, bytes_moved   what it must do at least
-    bounds       what it needs at least on this machine
-    is_tuned     whether its schedule was measured; None where that is not known, and for no kernel
-    count        how many steps it stands for
-    saves_by     what lets it take fewer operations than flops counts, those of the sum: "Winograd's
-                 algorithm", "skipping zeros"; "" where nothing does
+    flops, bytes_moved   the least work
+    bounds       the least time on this machine
+    is_tuned     whether its schedule was measured; None if that is unknown, or there is no kernel
+    count        how many steps this row contains
+    saves_by     what lets it take fewer operations than flops counts, the operations of the plain
+                 sum: "Winograd's algorithm", "skipping zeros", or "" for nothing
     """
 
     number: int
@@ -57,8 +57,9 @@ class StepProfile:
 
     @property
     def is_above_roofline(self) -> bool:
-        """Whether it is faster than the machine seems to allow, for which there is no reason but
-        that peak or bandwidths were measured too low, or that operands lay nearer.
+        """Whether it is faster than the machine seems to allow, and `saves_by` does not explain it.
+
+        Then peak or bandwidths were measured too low, or operands lay in a nearer cache.
         """
         is_counted = self.kind is not StepKind.HOST and not self.saves_by
         return is_counted and self.roofline_share > _SURELY_ABOVE
@@ -70,7 +71,7 @@ class StepProfile:
 
     @property
     def bytes_per_s(self) -> float:
-        """Bytes per second, as many as must be moved."""
+        """Bytes per second, of the bytes that must be moved."""
         return self.bytes_moved / self.time_s if self.time_s > 0 else 0.0
 
     @property
@@ -83,15 +84,15 @@ class StepProfile:
 class Profile:
     """Where the time of a network goes.
 
-    runs         how many runs were timed as a whole, and as many step by step, in turns
-    network_s    seconds of a whole run, in which no clock is read: the median
-    fluctuation_s   what all steps of a run take together, in the median, beyond the sum of the
-                 medians of each: in every run some are slower than usual
+    runs         how many runs were timed as a whole, in turns with as many step by step
+    network_s    median seconds of a whole run, in which no clock is read
+    fluctuation_s   the median time of all steps together minus the sum of each step's median: in
+                 every run some steps are slower than usual
     steps        in the order in which they run
-    views        tensors that are no work
-    ceilings     of this machine: what was kept and what was measured now, the higher of each
+    views        tensors that need no work
+    ceilings     of this machine: for each, the higher of the kept and the present value
     costs        of a clock, a call, and threads
-    state        of the machine meanwhile; None where nothing was measured
+    state        of the machine meanwhile; None if nothing was measured
     """
 
     name: str
@@ -118,12 +119,12 @@ class Profile:
 
     @property
     def outside_s(self) -> float:
-        """What the whole network takes beyond the medians of its steps, which may be below 0."""
+        """The time of the whole network minus the medians of its steps; it may be below 0."""
         return self.network_s - self.steps_s
 
     @property
     def entering_s(self) -> float:
-        """What Python needs to enter native code, once for each run of steps between host steps."""
+        """The time in which Python enters native code, once for each group of compiled steps."""
         kinds = [step.kind for step in self.steps]
         begun = [
             kind
@@ -134,13 +135,14 @@ class Profile:
 
     @property
     def unexplained_s(self) -> float:
-        """What is left of `outside_s`: Python around host steps, and what timing the steps does."""
+        """The rest of `outside_s`: Python around host steps, and the effect of timing the steps."""
         return self.outside_s - self.entering_s - self.fluctuation_s
 
     @property
     def adds_up(self) -> bool:
-        """Whether the parts say where the time of a run goes: no rest is below zero by more than
-        noise. On an unsteady machine steps may take longer than the runs beside them.
+        """Whether the parts explain the time of a run: no rest is below zero by more than noise.
+
+        On an unsteady machine steps may take longer than the whole runs in turn with them.
         """
         noise_s = _NOISE_SHARE * self.network_s + self.costs.clock_s * len(self.steps)
         rests = (self.outside_s, self.fluctuation_s, self.unexplained_s)
@@ -153,7 +155,7 @@ class Profile:
         return least_s / self.network_s if self.network_s > 0 else 0.0
 
     def share_by_bottleneck(self) -> tuple[tuple[Bottleneck, float], ...]:
-        """How much of the network's time goes to steps under each bottleneck, the largest first."""
+        """The share of the network's time of the steps under each bottleneck, the largest first."""
         shares: dict[Bottleneck, float] = {}
         for step in self.steps:
             shares[step.bottleneck] = shares.get(step.bottleneck, 0.0) + step.share
@@ -164,7 +166,7 @@ class Profile:
         return tuple(sorted(self.steps, key=lambda step: -step.time_s))
 
     def by_workload(self) -> tuple[StepProfile, ...]:
-        """Steps of one workload, or of one operator on the host, together; the slowest first."""
+        """One row for each workload, or operator on the host; the slowest first."""
         groups: dict[tuple[StepKind, str], list[StepProfile]] = {}
         for step in self.steps:
             groups.setdefault((step.kind, step.workload or step.label), []).append(step)

@@ -1,11 +1,11 @@
-"""From how far away the operands of a step come: what was touched since they were touched last.
+"""Reuse distances: how many bytes were touched since the operands of a step were touched last.
 
-A network runs again and again, so the last use may be in the run before.  An operand that was
-touched a few kilobytes ago lies in a near cache; weights were touched a whole run ago.
+A network runs repeatedly, so the last use may be in the previous run.  An operand that was touched
+a few kilobytes ago lies in a near cache; weights were touched a whole run ago.
 
 Source:   Mattson et al., Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2),
           1970 (stack distance); here bytes that are touched twice in between count twice, but
-          never more than the whole network has.
+          the distance is never more than the bytes of the whole network.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from tensorwright.runtime import HostStep, KernelStep, Plan, Span, Step, spans_o
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What a step reads or writes in one place.
+    """The data that a step reads or writes in one span of memory.
 
-    size_bytes      how much of it
-    distance_bytes  how much a cache must hold for it to be there still, itself included
+    size_bytes      how much of the span
+    distance_bytes  the size of a cache that still holds the data, including the data
     """
 
     size_bytes: int
@@ -28,7 +28,7 @@ class Operand:
 
 
 def operands_of(plan: Plan) -> tuple[tuple[Operand, ...], ...]:
-    """The operands of each step, when the network has run before."""
+    """The operands of each step, if the network has run before."""
     spans = [tuple(s for s in spans_of_step(plan, step) if s[1] < s[2]) for step in plan.steps]
     whole_bytes = plan.arena_bytes + sum(
         spec.size_bytes for spec in (*plan.inputs, *plan.outputs, *plan.constants)
@@ -38,7 +38,7 @@ def operands_of(plan: Plan) -> tuple[tuple[Operand, ...], ...]:
     for run in range(2):
         results = []
         for step, places in zip(plan.steps, spans, strict=True):
-            distances = [history.distance_bytes(place) for place in places]
+            distances = [history.distance_bytes(span) for span in places]
             sizes = _sizes(step, places)
             history.touch(places, sum(sizes))
             if run == 0:
@@ -54,10 +54,10 @@ def operands_of(plan: Plan) -> tuple[tuple[Operand, ...], ...]:
 
 
 def _sizes(step: Step, places: tuple[Span, ...]) -> list[int]:
-    """How much of each place is touched.
+    """How much of each span is touched.
 
-    A kernel that moves less than its operands hold (it looks up rows of a table) leaves something
-    of the largest one alone.
+    A kernel may move less than its operands hold, if it looks up rows of a table.  The difference
+    is subtracted from the largest operand.
     """
     sizes = [end - begin for _, begin, end in places]
     if isinstance(step, KernelStep) and sizes:
@@ -80,14 +80,14 @@ def moved_bytes_of(step: Step) -> int:
 
 @dataclass(slots=True)
 class _History:
-    """When each place was touched last, by a clock that counts the bytes touched; mutable."""
+    """When each span was touched last, by a clock that counts touched bytes; mutable."""
 
     clock_bytes: int = 0
     _touched: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
 
-    def distance_bytes(self, place: Span) -> int:
-        """The bytes touched since any part of a place was; all of them where it never was."""
-        name, begin, end = place
+    def distance_bytes(self, span: Span) -> int:
+        """The bytes touched since any part of a span was; all bytes if it never was."""
+        name, begin, end = span
         times = (
             when
             for first, last, when in self._touched.get(name, ())
@@ -96,7 +96,7 @@ class _History:
         return self.clock_bytes - max(times, default=0)
 
     def touch(self, places: tuple[Span, ...], size_bytes: int) -> None:
-        """Note what a step touches, all at once: so many bytes in these places."""
+        """Note that a step touches these spans at once, with the number of bytes in all."""
         self.clock_bytes += size_bytes
         for name, begin, end in places:
             kept = [

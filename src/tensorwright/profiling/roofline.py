@@ -4,8 +4,8 @@
                                nearest cache that still holds them)
     share of the roofline = least time / time
 
-Peak and bandwidths are measured (`machine/ceilings.py`): what else runs then makes them too low,
-and shares too high.
+Peak and bandwidths are measured (`machine/ceilings.py`).  Other running programs make them too low,
+and the shares too high.
 
 Source:   Williams et al., Roofline, CACM 52(4), 2009; caches beside memory as in Ilic et al.,
           Cache-aware roofline model, IEEE CAL 13(1), 2014.
@@ -24,7 +24,7 @@ _EXPLAINED = 0.5
 
 
 class Bottleneck(Enum):
-    """What takes most of a step's time, where it explains half of it."""
+    """What explains at least half of a step's time."""
 
     ARITHMETIC = "arithmetic"
     MEMORY = "memory"  # operands come from beyond the last cache
@@ -32,13 +32,13 @@ class Bottleneck(Enum):
     CALLS = "calls, threads"  # calling the kernel, starting threads and waiting for them
     ONE_THREAD = "one thread"  # the others are idle
     HOST = "host operator"  # NumPy
-    CODE = "code"  # none of these: latency, dear functions, threads out of balance, a bad schedule
+    CODE = "code"  # none of these: latency, expensive functions, unbalanced threads, a bad schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Seconds that a step needs at least: for arithmetic, for operands from the memory and from
-    the caches, for its call and its threads.
+    """The least seconds of a step: for arithmetic, for operands from memory and from the caches,
+    for its call and its threads.
     """
 
     arithmetic_s: float = 0.0
@@ -53,7 +53,7 @@ class Bounds:
 
     @property
     def roofline_s(self) -> float:
-        """The least time of a step by the roofline, which knows no calls."""
+        """The least time of a step by the roofline, without its call."""
         return max(self.arithmetic_s, self.moving_s)
 
     def __add__(self, other: Bounds) -> Bounds:
@@ -68,7 +68,7 @@ class Bounds:
 def bounds_of(
     ceilings: Ceilings, flops: int, operands: Sequence[Operand], calls_s: float = 0.0
 ) -> Bounds:
-    """What a step needs at least.
+    """The least time of a step.
 
     calls_s   for its call and its threads
     """
@@ -85,7 +85,7 @@ def bounds_of(
 def bottleneck_of(time_s: float, bounds: Bounds, alone: Bounds | None = None) -> Bottleneck:
     """What keeps a kernel or a copy from being faster.
 
-    alone   what one thread needs at least, for a kernel that leaves the other threads idle
+    alone   the least time of one thread, for a kernel that leaves the other threads idle
     """
     least_s = _EXPLAINED * time_s
     if bounds.roofline_s + bounds.calls_s >= least_s:

@@ -33,7 +33,7 @@ def step_values(step: StepProfile) -> dict[str, Any]:
 
 
 def summary_values(profile: Profile) -> dict[str, Any]:
-    """The network as a whole, and the machine."""
+    """The values of the whole network, and of the machine."""
     return {
         "network": profile.name,
         "target": profile.target,
@@ -65,7 +65,7 @@ def summary_values(profile: Profile) -> dict[str, Any]:
 
 
 def profile_values(profile: Profile) -> dict[str, Any]:
-    """Everything: the summary, the steps, the views."""
+    """All values: the summary, the steps, the views."""
     views = [
         {"operator": v.operator, "inputs": list(v.inputs), "output": v.output, "before": v.before}
         for v in profile.views

@@ -77,7 +77,7 @@ def test_it_builds_and_computes_the_same(compiler: str, tmp_path: Path) -> None:
         [tmp_path / "lib" / "example"], check=False, capture_output=True, text=True
     )
     assert refused.returncode == 1
-    assert "damaged, or of another model" in refused.stderr
+    assert "damaged, or belongs to another model" in refused.stderr
     _check_another_processor(tmp_path / "lib", compiler)
 
 

@@ -215,4 +215,4 @@ def test_a_model_that_stays_has_a_certificate_too(
     invoke("rewrite", products, "-o", better, "--no-measure", "--threads", 1)
     refused = invoke("rewrite", "--check", certificate, products, better)
     assert refused.exit_code == 1
-    assert "not the graph that the certificate speaks of" in refused.output
+    assert "not the graph of the certificate" in refused.output

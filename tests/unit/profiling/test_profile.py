@@ -326,7 +326,7 @@ def test_several_threads_cost_their_start() -> None:
 
 def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     program = executable(CHAIN, threads=1)
-    with pytest.raises(UsageError, match="0 runs are none to time"):
+    with pytest.raises(UsageError, match="0 runs cannot be timed"):
         tensorwright.profile(program, repeats=0)
     with pytest.raises(InputError):
         tensorwright.profile(program, repeats=1, inputs={"q": np.zeros(COUNT, np.float32)})

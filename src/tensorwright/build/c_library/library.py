@@ -2,7 +2,7 @@
 
 NAME.h  NAME.c        how to call it; the plan of the network as C
 kernels/kernel_N.c    one file for each kernel, as the back end `c` writes it
-kernels/needs.c       what they were compiled for, which NAME_load asks the processor for
+kernels/needs.c       the features that they need; NAME_load checks that the processor has them
 NAME.weights          the constants, packed as the kernels read them
 example.c Makefile    `make && ./example` runs it and compares with example_outputs.bin
 """
@@ -46,17 +46,17 @@ _HEAD_BYTES = 64
 _ALIGN = 64
 _MOST_AXES = 8
 _UNKNOWN_TO_COMPILERS = ("f16c", "movbe", "lzcnt")
-"""Features that older compilers cannot ask for; every processor with the others of its level has
-them."""
+"""Features for which older compilers have no check; every processor with the other features of its
+level has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CLibrary:
-    """A network to be written in C.
+    """A network to write as C.
 
     traces    workload key -> its schedule
     example   the inputs of the example
-    expected  what comes out for them; none where that cannot be computed on this machine
+    expected  its outputs for them; empty if this machine cannot compute them
     """
 
     name: str
@@ -69,9 +69,9 @@ class CLibrary:
 
 
 def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
-    """Write all files into a folder, which is made where it is missing; give their names.
+    """Write all files into a folder, which is made if it is missing, and return their names.
 
-    Raises:  UnsupportedError for an operator without a kernel, and as the back end; OutputError.
+    Raises:  UnsupportedError for an operator without a kernel; the back end's errors; OutputError.
     """
     name = c_name(library.name)
     files: dict[str, bytes] = {}
@@ -107,7 +107,7 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
 
 
 def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:
-    """Of each kernel: what names it, what it is for people, and its loop nest."""
+    """For each kernel: its key, a name for people, and its loop nest."""
     for workload in library.partition.workloads:
         program = loop_program(workload, library.traces[workload.key], library.target)
         yield workload.key, f"{workload.name}, {workload.key}", program
@@ -121,7 +121,7 @@ def _refuse(plan: Plan) -> None:
             raise UnsupportedError(
                 stage="compile",
                 where=f"operator {step.operator}",
-                reason="it runs in Python, where there is no kernel for it, and a C library has "
+                reason="there is no kernel for it, so it runs in Python, and a C library has "
                 "no Python",
                 remedy="remove the operator from the model, or compile to an executable",
                 operator=step.operator,
@@ -140,7 +140,7 @@ def _refuse(plan: Plan) -> None:
 def _values(
     library: CLibrary, name: str, plan: Plan, weights_bytes: int, offsets: tuple[int, ...]
 ) -> dict[str, object]:
-    """What stands for the names in the templates."""
+    """The texts that replace the names in the templates."""
     tensors = [f"   inputs[{n}]   {spec}" for n, spec in enumerate(plan.inputs)]
     tensors += [f"   outputs[{n}]  {spec}" for n, spec in enumerate(plan.outputs)]
     symbols = [kernel.symbol for kernel in plan.kernels]
@@ -180,7 +180,7 @@ def _values(
 
 
 def _macro(feature: str) -> str:
-    """What a C compiler defines where it may use a feature."""
+    """The macro that a C compiler defines if it may use a feature."""
     return f"__{feature.upper().replace('.', '_')}__"
 
 
@@ -223,16 +223,16 @@ def _place(ref: BufferRef, offsets: tuple[int, ...]) -> str:
 
 
 def _weights(arrays: tuple[Array, ...]) -> tuple[bytes, tuple[int, ...]]:
-    """All constants one after the other, and where each begins."""
+    """All constants one after the other, and the offset of each."""
     parts: list[bytes] = []
     offsets: list[int] = []
-    place = 0
+    offset = 0
     for array in arrays:
         content = array.tobytes()
         padding = -len(content) % _ALIGN
         parts += [content, bytes(padding)]
-        offsets.append(place)
-        place += len(content) + padding
+        offsets.append(offset)
+        offset += len(content) + padding
     return b"".join(parts), tuple(offsets)
 
 
@@ -248,7 +248,7 @@ def _raw(specs: tuple[TensorSpec, ...], arrays: Mapping[str, Array]) -> bytes:
 
 
 def _comment(text: str) -> str:
-    """A text that may stand in a comment."""
+    """A text with which a C comment stays valid."""
     return text.replace("*/", "* /").replace("/*", "/ *")
 
 

@@ -19,8 +19,9 @@ HEADER = Template("""/* $title, compiled by tensorwright for $target.
        make lib$name.a
        cc -I. -o program program.c lib$name.a -fopenmp -lm
 
-   A C++ program is linked likewise, by c++. -fopenmp is for the threads: where the compiler has no
-   OpenMP, make builds a library for one, and -fopenmp is left out. The program reads $name.weights.
+   Link a C++ program in the same way, with c++. -fopenmp is for the threads: if the compiler has no
+   OpenMP, make builds a library for one thread; then leave -fopenmp out. The program reads
+   $name.weights.
 
 $tensors
 */
@@ -61,18 +62,18 @@ extern const ${name}_tensor ${name}_outputs[];
 typedef struct $name $name;
 
 /* Read the weights, about $megabytes MB, and reserve memory; *model is NULL after an error. A
-   processor that cannot run the kernels gives ${NAME}_OTHER_PROCESSOR: nothing of them has run. */
+   processor that cannot run the kernels gives ${NAME}_OTHER_PROCESSOR, before any of them runs. */
 int ${name}_load($name **model, const char *weights_path);
 
 /* Run once. inputs and outputs point to ${NAME}_INPUTS and ${NAME}_OUTPUTS arrays in the order
-   above, each aligned as its elements need; an output may be no input. threads counts where the
-   library was built with OpenMP. Calls that overlap need a model each. */
+   above, each aligned as its elements need; no output may be an input. threads has an effect if the
+   library was built with OpenMP. Concurrent calls need a separate model each. */
 int ${name}_run($name *model, const void *const inputs[], void *const outputs[], int threads);
 
-/* Give everything back; NULL is fine. */
+/* Free everything; NULL is allowed. */
 void ${name}_free($name *model);
 
-/* A code in words. */
+/* The meaning of a code. */
 const char *${name}_message(int code);
 
 #ifdef __cplusplus
@@ -90,7 +91,7 @@ LIBRARY = Template("""#include "$name.h"
 #include <string.h>
 
 /* The file: "TWWEIGHT", the number 1 in 4 bytes as this machine orders them, 4 bytes of padding,
-   the size of what follows the first 64 bytes, and the sum of its 8-byte words. */
+   the size of the data after the first 64 bytes, and the sum of its 8-byte words. */
 enum { HEAD_BYTES = 64 };
 static const uint64_t WEIGHTS_BYTES = $weights_bytes;
 static const uint64_t ARENA_BYTES = $arena_bytes;
@@ -106,7 +107,7 @@ struct $name {
 
 $descriptions
 $declarations
-/* This file is compiled for every processor of its kind, and asks before a kernel runs. */
+/* This file runs on every processor of its kind, and checks the features before a kernel runs. */
 extern const unsigned ${name}_needs;
 
 static int is_missing(void) {
@@ -130,8 +131,8 @@ static int read_weights(FILE *file, char *weights) {
     memcpy(&sum, head + 24, 8);
     if (memcmp(head, "TWWEIGHT", 8) || one != 1 || size != WEIGHTS_BYTES) return 0;
     if (fread(weights, 1, (size_t)size, file) != size || fgetc(file) != EOF) return 0;
-    for (uint64_t place = 0; place < size; place += 8) {
-        memcpy(&word, weights + place, 8);
+    for (uint64_t offset = 0; offset < size; offset += 8) {
+        memcpy(&word, weights + offset, 8);
         total += word;
     }
     return total == sum;
@@ -166,10 +167,10 @@ void ${name}_free($name *model) {
 const char *${name}_message(int code) {
     switch (code) {
     case ${NAME}_OK: return "no error";
-    case ${NAME}_BAD_ARGUMENT: return "an argument is missing, or there is no thread";
+    case ${NAME}_BAD_ARGUMENT: return "an argument is missing, or threads is below 1";
     case ${NAME}_OUT_OF_MEMORY: return "out of memory";
-    case ${NAME}_NO_FILE: return "the file of the weights cannot be opened";
-    case ${NAME}_BAD_FILE: return "the file of the weights is damaged, or of another model";
+    case ${NAME}_NO_FILE: return "cannot open the file of weights";
+    case ${NAME}_BAD_FILE: return "the file of weights is damaged, or belongs to another model";
     case ${NAME}_OTHER_PROCESSOR: return "this processor lacks some of $features";
     default: return "no such code";
     }
@@ -198,14 +199,14 @@ $steps    return ${NAME}_OK;
 }
 """)
 
-NEEDS = Template("""/* What the kernels were compiled for, as bits: numbers, and no code. */
+NEEDS = Template("""/* The features that the kernels need, as bits: this file has no code. */
 extern const unsigned ${name}_needs;
 const unsigned ${name}_needs = 0
 $bits    ;
 """)
 
 EXAMPLE = Template("""\
-/* example [THREADS [INPUTS]]: run the network and print what comes out and how long it takes.
+/* example [THREADS [INPUTS]]: run the network, and print its outputs and its time.
 
    INPUTS is a file with the inputs one after the other; without it example_inputs.bin is read, and
    the outputs are compared with example_outputs.bin, which tensorwright computed. */
@@ -227,9 +228,9 @@ static char *read_file(const char *name, size_t count_bytes) {
     snprintf(path, sizeof path, "%s%s", strchr(name, '/') ? "" : folder, name);
     char *content = malloc(count_bytes + 1);
     FILE *file = fopen(path, "rb");
-    size_t found = file && content ? fread(content, 1, count_bytes + 1, file) : 0;
+    size_t read_bytes = file && content ? fread(content, 1, count_bytes + 1, file) : 0;
     if (file) fclose(file);
-    if (found == count_bytes) return content;
+    if (read_bytes == count_bytes) return content;
     fprintf(stderr, "%s: not a file of %zu bytes\\n", path, count_bytes);
     exit(1);
 }
@@ -268,12 +269,12 @@ static size_t elements(const ${name}_tensor *tensor) {
     return count;
 }
 
-/* Print an output's sum and how far it is from what is expected; 0 where that is too far. */
-static int report(const ${name}_tensor *tensor, const char *found, const char *expected) {
+/* Print an output's sum and its difference from the expected one; 0 if that is too large. */
+static int report(const ${name}_tensor *tensor, const char *computed, const char *expected) {
     size_t count = elements(tensor), size = count ? tensor->size_bytes / count : 0;
     double sum = 0, largest = 0, furthest = 0;
     for (size_t n = 0; n < count; n++) {
-        double value = number(tensor->dtype, found + n * size);
+        double value = number(tensor->dtype, computed + n * size);
         sum += value;
         if (!expected) continue;
         double wanted = number(tensor->dtype, expected + n * size);
@@ -316,17 +317,17 @@ int main(int count, char **arguments) {
     char *given = read_file(count > 2 ? arguments[2] : "example_inputs.bin", given_bytes);
     char *expected = NULL;
     if (count <= 2 && $is_checked) expected = read_file("example_outputs.bin", wanted_bytes);
-    char *found = malloc(wanted_bytes + 1);
-    if (!found) return 1;
+    char *results = malloc(wanted_bytes + 1);
+    if (!results) return 1;
 
     const void *inputs[${NAME}_INPUTS + 1];
     void *outputs[${NAME}_OUTPUTS + 1];
-    size_t place = 0;
-    for (int n = 0; n < ${NAME}_INPUTS; n++, place += ${name}_inputs[n - 1].size_bytes)
-        inputs[n] = given + place;
-    place = 0;
-    for (int n = 0; n < ${NAME}_OUTPUTS; n++, place += ${name}_outputs[n - 1].size_bytes)
-        outputs[n] = found + place;
+    size_t offset = 0;
+    for (int n = 0; n < ${NAME}_INPUTS; n++, offset += ${name}_inputs[n - 1].size_bytes)
+        inputs[n] = given + offset;
+    offset = 0;
+    for (int n = 0; n < ${NAME}_OUTPUTS; n++, offset += ${name}_outputs[n - 1].size_bytes)
+        outputs[n] = results + offset;
 
     $name *model;
     int error = ${name}_load(&model, path);
@@ -342,7 +343,7 @@ int main(int count, char **arguments) {
     }
     int all_near = 1;
     for (int n = 0; n < ${NAME}_OUTPUTS; n++) {
-        const char *wanted = expected ? expected + ((char *)outputs[n] - found) : NULL;
+        const char *wanted = expected ? expected + ((char *)outputs[n] - results) : NULL;
         all_near &= report(&${name}_outputs[n], outputs[n], wanted);
     }
     qsort(times, RUNS, sizeof *times, by_size);
@@ -351,7 +352,7 @@ int main(int count, char **arguments) {
     ${name}_free(model);
     free(given);
     free(expected);
-    free(found);
+    free(results);
     return all_near ? 0 : 1;
 }
 """)
@@ -374,7 +375,7 @@ lib$name.a: $$(OBJECTS)
 	rm -f $$@
 	$$(AR) rcs $$@ $$(OBJECTS)
 
-# only kernels may use what ARCH says: the rest runs everywhere, and asks for it
+# only kernels may use the features of ARCH: the rest runs everywhere, and checks for them
 kernels/%.o: kernels/%.c
 	$$(CC) $$(FLAGS) $$(ARCH) -c -o $$@ $$<
 

@@ -27,7 +27,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A workload, the schedule chosen for it, and where that comes from."""
+    """A workload, the schedule chosen for it, and the origin of the schedule."""
 
     workload: Workload
     trace: Trace
@@ -35,14 +35,14 @@ class Scheduled:
 
     @property
     def is_tuned(self) -> bool:
-        """Whether it was measured on this machine."""
+        """Whether the schedule was measured on this machine."""
         return self.source in (Source.NETWORK, Source.RECORD)
 
 
 def choose_all(
     parts: Partition, target: CpuTarget, threads: int, store: RecordStore
 ) -> list[Scheduled]:
-    """A schedule for each workload of a network: from the network's own choice, or by `choose`."""
+    """A schedule for each workload of a network: its choice on record, or by `choose`."""
     together = load_choice(store, parts, target, detect_hardware().fingerprint, threads)
     with without_collection():
         return [
@@ -62,8 +62,8 @@ def choose(
 ) -> Scheduled:
     """The best recorded schedule of a workload, or `choose_untuned`.
 
-    together   the schedule that was best in the network, None if they were not compared there
-    is_cold    it runs in a network: constants come from memory
+    together   the schedule that was best inside the network; None if none were compared there
+    is_cold    the workload runs in a network: constants come from memory
     """
     algorithms = knobs.WINOGRAD.get()
     if together is not None and (algorithms or not uses_algorithm(together)):
@@ -78,7 +78,7 @@ def choose(
 def choose_untuned(
     workload: Workload, target: CpuTarget, threads: int, *, is_cold: bool = False
 ) -> Scheduled:
-    """The schedule of a workload of which nothing was measured: by time model, or heuristic."""
+    """The schedule of a workload without measurements: by time model, or heuristic."""
     predictor = open_predictor(target, threads, is_cold=is_cold)
     if predictor is None:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)

@@ -71,7 +71,7 @@ def test_the_file_of_the_result_is_compared() -> None:
     check_certificate(certificate, graph, load_onnx(to_onnx(result)), is_proved)
     b = GraphBuilder(graph.name)
     other = b.input("x", (4, 6))
-    with pytest.raises(UsageError, match="not the graph that the certificate speaks of"):
+    with pytest.raises(UsageError, match="not the graph of the certificate"):
         check_certificate(certificate, graph, b.finish((b.add("relu", other),)), is_proved)
 
 
