@@ -40,18 +40,15 @@ from tensorwright.graph import as_program
 from tensorwright.records import Record, Status, now_utc
 from tensorwright.schedule import state_of
 from tensorwright.tuning.models import BoostedSettings, LearnedModel
-from tensorwright.tuning.space import Sketch, Space, space_of
-from tensorwright.tuning.strategies import (
-    STRATEGIES,
+from tensorwright.tuning.population import (
     Candidate,
-    ModelGuides,
     Population,
-    StrategyChoice,
-    choose_strategy,
     make_space_tables,
     neighbourhood,
     sample,
 )
+from tensorwright.tuning.space import Sketch, Space, space_of
+from tensorwright.tuning.strategies import STRATEGIES, ModelGuides, StrategyChoice, choose_strategy
 from tensorwright.tuning.strategies.annealing import (
     VANILLA,
     AnnealingOptions,

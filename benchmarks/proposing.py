@@ -28,8 +28,9 @@ from tensorwright.records import detect_hardware, now_utc
 from tensorwright.schedule import Workload
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
+from tensorwright.tuning.population import Population, make_space_tables, sample
 from tensorwright.tuning.session.session import make_space
-from tensorwright.tuning.strategies import ModelGuides, Population, make_space_tables, sample
+from tensorwright.tuning.strategies import ModelGuides
 from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.time_model import PredictedTime, pretrained_model, this_machine

@@ -28,9 +28,10 @@ from tensorwright.tuning.measuring import (
     MeasureOptions,
     PoolBuilder,
 )
+from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.space import Space, SpaceKind
-from tensorwright.tuning.strategies import Candidate, Strategy
+from tensorwright.tuning.strategies import Strategy
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 

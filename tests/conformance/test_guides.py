@@ -12,15 +12,9 @@ from tensorwright.base import cpu_target
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.models import RandomModel, RooflineModel, machine_of
+from tensorwright.tuning.population import Population, make_space_tables, sample
 from tensorwright.tuning.space import Space, space_of
-from tensorwright.tuning.strategies import (
-    Guide,
-    ModelGuides,
-    Outcome,
-    Population,
-    make_space_tables,
-    sample,
-)
+from tensorwright.tuning.strategies import Guide, ModelGuides, Outcome
 from tensorwright.tuning.task import Task
 from tensorwright_lab.strategies import RandomGuide
 

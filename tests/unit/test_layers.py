@@ -60,14 +60,15 @@ ROOMS = {
     "conditions validation",
     "runtime": "buffers plan container native device executable turns",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
-    "tuning": "space features measuring models time_model task strategies logs selection "
-    "datasets learning task_scheduling session",
+    "tuning": "space features measuring models time_model population selection task strategies "
+    "logs datasets learning task_scheduling session",
     "tuning.models": "protocol training settings losses trees session_model",
     "tuning.space": "knobs sketch axes defaults derived templates space",
     "tuning.space.defaults": "tile_sizes tiling winograd",
     "tuning.space.templates": "values applied configuration template product space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
-    "tuning.strategies": "strategy population selection variation evolution annealing named",
+    "tuning.population": "candidate population picking variation",
+    "tuning.strategies": "strategy evolution annealing named",
 }
 MOST_MODULES = 15
 LABORATORY = "tensorwright_lab"

@@ -83,7 +83,7 @@ def test_compiling_loads_of_the_tuner_what_chooses_schedules() -> None:
         "from tensorwright.base import DType\n"
         "x = placeholder('x', (64,), DType.F32)\n"
         "tensorwright.compile(compute('y', (64,), lambda i: x[i] + 1.0))\n"
-        "rooms = ('session', 'measuring', 'datasets', 'task_scheduling')\n"
+        "rooms = ('session', 'measuring', 'datasets', 'task_scheduling', 'strategies')\n"
         "unwanted = ['tensorwright.processes', 'lightgbm', 'scipy']\n"
         "unwanted += [f'tensorwright.tuning.{room}' for room in rooms]\n"
         "print([m for m in unwanted if m in sys.modules])"

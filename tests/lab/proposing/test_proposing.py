@@ -12,8 +12,9 @@ from tensorwright.base import RecordError, cpu_target
 from tensorwright.records import Record, Status
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.models import machine_of
+from tensorwright.tuning.population import Population, make_space_tables, sample
 from tensorwright.tuning.space import Kind, Space, space_of
-from tensorwright.tuning.strategies import Population, choose_strategy, make_space_tables, sample
+from tensorwright.tuning.strategies import choose_strategy
 from tensorwright.tuning.strategies.annealing import AnnealingOptions
 from tensorwright.tuning.strategies.evolution import EvolutionOptions
 from tensorwright.tuning.task import Task

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.unit.tuning.strategies.evolving import BEST_S, SPACE, TASK, Oracle, record_of
 
+from tensorwright.tuning.population.candidate import default_candidate
 from tensorwright.tuning.space import Choice, Kind
 from tensorwright.tuning.strategies import Strategy
 from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
-from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright_lab.strategies import (
     BeamFactory,
     RandomGuide,

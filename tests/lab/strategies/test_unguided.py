@@ -13,9 +13,9 @@ from tensorwright.base import UsageError
 from tensorwright.expr import Decision
 from tensorwright.records import Record, Status
 from tensorwright.schedule import Split
+from tensorwright.tuning.population import Population, make_space_tables, sample
+from tensorwright.tuning.population.candidate import default_candidate
 from tensorwright.tuning.space import Choice, Limit, Sketch, Space
-from tensorwright.tuning.strategies import Population, make_space_tables, sample
-from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright_lab.strategies import GeneticOptions, GeneticSearch, GridSearch, grid
 from tensorwright_lab.strategies.genetic import change, one_point
 

@@ -16,8 +16,9 @@ from tensorwright.base import override
 from tensorwright.pipeline import prepare
 from tensorwright.records import Record, Status, open_store
 from tensorwright.schedule import state_of
+from tensorwright.tuning.population import make_space_tables, sample
 from tensorwright.tuning.space import space_of
-from tensorwright.tuning.strategies import STRATEGIES, make_space_tables, sample
+from tensorwright.tuning.strategies import STRATEGIES
 from tensorwright_lab.pretrain.networks import records_by_network, workloads_of
 from tensorwright_lab.pretraining import Conditions
 from tensorwright_lab.proposing import load_proposing_model

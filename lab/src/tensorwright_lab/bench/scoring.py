@@ -23,8 +23,8 @@ from tensorwright.cli.printing.tables import print_table
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import ColumnGraph, Plan, lower_sketch
 from tensorwright.tuning.models import Features, LearnedModel, Sample, make_model
+from tensorwright.tuning.population import Population, make_space_tables, sample
 from tensorwright.tuning.space import space_of
-from tensorwright.tuning.strategies import Population, make_space_tables, sample
 from tensorwright_lab.bench.costmodel_cases import Case, cases
 
 DEFAULT_WORKLOAD = "conv 3x3 256 14x14"

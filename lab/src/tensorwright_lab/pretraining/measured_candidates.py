@@ -17,9 +17,9 @@ from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import Builder, BuildFailed, BuildStopped
 from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.measuring.timing import Measurement
+from tensorwright.tuning.population.candidate import Candidate
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.random_search import RandomSearch
-from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
 
 _BATCH = 32

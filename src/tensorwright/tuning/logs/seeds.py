@@ -16,11 +16,11 @@ from tensorwright.base import CpuTarget
 from tensorwright.expr import Decision
 from tensorwright.records.logs import AutoTvmLine, LoggedEntity
 from tensorwright.schedule import ScheduleState
+from tensorwright.tuning.population import Candidate
+from tensorwright.tuning.population.candidate import candidate_of
 from tensorwright.tuning.space.knobs import Entity, Knob
 from tensorwright.tuning.space.sketch import Sketch
 from tensorwright.tuning.space.templates import template_sketches
-from tensorwright.tuning.strategies import Candidate
-from tensorwright.tuning.strategies.random_search import candidate_of
 
 SAME = {
     "conv": {"tile_oh": "tile_h", "tile_ow": "tile_w", "unroll_kw": "unroll_taps"},

@@ -20,18 +20,18 @@ from tensorwright.loop import lower
 from tensorwright.schedule import ScheduleState, Trace, format_trace, replay
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.models import Machine
-from tensorwright.tuning.selection.shared_lines import threads_share_lines
-from tensorwright.tuning.space import Sketch, Space
-from tensorwright.tuning.strategies import (
+from tensorwright.tuning.population import (
     Candidate,
     make_space_tables,
     mutate,
     neighbourhood,
     sample,
 )
-from tensorwright.tuning.strategies.population import Population, by_sketch
-from tensorwright.tuning.strategies.selection import find_new, pick_diverse
-from tensorwright.tuning.strategies.space_tables import SpaceTables
+from tensorwright.tuning.population.picking import find_new, pick_diverse
+from tensorwright.tuning.population.population import Population, by_sketch
+from tensorwright.tuning.population.space_tables import SpaceTables
+from tensorwright.tuning.selection.shared_lines import threads_share_lines
+from tensorwright.tuning.space import Sketch, Space
 from tensorwright.tuning.time_model import Policy, Prediction, TimeModel
 
 _VARIETY = 0.1  # see `pick_diverse`

@@ -26,7 +26,7 @@ SOURCES = (
     "tuning/features",
     "tuning/models",
     "tuning/time_model",
-    "tuning/strategies",
+    "tuning/population",
     "tuning/selection",
 )
 """The folders whose code turns a workload into a choice."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.schedule import Trace
-from tensorwright.tuning.strategies import Candidate
+from tensorwright.tuning.population import Candidate
 
 
 @dataclass(frozen=True, slots=True)

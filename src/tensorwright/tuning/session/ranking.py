@@ -20,12 +20,13 @@ from tensorwright.schedule import Workload, parse_trace
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.measuring.timing import Measurement
+from tensorwright.tuning.population.candidate import Candidate
 from tensorwright.tuning.selection import Predictor
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.result import Comparison
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.strategy import Candidate, StrategyFactory
+from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 

@@ -16,6 +16,7 @@ from tensorwright.processes import hold_turn
 from tensorwright.records import Record, RecordStore, Status, session_id
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
+from tensorwright.tuning.population.candidate import Candidate
 from tensorwright.tuning.session.arguments import Search, Setting
 from tensorwright.tuning.session.budget import Activity, Spending
 from tensorwright.tuning.session.interrupt import Interrupt
@@ -30,7 +31,6 @@ from tensorwright.tuning.session.saved_state import (
 )
 from tensorwright.tuning.session.task_search import TaskSearch, costliest_first, open_search
 from tensorwright.tuning.session.trusted_records import records_of, top_of
-from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from tensorwright.records import Record, RecordStore, Status, is_current, rank
 from tensorwright.schedule import Workload
+from tensorwright.tuning.population.candidate import Candidate
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.trusted_records import records_of
-from tensorwright.tuning.strategies.strategy import Candidate
 
 _OF_EACH = 2  # schedules from one machine and version
 

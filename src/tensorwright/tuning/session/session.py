@@ -20,6 +20,7 @@ from tensorwright.tuning.learning import Past, model_file_of, open_learning
 from tensorwright.tuning.measuring.builder import PoolBuilder
 from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
+from tensorwright.tuning.population.candidate import Candidate, default_candidate
 from tensorwright.tuning.selection import Predictor, open_predictor
 from tensorwright.tuning.session.arguments import Parts, Search, Setting
 from tensorwright.tuning.session.ranking import Tools
@@ -28,9 +29,7 @@ from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import SpaceKind, sketches_of, space_of
 from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
-from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.sources import MakeProposer
-from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
 from tensorwright.tuning.task_scheduling.objective import TotalLatency

@@ -14,6 +14,7 @@ from tensorwright.processes import Job
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring.builder import Errand
+from tensorwright.tuning.population.candidate import Candidate, default_candidate
 from tensorwright.tuning.selection import Favourite, Predictor, TopQuestion
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.ranking import Ranked, Tools
@@ -21,8 +22,7 @@ from tensorwright.tuning.session.result import TaskResult
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space import Space
-from tensorwright.tuning.strategies.random_search import default_candidate
-from tensorwright.tuning.strategies.strategy import Candidate, Strategy
+from tensorwright.tuning.strategies.strategy import Strategy
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
 _RACERS = 8  # schedules that a model expects to be fast, in the first round of a workload

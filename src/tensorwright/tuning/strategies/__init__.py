@@ -11,41 +11,24 @@ from tensorwright.tuning.strategies.named import (
     choose_strategy,
     is_guided,
 )
-from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.random_search import RandomSearch
 from tensorwright.tuning.strategies.sources import MakeProposer, Proposer
-from tensorwright.tuning.strategies.space_tables import make_space_tables
-from tensorwright.tuning.strategies.strategy import Candidate, Strategy
-from tensorwright.tuning.strategies.variation import (
-    cross,
-    everything,
-    mutate,
-    neighbourhood,
-    sample,
-)
+from tensorwright.tuning.strategies.strategy import Strategy
 
 __all__ = [
     "STRATEGIES",
     "USUAL_STRATEGY",
-    "Candidate",
     "Guide",
     "MakeGuide",
     "MakeProposer",
     "ModelGuide",
     "ModelGuides",
     "Outcome",
-    "Population",
     "Proposer",
     "RandomSearch",
     "Strategy",
     "StrategyChoice",
     "check_strategy",
     "choose_strategy",
-    "cross",
-    "everything",
     "is_guided",
-    "make_space_tables",
-    "mutate",
-    "neighbourhood",
-    "sample",
 ]

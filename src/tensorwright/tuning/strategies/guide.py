@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.tuning.population.population import Population
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.history import Outcome
-from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.task import Task
 
 Scores = NDArray[np.float64]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tensorwright.records import Record, Status
 from tensorwright.schedule import format_trace
+from tensorwright.tuning.population.candidate import Candidate
+from tensorwright.tuning.population.population import Genes, Keys, Population, candidate_at
+from tensorwright.tuning.population.space_tables import SpaceTables
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.population import Genes, Keys, Population, candidate_at
-from tensorwright.tuning.strategies.space_tables import SpaceTables
-from tensorwright.tuning.strategies.strategy import Candidate
 
 _GAIN = 0.99  # a time below this share of the best so far is a gain, and not noise
 _FAILURES = 4  # a sketch that failed so often and never ran is not tried again

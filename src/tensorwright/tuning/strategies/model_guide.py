@@ -10,10 +10,10 @@ from tensorwright.base import CpuTarget, TensorwrightError
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import FeatureSource, OpenSource
 from tensorwright.tuning.models import CostModel, Features, Sample
+from tensorwright.tuning.population.population import Genes, Population, by_sketch
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.guide import Scores
 from tensorwright.tuning.strategies.history import Outcome
-from tensorwright.tuning.strategies.population import Genes, Population, by_sketch
 from tensorwright.tuning.task import Task
 
 

@@ -10,9 +10,8 @@ import random
 from collections.abc import Iterator, Sequence
 
 from tensorwright.records import Record
-from tensorwright.schedule import format_trace
+from tensorwright.tuning.population.candidate import Candidate, candidate_of, default_candidate
 from tensorwright.tuning.space.sketch import Sketch, Space
-from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.task import Task
 
 _DRAWS_PER_CANDIDATE = 30
@@ -78,17 +77,6 @@ class RandomSearch:
                 self._known.add(candidate.trace)
                 found.append(candidate)
         return found
-
-
-def candidate_of(sketch: Sketch, decisions: tuple[tuple[str, int], ...]) -> Candidate:
-    """The candidate that a sketch and its decisions stand for."""
-    return Candidate(format_trace(sketch.bound(dict(decisions))), sketch.name, decisions)
-
-
-def default_candidate(space: Space) -> Candidate:
-    """The schedule of an untuned program."""
-    sketch = space.sketches[0]
-    return candidate_of(sketch, tuple(sorted(sketch.defaults.items())))
 
 
 def _list(sketch: Sketch) -> Iterator[tuple[Sketch, tuple[tuple[str, int], ...]]]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tensorwright.tuning.population.picking import find_new
+from tensorwright.tuning.population.population import Population
+from tensorwright.tuning.population.space_tables import SpaceTables
+from tensorwright.tuning.population.variation import neighbourhood
 from tensorwright.tuning.strategies.guide import Guide
 from tensorwright.tuning.strategies.history import History
-from tensorwright.tuning.strategies.population import Population
-from tensorwright.tuning.strategies.selection import find_new
-from tensorwright.tuning.strategies.space_tables import SpaceTables
-from tensorwright.tuning.strategies.variation import neighbourhood
 
 _NEAR = 1.15  # programs that are so many times slower than the best are no centres
 

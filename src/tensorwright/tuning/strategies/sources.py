@@ -12,12 +12,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tensorwright.tuning.models import Machine
+from tensorwright.tuning.population.picking import find_new
+from tensorwright.tuning.population.population import Population
+from tensorwright.tuning.population.space_tables import SpaceTables
+from tensorwright.tuning.population.variation import everything, sample
 from tensorwright.tuning.strategies.guide import Guide
 from tensorwright.tuning.strategies.history import History
-from tensorwright.tuning.strategies.population import Population
-from tensorwright.tuning.strategies.selection import find_new
-from tensorwright.tuning.strategies.space_tables import SpaceTables
-from tensorwright.tuning.strategies.variation import everything, sample
 from tensorwright.tuning.task import Task
 
 _SEEDED = 32  # so many of the best measured programs are looked at for their sketches

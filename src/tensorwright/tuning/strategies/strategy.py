@@ -7,25 +7,12 @@ same proposals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from tensorwright.records import Record
+from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.task import Task
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A schedule to be measured: its text, and how it came about, for learning.
-
-    sketch      name of the sketch, "" for a trace from elsewhere
-    decisions   sorted pairs (name, value)
-    """
-
-    trace: str
-    sketch: str = ""
-    decisions: tuple[tuple[str, int], ...] = ()
 
 
 class Strategy(Protocol):

@@ -28,6 +28,7 @@ from tensorwright.base import (
 )
 from tensorwright.records import MemoryStore, Record, SavedSession, Status
 from tensorwright.tuning.measuring import Measurement
+from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.session import (
     Budget,
     Comparison,
@@ -46,7 +47,7 @@ from tensorwright.tuning.session import budget as spending
 from tensorwright.tuning.session.saved_state import Spent
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.space import Space
-from tensorwright.tuning.strategies import Candidate, RandomSearch, Strategy
+from tensorwright.tuning.strategies import RandomSearch, Strategy
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import LatencyRequirement
 

@@ -23,12 +23,13 @@ from tensorwright.base import UserError
 from tensorwright.graph import Workload
 from tensorwright.records import MemoryStore, Status
 from tensorwright.schedule import parse_trace
+from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.selection import Chosen, Estimate, Favourite
 from tensorwright.tuning.session import Budget, Interrupt, Search, Setting, TuneOptions
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.rounds import Session
 from tensorwright.tuning.space import Space
-from tensorwright.tuning.strategies import Candidate, RandomSearch, Strategy
+from tensorwright.tuning.strategies import RandomSearch, Strategy
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import GradientScheduler, TaskState
 from tensorwright.tuning.task_scheduling.gradient_scheduler import predicted_promises

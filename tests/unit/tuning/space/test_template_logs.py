@@ -16,10 +16,10 @@ from tensorwright.records import MemoryStore, Record, Status
 from tensorwright.records.logs import LogFormat, format_autotvm, parse_autotvm, write_autotvm
 from tensorwright.schedule import parse_trace, replay, state_of
 from tensorwright.tuning.logs import LineWriter, graph_of_task, seed_of
+from tensorwright.tuning.population.candidate import candidate_of
 from tensorwright.tuning.session.arguments import Setting
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.space import SpaceKind, space_of
-from tensorwright.tuning.strategies.random_search import candidate_of
 
 Entity = tuple[str, str, object]
 X = ["TENSOR", [32, 64], "float32"]

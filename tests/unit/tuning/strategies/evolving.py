@@ -11,8 +11,9 @@ from tests.unit.tuning.helpers import doubled
 from tensorwright.expr import Decision
 from tensorwright.records import Record, Status
 from tensorwright.schedule import Split
+from tensorwright.tuning.population import Candidate, Population
 from tensorwright.tuning.space import Choice, Kind, Limit, Sketch, Space, factorisations
-from tensorwright.tuning.strategies import Candidate, Outcome, Population
+from tensorwright.tuning.strategies import Outcome
 from tensorwright.tuning.task import Task
 
 TASK = Task(doubled())

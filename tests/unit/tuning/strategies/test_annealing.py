@@ -11,7 +11,13 @@ from numpy.random import Generator
 from tests.unit.tuning.strategies.evolving import BEST_S, SPACE, TASK, Oracle, record_of, time_s
 
 from tensorwright.base import UsageError
-from tensorwright.tuning.strategies import Population, make_space_tables, sample
+from tensorwright.tuning.population import Population, make_space_tables, sample
+from tensorwright.tuning.population.candidate import default_candidate
+from tensorwright.tuning.population.neighbours import neighbour_pairs
+from tensorwright.tuning.population.picking import pick_covering
+from tensorwright.tuning.population.population import Keys
+from tensorwright.tuning.population.space_tables import SpaceTables
+from tensorwright.tuning.population.variation import DRAWS, everything
 from tensorwright.tuning.strategies.annealing import (
     VANILLA,
     AnnealingOptions,
@@ -26,12 +32,6 @@ from tensorwright.tuning.strategies.annealing import (
     unit_of,
     wanted_acceptance,
 )
-from tensorwright.tuning.strategies.neighbours import neighbour_pairs
-from tensorwright.tuning.strategies.population import Keys
-from tensorwright.tuning.strategies.random_search import default_candidate
-from tensorwright.tuning.strategies.selection import pick_covering
-from tensorwright.tuning.strategies.space_tables import SpaceTables
-from tensorwright.tuning.strategies.variation import DRAWS, everything
 
 TABLES = make_space_tables(SPACE)
 ALL = np.ones(len(SPACE.sketches), np.bool_)

@@ -16,14 +16,9 @@ from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import FEATURE_NAMES, STATEMENT
 from tensorwright.tuning.models import RandomModel, RooflineModel, Sample, machine_of
+from tensorwright.tuning.population import make_space_tables, sample
 from tensorwright.tuning.space import Sketch, space_of
-from tensorwright.tuning.strategies import (
-    ModelGuide,
-    ModelGuides,
-    Outcome,
-    make_space_tables,
-    sample,
-)
+from tensorwright.tuning.strategies import ModelGuide, ModelGuides, Outcome
 from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.task import Task
 from tensorwright_lab.strategies import RandomGuide

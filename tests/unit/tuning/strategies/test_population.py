@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.tuning.strategies.evolving import SPACE, TILES, decisions_at
 
-from tensorwright.tuning.space import Choice, Limit, Sketch, Space, factorisations
-from tensorwright.tuning.strategies import (
+from tensorwright.tuning.population import (
     Population,
     cross,
     everything,
@@ -20,8 +19,9 @@ from tensorwright.tuning.strategies import (
     neighbourhood,
     sample,
 )
-from tensorwright.tuning.strategies.neighbours import neighbour_pairs
-from tensorwright.tuning.strategies.population import candidate_at
+from tensorwright.tuning.population.neighbours import neighbour_pairs
+from tensorwright.tuning.population.population import candidate_at
+from tensorwright.tuning.space import Choice, Limit, Sketch, Space, factorisations
 
 ATLAS = make_space_tables(SPACE)
 seeds = st.integers(0, 2**32 - 1)

@@ -8,8 +8,9 @@ from tests.unit.tuning.helpers import doubled, matmul, number_of, numbered_space
 from tensorwright.expr import Decision
 from tensorwright.records import Record, Status
 from tensorwright.schedule import Split, parse_trace, state_of
+from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.space import Choice, Sketch, Space, space_of
-from tensorwright.tuning.strategies import Candidate, RandomSearch
+from tensorwright.tuning.strategies import RandomSearch
 from tensorwright.tuning.task import Task
 
 TASK = Task(doubled())

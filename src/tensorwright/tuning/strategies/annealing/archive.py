@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.tuning.strategies.population import Keys, Population
+from tensorwright.tuning.population.population import Keys, Population
 
 Scores = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tensorwright.base import UsageError
-from tensorwright.tuning.strategies.space_tables import Weights
+from tensorwright.tuning.population.space_tables import Weights
 
 _EVEN = Weights(1.0, 1.0, 1.0, 1.0, 1.0, is_shared=False)
 

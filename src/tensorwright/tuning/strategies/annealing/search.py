@@ -15,6 +15,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tensorwright.records import Record
+from tensorwright.tuning.population.candidate import Candidate
+from tensorwright.tuning.population.picking import pick_covering
+from tensorwright.tuning.population.population import Population
+from tensorwright.tuning.population.space_tables import make_space_tables
+from tensorwright.tuning.population.variation import sample
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.annealing.archive import Archive
 from tensorwright.tuning.strategies.annealing.chains import Walk, anneal
@@ -22,9 +27,7 @@ from tensorwright.tuning.strategies.annealing.options import AnnealingOptions, P
 from tensorwright.tuning.strategies.annealing.temperature import Temperatures, unit_of
 from tensorwright.tuning.strategies.guide import Guide, MakeGuide
 from tensorwright.tuning.strategies.history import History
-from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.refinement import propose_neighbours
-from tensorwright.tuning.strategies.selection import pick_covering
 from tensorwright.tuning.strategies.sources import (
     MakeProposer,
     choose_structures,
@@ -34,9 +37,6 @@ from tensorwright.tuning.strategies.sources import (
     rest_of,
     starts_of,
 )
-from tensorwright.tuning.strategies.space_tables import make_space_tables
-from tensorwright.tuning.strategies.strategy import Candidate
-from tensorwright.tuning.strategies.variation import sample
 from tensorwright.tuning.task import Task
 
 _SPARE = 3  # so many times more are picked than needed: some may give a trace that is known

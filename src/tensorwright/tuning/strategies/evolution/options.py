@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tensorwright.tuning.strategies.space_tables import Weights
+from tensorwright.tuning.population.space_tables import Weights
 
 
 @dataclass(frozen=True, slots=True)

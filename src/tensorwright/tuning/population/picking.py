@@ -6,8 +6,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tensorwright.tuning.strategies.population import Keys, Population
-from tensorwright.tuning.strategies.space_tables import SpaceTables
+from tensorwright.tuning.population.population import Keys, Population
+from tensorwright.tuning.population.space_tables import SpaceTables
 
 Numbers = NDArray[np.int64]
 

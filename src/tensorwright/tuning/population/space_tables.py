@@ -13,9 +13,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.tuning.population.neighbours import neighbour_pairs
+from tensorwright.tuning.population.population import Genes, Population, Sketches, by_sketch
 from tensorwright.tuning.space.sketch import Choice, Kind, Space
-from tensorwright.tuning.strategies.neighbours import neighbour_pairs
-from tensorwright.tuning.strategies.population import Genes, Population, Sketches, by_sketch
 
 Ints = NDArray[np.int64]
 

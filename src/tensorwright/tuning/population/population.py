@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.tuning.population.candidate import Candidate, candidate_of
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.random_search import candidate_of
-from tensorwright.tuning.strategies.strategy import Candidate
 
 Genes = NDArray[np.int64]
 Sketches = NDArray[np.int32]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tensorwright.tuning.strategies.population import Population
-from tensorwright.tuning.strategies.space_tables import SpaceTables
+from tensorwright.tuning.population.population import Population
+from tensorwright.tuning.population.space_tables import SpaceTables
 
 _SAMPLE_ROUNDS = 40
 _RETRIES = 4

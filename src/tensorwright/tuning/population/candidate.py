@@ -1,0 +1,32 @@
+"""A candidate: one schedule of a space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.schedule import format_trace
+from tensorwright.tuning.space.sketch import Sketch, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A schedule to be measured: its text, and how it came about, for learning.
+
+    sketch      name of the sketch, "" for a trace from elsewhere
+    decisions   sorted pairs (name, value)
+    """
+
+    trace: str
+    sketch: str = ""
+    decisions: tuple[tuple[str, int], ...] = ()
+
+
+def candidate_of(sketch: Sketch, decisions: tuple[tuple[str, int], ...]) -> Candidate:
+    """The candidate that a sketch and its decisions stand for."""
+    return Candidate(format_trace(sketch.bound(dict(decisions))), sketch.name, decisions)
+
+
+def default_candidate(space: Space) -> Candidate:
+    """The schedule of an untuned program."""
+    sketch = space.sketches[0]
+    return candidate_of(sketch, tuple(sorted(sketch.defaults.items())))
