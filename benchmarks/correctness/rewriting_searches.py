@@ -26,7 +26,7 @@ from math import prod
 import numpy as np
 
 from tensorwright.base import DType
-from tensorwright.drivers.kept_graphs import proved_beside
+from tensorwright.drivers.graph_record import proved_beside
 from tensorwright.graph import (
     Graph,
     GraphBuilder,

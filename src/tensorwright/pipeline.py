@@ -2,9 +2,9 @@
 
     stage        what does it                                  from                to
     import       graph.load_onnx                               model               Graph
-    simplify     graph.simplify, compute_halves_in_floats      Graph               Graph
-    rewrite      kept_graph, if a search kept a faster graph   Graph               Graph
-    lower codes  graph.lower_codes: quantized values           Graph               Graph
+    simplify     compute_float16_as_float32, graph.simplify    Graph               Graph
+    rewrite      recorded_graph, if a search kept one          Graph               Graph
+    quantized    graph.lower_quantized                         Graph               Graph
     lay out      graph.choose_layouts, by PredictedPrices      Graph               Graph
     partition    graph.partition, by PredictedPrices           Graph               Partition
     schedule     choose: best_trace, or Predictor.best         Workload            Trace
@@ -54,8 +54,8 @@ from tensorwright.graph import (
     check_constants,
     check_memory,
     choose_layouts,
-    compute_halves_in_floats,
-    lower_codes,
+    compute_float16_as_float32,
+    lower_quantized,
     partition,
     simplify,
 )
@@ -85,7 +85,7 @@ Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
 
 
-_FOLLOWING = "tensorwright.drivers.kept_graphs"
+_GRAPH_RECORD = "tensorwright.drivers.graph_record"
 
 
 OnKernel: TypeAlias = Callable[[Scheduled, int, int], None]
@@ -130,7 +130,7 @@ def compile(
             steps = None if trace is None else _checked_trace(trace)
             return compile_program(workload, machine, threads, store, constants, steps, on_kernel)
         graph = import_graph(cast(Model, model), input_shapes)
-        graph = kept_graph(store, graph, machine, threads) or graph
+        graph = recorded_graph(store, graph, machine, threads) or graph
         return finish(cut(graph, machine, threads), machine, threads, store, on_kernel)
 
 
@@ -154,7 +154,7 @@ def prepare(
 def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
     pricing = open_pricing(target, threads)
-    lowered = lower_codes(graph, target)
+    lowered = lower_quantized(graph, target)
     laid_out = choose_layouts(graph if lowered is graph else simplify(lowered), target, pricing)
     return check_memory(partition(laid_out, pricing=pricing))
 
@@ -163,10 +163,10 @@ def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
     """Import and simplify.  Raises: the errors of importing."""
     graph = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
     dump("graph", "imported", graph.__str__)
-    return simplify(compute_halves_in_floats(graph) if knobs.HALVES_IN_FLOATS.get() else graph)
+    return simplify(compute_float16_as_float32(graph) if knobs.HALVES_IN_FLOATS.get() else graph)
 
 
-def keep_graph(
+def record_graph(
     store: RecordStore, source: Graph, target: CpuTarget, threads: int | None, certificate: str
 ) -> None:
     """Keep the certificate of a faster graph for a simplified network.
@@ -177,7 +177,7 @@ def keep_graph(
     save_rewriting(store, source, target, hardware, usable_threads(threads), certificate)
 
 
-def kept_graph(
+def recorded_graph(
     store: RecordStore, source: Graph, target: CpuTarget, threads: int | None
 ) -> Graph | None:
     """The graph kept for a simplified network: a faster graph, or the network itself.
@@ -188,7 +188,7 @@ def kept_graph(
     certificate = load_rewriting(store, source, target, hardware, usable_threads(threads))
     if not certificate:
         return None if certificate is None else source
-    followed: Graph | None = importlib.import_module(_FOLLOWING).follow(certificate, source)
+    followed: Graph | None = importlib.import_module(_GRAPH_RECORD).follow(certificate, source)
     return followed
 
 

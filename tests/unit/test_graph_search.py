@@ -11,7 +11,7 @@ import pytest
 
 import tensorwright
 from tensorwright.base import InternalError, MachineError, UsageError, override
-from tensorwright.drivers import graph_trial
+from tensorwright.drivers import graph_timing
 from tensorwright.drivers import rewrite as graph_search
 from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs
 from tensorwright.graph.onnx_export import to_onnx
@@ -110,7 +110,7 @@ def test_what_is_measured_decides(
     def timed(executables: list[object], *_: object, **__: object) -> list[float]:
         return [2.0, *[after_s] * (len(executables) - 1)]
 
-    monkeypatch.setattr(graph_trial, "seconds_in_turns", timed)
+    monkeypatch.setattr(graph_timing, "seconds_in_turns", timed)
     found = tensorwright.rewrite(chain_of_products())
     assert found.is_changed == is_kept
     assert found.trial == graph_search.Trial(2.0, after_s)

@@ -14,10 +14,10 @@ from tests.unit.test_graph_search import chain_of_products
 import tensorwright
 from tensorwright import pipeline
 from tensorwright.base import RecordError
-from tensorwright.drivers import graph_trial, kept_graphs
+from tensorwright.drivers import graph_record, graph_timing
 from tensorwright.drivers import optimize as joint_search
 from tensorwright.graph import interpret, random_inputs, simplify
-from tensorwright.pipeline import chosen_target, keep_graph, kept_graph
+from tensorwright.pipeline import chosen_target, record_graph, recorded_graph
 from tensorwright.records import MemoryStore
 from tensorwright.rewriting.networks import NO_STEPS
 
@@ -33,7 +33,7 @@ def rewriting_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     def first_loses(executables: list[object], *_: object, **__: object) -> list[float]:
         return [2.0, *[1.0] * (len(executables) - 1)]
 
-    monkeypatch.setattr(graph_trial, "seconds_in_turns", first_loses)
+    monkeypatch.setattr(graph_timing, "seconds_in_turns", first_loses)
     monkeypatch.setattr(joint_search, "seconds_in_turns", lambda *_, **__: [1.0, 2.0])
 
 
@@ -46,7 +46,7 @@ def test_the_graph_that_is_tuned_is_kept_and_compiled_from_then_on(
     inputs = random_inputs(graph)
     want = interpret(graph, inputs)["y"]
     np.testing.assert_allclose(executable.run(inputs)["y"], want, rtol=1e-4, atol=1e-5)
-    kept = kept_graph(store, simplify(graph), chosen_target(None), None)
+    kept = recorded_graph(store, simplify(graph), chosen_target(None), None)
     assert kept is not None
     assert [node.operator for node in kept.nodes] == ["matmul", "relu"]
     compiled = tensorwright.compile(graph, records=store)
@@ -58,7 +58,7 @@ def test_the_graph_that_is_tuned_is_kept_and_compiled_from_then_on(
 def test_without_rewriting_the_graph_stays() -> None:
     graph, store = chain_of_products(), MemoryStore()
     tensorwright.optimize(graph, trials=4, records=store, rewrite=False)
-    assert kept_graph(store, simplify(graph), chosen_target(None), None) is None
+    assert recorded_graph(store, simplify(graph), chosen_target(None), None) is None
 
 
 def test_a_graph_that_loses_as_tuned_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_a_graph_that_loses_as_tuned_is_given_up(monkeypatch: pytest.MonkeyPatch
         simplify(graph), chosen_target(None), None, store, joint_search.Search(trials(4))
     )
     assert [node.operator for node in found.graph.nodes] == ["matmul", "matmul", "relu"]
-    assert kept_graph(store, simplify(graph), chosen_target(None), None) is not None
+    assert recorded_graph(store, simplify(graph), chosen_target(None), None) is not None
     assert found.rewritten is not None
     assert found.rewritten.is_changed
 
@@ -97,7 +97,7 @@ def test_a_fault_in_the_search_for_a_graph_is_told_once_and_the_network_is_tuned
     inputs = random_inputs(graph)
     want = interpret(graph, inputs)["y"]
     np.testing.assert_allclose(executable.run(inputs)["y"], want, rtol=1e-4, atol=1e-5)
-    assert kept_graph(store, simplify(graph), chosen_target(None), None) is None
+    assert recorded_graph(store, simplify(graph), chosen_target(None), None) is None
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_a_fault_while_a_kept_graph_is_followed_is_told_and_the_network_compiled
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     graph, store = simplify(chain_of_products()), MemoryStore()
-    keep_graph(store, graph, chosen_target(None), None, NO_STEPS.to_json())
-    monkeypatch.setattr(kept_graphs, "replay", failing(IndexError("of ours")))
+    record_graph(store, graph, chosen_target(None), None, NO_STEPS.to_json())
+    monkeypatch.setattr(graph_record, "replay", failing(IndexError("of ours")))
     with pytest.warns(RuntimeWarning, match=r"kept beside the records \(.*IndexError: of ours"):
         pipeline.compile(graph, records=store)
 
@@ -129,8 +129,8 @@ def trials(count: int) -> joint_search.Budget:
 def test_what_cannot_be_followed_is_not_used(text: str, tmp_path: Path) -> None:
     graph, store = simplify(chain_of_products()), MemoryStore()
     target = chosen_target(None)
-    keep_graph(store, graph, target, None, text)
-    assert kept_graph(store, graph, target, None) is None
+    record_graph(store, graph, target, None, text)
+    assert recorded_graph(store, graph, target, None) is None
     pipeline.compile(graph, records=store)
-    keep_graph(store, graph, target, None, "")
-    assert kept_graph(store, graph, target, None) is graph
+    record_graph(store, graph, target, None, "")
+    assert recorded_graph(store, graph, target, None) is graph

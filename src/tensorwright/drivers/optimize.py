@@ -25,8 +25,8 @@ from tensorwright.pipeline import (
     cut,
     finish,
     import_graph,
-    keep_graph,
-    kept_graph,
+    record_graph,
+    recorded_graph,
 )
 from tensorwright.records import MemoryStore, Records, RecordStore, opened
 from tensorwright.runtime import Executable, seconds_in_turns
@@ -131,7 +131,7 @@ def search_jointly(
         times = seconds_in_turns((executable, rival), inputs, rounds=_TURNS, limit_s=_TURNS_S)
         assert times is not None, "nothing stops the runs"
         if times[0] > _NOISE * times[1]:
-            keep_graph(store, source, target, threads, "")
+            record_graph(store, source, target, threads, "")
             graph, executable = source, rival
         untuned = finish(untouched, target, threads, MemoryStore())
         whole = compare_programs(untouched, untuned, executable, _TURNS_S)
@@ -148,7 +148,7 @@ def _best_graph(
     search only makes a correct graph faster.  Nothing is kept then, so the next version searches
     again.
     """
-    kept = kept_graph(store, source, target, threads)
+    kept = recorded_graph(store, source, target, threads)
     if kept is not None:
         return kept, None
     try:
@@ -165,7 +165,7 @@ def _best_graph(
         warnings.warn(_fault_text(fault), RuntimeWarning, stacklevel=3)
         return source, None
     text = "" if rewritten.certificate is None else rewritten.certificate.to_json()
-    keep_graph(store, source, target, threads, text)
+    record_graph(store, source, target, threads, text)
     return (rewritten.graph if rewritten.is_changed else source), rewritten
 
 

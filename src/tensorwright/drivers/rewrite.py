@@ -4,7 +4,7 @@
     search     rewriting.find_candidates              proved rules    graphs, priced as programs
     certify    rewriting.networks.certify             the cheapest    why they compute the same
     write      rewriting.networks.write_network       the cheapest    Graph
-    measure    graph_trial.seconds_here               Executables     the fastest
+    measure    graph_timing.seconds_here               Executables     the fastest
 
 The original graph is one of the candidates: it stays unless another one is faster.
 """
@@ -30,8 +30,8 @@ from tensorwright.base import (
     missing_here,
     naming_faults,
 )
-from tensorwright.drivers.graph_trial import seconds_elsewhere, seconds_here
-from tensorwright.drivers.kept_graphs import proved_beside
+from tensorwright.drivers.graph_record import proved_beside
+from tensorwright.drivers.graph_timing import seconds_elsewhere, seconds_here
 from tensorwright.graph import FoldedConstants, Graph, are_alike, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx

@@ -32,8 +32,8 @@ from tensorwright.graph.partition import (
 from tensorwright.graph.passes import (
     PASSES,
     FoldedConstants,
-    compute_halves_in_floats,
-    lower_codes,
+    compute_float16_as_float32,
+    lower_quantized,
     simplify,
     simplify_with_report,
 )
@@ -73,7 +73,7 @@ __all__ = [
     "check_constants",
     "check_memory",
     "choose_layouts",
-    "compute_halves_in_floats",
+    "compute_float16_as_float32",
     "conversions",
     "describe_layouts",
     "elide_concats",
@@ -81,7 +81,7 @@ __all__ = [
     "last_uses",
     "layout_cost",
     "load_text",
-    "lower_codes",
+    "lower_quantized",
     "operator_of",
     "parse",
     "partition",

@@ -18,7 +18,14 @@ from tensorwright.cli.arguments.options import refuse_given
 from tensorwright.cli.arguments.references import read_program
 from tensorwright.graph import Graph, Partition, Workload
 from tensorwright.ops import Array
-from tensorwright.pipeline import OnKernel, compile_program, cut, finish, import_graph, kept_graph
+from tensorwright.pipeline import (
+    OnKernel,
+    compile_program,
+    cut,
+    finish,
+    import_graph,
+    recorded_graph,
+)
 from tensorwright.records import RecordStore, opened
 from tensorwright.runtime import Executable, TensorSpec, random_array
 
@@ -35,7 +42,7 @@ def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> P
     """
     graph = read_network(model, how)
     if store is not None:
-        graph = kept_graph(store, graph, how.target, how.threads) or graph
+        graph = recorded_graph(store, graph, how.target, how.threads) or graph
     return cut(graph, how.target, how.threads)
 
 

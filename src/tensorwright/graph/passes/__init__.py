@@ -2,7 +2,7 @@
 
 Adding one: a file with a function from a graph to a graph and a count, and its line in `PASSES`.
 Two that are no simplifications are run by the pipeline, once: `halves.py` before all of these, and
-`lower_codes`, which knows the target, after them.
+`lower_quantized`, which knows the target, after them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
 from tensorwright.graph.passes.activations import recognise_mish
 from tensorwright.graph.passes.affine import merge_affine
 from tensorwright.graph.passes.batch_norm import lower_batch_norm
-from tensorwright.graph.passes.codes import lower_codes, multiply_codes, round_in_floats
 from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
 from tensorwright.graph.passes.constant_folding import FoldedConstants, fold_constants
 from tensorwright.graph.passes.constant_sums import sum_constants
 from tensorwright.graph.passes.filter_scales import scale_data_for_filters
-from tensorwright.graph.passes.halves import compute_halves_in_floats
+from tensorwright.graph.passes.float16 import compute_float16_as_float32
 from tensorwright.graph.passes.identities import remove_dead_code, remove_identities
 from tensorwright.graph.passes.movement import (
     merge_reshapes,
@@ -30,6 +29,7 @@ from tensorwright.graph.passes.movement import (
     reshape_joined,
     slice_for_gather,
 )
+from tensorwright.graph.passes.quantized import lower_quantized, multiply_quantized, round_in_floats
 from tensorwright.graph.passes.windows import fold_pads, separate_large_pools
 from tensorwright.graph.verify import verify
 
@@ -38,7 +38,7 @@ Pass = Callable[[Graph], tuple[Graph, int]]
 PASSES: tuple[Pass, ...] = (
     remove_dead_code,
     remove_identities,
-    multiply_codes,
+    multiply_quantized,
     fold_constants,
     merge_reshapes,
     merge_transposes,
@@ -119,8 +119,8 @@ __all__ = [
     "PASSES",
     "FoldedConstants",
     "Simplification",
-    "compute_halves_in_floats",
-    "lower_codes",
+    "compute_float16_as_float32",
+    "lower_quantized",
     "simplify",
     "simplify_with_report",
 ]

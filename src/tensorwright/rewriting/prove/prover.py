@@ -99,7 +99,7 @@ def prove(
     an axiom says, but for the names of its variables, rests on that axiom alone, whatever `confirm`
     is: there is nothing to be made again, and the axiom is validated, not proved (`rules prove`
     counts these).  All other proofs are chains of axioms that saturation finds.  Those that the
-    search for a graph needs on the spot (`kept_graphs.proved_beside`) are not confirmed; `rewrite
+    search for a graph needs on the spot (`graph_record.proved_beside`) are not confirmed; `rewrite
     --check` and `rules prove` confirm.
 
     Raises:  MachineError where Z3 is wanted and is not installed; UsageError for unknown operators.

@@ -15,7 +15,7 @@ NAMES = {each.name for each in OPERATORS}
 TRANSLATIONS = ("onnx_import", "onnx_export")  # from the names of ONNX to ours and back
 ALLOWED = {
     "passes/affine.py": {("add", "mul")},  # it merges these two
-    "passes/codes.py": {("conv_integer", "matmul_integer")},  # which of floats they become
+    "passes/quantized.py": {("conv_integer", "matmul_integer")},  # which of floats they become
     "passes/filter_scales.py": {("conv", "conv_transpose"), ("div", "mul")},  # those pass these
     "passes/movement.py": {("gather_elements", "scatter_elements")},  # rows instead of these
     "passes/windows.py": {("average_pool", "conv")},  # windows that may pad by themselves

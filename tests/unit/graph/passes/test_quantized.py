@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.targets import AVX2, AVX512
 
 from tensorwright.base import CpuTarget, DType
-from tensorwright.graph import Graph, GraphBuilder, interpret, lower_codes, simplify, verify
+from tensorwright.graph import Graph, GraphBuilder, interpret, lower_quantized, simplify, verify
 
 RANDOM = np.random.default_rng(3)
 VNNI = replace(AVX512, features=(*AVX512.features, "avx512vnni"))
@@ -39,7 +39,7 @@ def product(weights: NDArray[Any], zeros: tuple[NDArray[Any], ...] = ()) -> Grap
 
 
 def lowered(graph: Graph, target: CpuTarget = AVX2) -> Graph:
-    return verify(simplify(lower_codes(simplify(graph), target)))
+    return verify(simplify(lower_quantized(simplify(graph), target)))
 
 
 def operators(graph: Graph) -> list[str]:

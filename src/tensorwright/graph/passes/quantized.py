@@ -48,14 +48,14 @@ def round_in_floats(graph: Graph) -> tuple[Graph, int]:
     return rewrite(graph, rule)
 
 
-def multiply_codes(graph: Graph) -> tuple[Graph, int]:
+def multiply_quantized(graph: Graph) -> tuple[Graph, int]:
     """Numbers that come from codes are multiplied as codes, and scaled afterwards.
 
     Rewrite:  matmul(dequantize(a, s, z), dequantize(w, t))
                   ->  f32(matmul_integer(a, w, z)) * (s * t)
     So too gemm, and convolutions. Requires: bytes; a has one scale and one zero point; w is
-    constant, with a scale for all or for each column, and codes around 0. `lower_codes` says how
-    these are multiplied.
+    constant, with a scale for all or for each column, and codes around 0. `lower_quantized` says
+    how these are multiplied.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
@@ -125,7 +125,7 @@ def _is_of_bytes(copy: Copy, node: Node) -> bool:
     return has_one and kinds[0].dtype in _BYTES and kinds[1].dtype is DType.F32
 
 
-def lower_codes(graph: Graph, target: CpuTarget) -> Graph:
+def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
     """Say how codes are multiplied on a target: as bytes where it has an instruction for that and
     the shape is one for it; else as floats, which every machine multiplies as fast as integers or
     faster.

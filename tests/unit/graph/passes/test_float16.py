@@ -8,7 +8,7 @@ from tests.targets import native_target
 
 import tensorwright
 from tensorwright.base import DType, override
-from tensorwright.graph import Graph, GraphBuilder, compute_halves_in_floats, interpret, verify
+from tensorwright.graph import Graph, GraphBuilder, compute_float16_as_float32, interpret, verify
 from tensorwright.pipeline import import_graph
 
 RANDOM = np.random.default_rng(2)
@@ -27,7 +27,7 @@ def network(half: DType) -> Graph:
 @pytest.mark.parametrize("half", [DType.F16, DType.BF16])
 def test_only_inputs_and_outputs_stay_halves(half: DType) -> None:
     graph = network(half)
-    wide = verify(compute_halves_in_floats(graph))
+    wide = verify(compute_float16_as_float32(graph))
     assert (wide.inputs, wide.outputs) == (graph.inputs, graph.outputs)
     assert (wide.input_types, wide.output_types) == (graph.input_types, graph.output_types)
     inner = {n for node in wide.nodes if node.operator != "cast" for n in node.outputs}
@@ -52,10 +52,10 @@ def test_results_are_rounded_once() -> None:
 def test_what_stays_as_it_is() -> None:
     b = GraphBuilder("bits")
     bits = b.finish([b.add("bitcast", b.input("x", (4,), DType.F16), to=DType.I16)])
-    assert compute_halves_in_floats(bits) is bits
+    assert compute_float16_as_float32(bits) is bits
     b = GraphBuilder("floats")
     floats = b.finish([b.add("exp", b.input("x", (4,)))])
-    assert compute_halves_in_floats(floats) is floats
+    assert compute_float16_as_float32(floats) is floats
     graph = network(DType.F16)
     with override(halves_in_floats=False):
         kinds = {type_.dtype for type_ in import_graph(graph).types.values()}

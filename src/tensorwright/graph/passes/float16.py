@@ -11,7 +11,7 @@ _HALVES = (DType.F16, DType.BF16)
 _KEEPS_BITS = "bitcast"
 
 
-def compute_halves_in_floats(graph: Graph) -> Graph:
+def compute_float16_as_float32(graph: Graph) -> Graph:
     """The network with every half an f32; only its inputs and outputs stay as they are.
 
     Results are rounded once, at the end, not after each operator. A network that looks at the bits
