@@ -1,6 +1,6 @@
-"""The certificate of the graph that was found faster than a network, kept beside the records.
+"""The certificate of a graph that is faster than a network, kept beside the records.
 
-It is stored as a session of the store, under what the network is: its graph, and the machine.
+It is stored as a session of the store, by the network's graph and the machine.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tensorwright.records.store import RecordStore
 def save_rewriting(
     store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int, text: str
 ) -> None:
-    """Keep the certificate of a simplified network, a JSON text, replacing the one before; "null"
-    where the network itself is the fastest.
+    """Keep the certificate of a simplified network, a JSON text, which replaces the one before; it
+    is "null" if the network itself is the fastest.
     """
     identity, arguments = _identity(graph, target, hardware, threads)
     session = SavedSession(identity, _name(graph), graph.name, arguments, text)
@@ -33,9 +33,9 @@ def save_rewriting(
 def load_rewriting(
     store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int
 ) -> str | None:
-    """The text that was kept for a simplified network; None where nothing was."""
+    """The text that was kept for a simplified network; None if there is none."""
     kept = [each for each in store.sessions() if each.name == _name(graph)]
-    if not kept:  # the usual case, which costs no hash of all constants
+    if not kept:  # the usual case; it saves the hash of all constants
         return None
     identity, _ = _identity(graph, target, hardware, threads)
     return next((each.state for each in kept if each.id == identity), None)

@@ -1,9 +1,10 @@
-"""Check a plan before its addresses are believed: every reference inside its buffer.
+"""Check a plan before its addresses are used: every reference is inside its buffer.
 
-Theorem:  if `verify_plan` is silent, each kernel touches only the bytes that its `ArgumentSpec`s
+Theorem:  if `verify_plan` does not raise, each kernel touches only the bytes that its
+`ArgumentSpec`s
           grant, inside live buffers, aligned; nothing that one step writes overlaps another of its
           arguments; only outputs and the arena are written, and the arena is read only where an
-          earlier step wrote; teams are in order and share no step, and none has a step on the host.
+          earlier step wrote; teams are in order and share no step, and no team has a host step.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from tensorwright.runtime.plan.plan import (
     TensorSpec,
 )
 
-_Use = tuple[BufferRef, int, bool]  # where, how many bytes, whether they are written
+_Use = tuple[BufferRef, int, bool]  # reference, number of bytes, whether they are written
 Span = tuple[str, int, int]  # buffer, first byte, byte after the last
 
 
 def verify_plan(plan: Plan) -> None:
     """Do nothing if the plan is sound.
 
-    Raises:  InternalError naming the first step that is not, or the first such team.
+    Raises:  InternalError with the first unsound step or team.
     """
     _check_teams(plan)
     written: dict[str, list[tuple[int, int]]] = {}
@@ -95,7 +96,7 @@ def _uses(plan: Plan, step: Step) -> Iterator[_Use]:
 
 
 def spans_of_step(plan: Plan, step: Step) -> tuple[Span, ...]:
-    """The places that a step reads and writes, in the order of its arguments."""
+    """The references that a step reads and writes, in the order of its arguments."""
     return tuple(_span(plan, use) for use in _uses(plan, step))
 
 
@@ -113,7 +114,7 @@ def _span(plan: Plan, use: _Use) -> Span:
     if ref.offset_bytes % ALIGNMENT:
         raise ValueError(f"{ref} does not begin on a multiple of {ALIGNMENT} bytes")
     if size_bytes < 0 or not 0 <= ref.offset_bytes <= limit - size_bytes:
-        raise ValueError(f"{size_bytes} bytes at {ref} pass the end of the buffer")
+        raise ValueError(f"{size_bytes} bytes at {ref} exceed the buffer")
     if is_written and isinstance(ref, InputRef | ConstantRef):
         raise ValueError(f"{ref} is written")
     return name, ref.offset_bytes, ref.offset_bytes + size_bytes
@@ -149,7 +150,7 @@ def _check_disjoint(spans: list[tuple[Span, bool]]) -> None:
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same bytes as disjoint spans that do not touch."""
+    """The same bytes as disjoint spans that do not touch each other."""
     result: list[tuple[int, int]] = []
     for begin, end in sorted(spans):
         if result and begin <= result[-1][1]:
