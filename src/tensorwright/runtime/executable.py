@@ -189,7 +189,7 @@ class Executable:
         """Prepare a call: check all arrays and compute all addresses once.
 
         Raises:  InputError as `run_into`, and for an output into which kernels cannot write
-        directly.
+                 directly.
         """
         given = check_inputs(self._ports, inputs)
         if outputs is None:
