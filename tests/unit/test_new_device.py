@@ -116,7 +116,7 @@ def test_copies_keep_every_byte(shape: tuple[int, ...], dtype: Any) -> None:
 def test_a_copy_stays_in_its_memory() -> None:
     memory = HOST.allocate(16)
     for copy in (HOST.copy_in, lambda array, memory: HOST.copy_out(memory, array)):
-        with pytest.raises(InternalError, match="a copy of 32 bytes passes its end"):
+        with pytest.raises(InternalError, match="a copy of 32 bytes exceeds it"):
             copy(np.zeros(4), memory)
 
 

@@ -1,6 +1,7 @@
-"""The command line. Read registry.py first (which commands there are), then group.py.
+"""The command line. Read registry.py first (the list of commands), then group.py.
 
-One file per command, imported only when it is called, so that `tensorwright --help` stays fast.
+Each command has a file that is imported only when it is called, so that `tensorwright --help`
+stays fast.
 """
 
 import importlib
@@ -13,7 +14,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line of this process; an interrupt while it is being loaded ends it, too."""
+    """Run the command line of this process; an interrupt during loading ends it, too."""
     try:
         importlib.import_module("tensorwright.cli.group").main()
     except KeyboardInterrupt:

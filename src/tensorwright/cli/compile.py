@@ -63,12 +63,12 @@ def command(
 
 
 def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) -> None:
-    """How many schedules come from where, and which workloads were never tuned."""
+    """Say where the schedules come from, and which workloads were never tuned."""
     untuned = [number for number, each in enumerate(chosen) if not each.is_tuned]
     sources = Counter(each.source for each in chosen)
     counts = [f"{sources[each]} {each.value}" for each in Source if sources[each]]
-    told = f": {', '.join(counts)}" if counts else ""
-    click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned{told}")
+    origins = f": {', '.join(counts)}" if counts else ""
+    click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned{origins}")
     flops = [0] * len(chosen)
     for step in executable.plan.steps:
         if isinstance(step, KernelStep) and step.kernel < len(chosen):
@@ -88,7 +88,7 @@ def _write_library(model: str, output: str, how: Compilation) -> None:
     Raises:  UsageError for a tensor expression.
     """
     if kind_of(model) is ProgramKind.EXPRESSION:
-        refuse_given(("emit",), because=f"{model} is {ProgramKind.EXPRESSION}, and no model")
+        refuse_given(("emit",), because=f"{model} is {ProgramKind.EXPRESSION}, not a model")
     refuse_constants(model)
     with opened(how.records) as store:
         parts = prepare(model, how, store)

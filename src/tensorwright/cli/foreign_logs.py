@@ -1,4 +1,4 @@
-"""What `records` does with logs of other tuners, and with records of templates in their form."""
+"""Logs of other tuners, and records of templates in their form, for the command `records`."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ COLUMNS = ("line", "program", "ms", "here")
 
 def workloads_of(programs: Sequence[str], target: CpuTarget) -> tuple[Workload, ...]:
     """The workloads of models and tensor expressions, each once."""
-    found: dict[str, Workload] = {}
+    workloads: dict[str, Workload] = {}
     for text in programs:
         if is_reference(text):
             workload = read_program(text)
-            found.setdefault(workload.key, workload)
+            workloads.setdefault(workload.key, workload)
             continue
         for workload in prepare(read_graph(text), target).workloads:
-            found.setdefault(workload.key, workload)
-    return tuple(found.values())
+            workloads.setdefault(workload.key, workload)
+    return tuple(workloads.values())
 
 
 def import_log(
@@ -43,26 +43,26 @@ def import_log(
     target: CpuTarget,
     workloads: Sequence[Workload],
 ) -> list[Row]:
-    """List the lines of a log, and keep those that stand for a schedule here: a search tries them
-    first, and measures them itself.
+    """List the lines of a log, and keep those that are schedules here: a search tries them first,
+    and measures them itself.
 
-    workloads   programs that lines may be about
-    Raises:     RecordError that names the first bad line; nothing is kept then.
+    workloads   the programs to which lines may belong
+    Raises:     RecordError that names the first bad line; then nothing is kept.
     """
     by_key = {workload.key: workload for workload in workloads}
     rows: list[Row] = []
     records: list[Record] = []
     texts: list[WorkloadText] = []
     for number, line in read_log(file, written_by).items():
-        found = _seed(line, target, by_key)
-        if not isinstance(found, str):
-            workload, record = found
+        outcome = _seed(line, target, by_key)
+        if not isinstance(outcome, str):
+            workload, record = outcome
             records.append(record)
             texts.append(WorkloadText(workload.key, str(workload)))
-            found = f"seed of {workload.name} {workload.key}"
+            outcome = f"seed of {workload.name} {workload.key}"
         latency_s = line.result.latency_s
         time = format_ms(latency_s) if math.isfinite(latency_s) else "-"
-        rows.append((str(number), line.name, time, found))
+        rows.append((str(number), line.name, time, outcome))
     store.append(records, texts)
     return rows
 
@@ -70,7 +70,7 @@ def import_log(
 def _seed(
     line: LogLine, target: CpuTarget, by_key: dict[str, Workload]
 ) -> tuple[Workload, Record] | str:
-    """The program of a line and its schedule as a record from elsewhere; or why there is none."""
+    """The program of a line with its schedule as a record; or the reason why there is none."""
     if line.result.failure:
         return line.result.failure
     if not isinstance(line, AutoTvmLine):
@@ -102,8 +102,8 @@ def _program(line: AutoTvmLine, target: CpuTarget, by_key: dict[str, Workload]) 
     graph = graph_of_task(line)
     if not isinstance(graph, Graph):
         return graph
-    found = [w for w in prepare(graph, target).workloads if _folds(w)]
-    return found[0] if len(found) == 1 else "its program is more than one workload here"
+    candidates = [w for w in prepare(graph, target).workloads if _folds(w)]
+    return candidates[0] if len(candidates) == 1 else "its program is more than one workload here"
 
 
 def _folds(workload: Workload) -> bool:

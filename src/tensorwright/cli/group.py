@@ -33,7 +33,7 @@ class LazyGroup(click.Group):
     """Commands that are imported when they are called."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the command line, so that a command can say how it was called."""
+        """Keep the command line, so that a command can print it."""
         ctx.meta[ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest command named where there is none of that name."""
+        """As click does, but an unknown name is answered with the nearest command."""
         names = self.list_commands(ctx)
         if args[:1] and args[0] in {entry.name for entry in OF_LABORATORY}:
             laboratory(args[0], f"command {args[0]}")
@@ -67,7 +67,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(entry.name, entry.summary) for entry in commands()])
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; what it raises becomes a text on the error stream and an exit code."""
+        """Run a command; an error becomes a text on the error stream and an exit code."""
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
@@ -83,7 +83,7 @@ class LazyGroup(click.Group):
                     stage="memory",
                     where="this process",
                     reason="there is not enough memory",
-                    remedy="a smaller batch, or a machine with more memory",
+                    remedy="use a smaller batch, or a machine with more memory",
                 )
                 _report(lack)
                 ctx.exit(lack.exit_code)
@@ -95,7 +95,7 @@ class LazyGroup(click.Group):
 
 
 def same_command(*more: str) -> str:
-    """The running command line as a person copies it, with more words at its end."""
+    """The running command line for copying, with more words at its end."""
     words = (*click.get_current_context().meta.get(ARGUMENTS, ()), *more)
     program = Path(sys.argv[0])
     if program.name == "__main__.py":
@@ -104,10 +104,10 @@ def same_command(*more: str) -> str:
 
 
 def _interrupted_text(ctx: click.Context) -> str:
-    """What is told of an interrupt, whenever it comes: also while a command is imported."""
+    """The message of an interrupt at any time, also while a command is imported."""
     name = ctx.meta.get(ARGUMENTS, ())[:1]
     if any(entry.goes_on and (entry.name,) == name for entry in commands()):
-        return f"Interrupted; the same command goes on:\n  {same_command()}"
+        return f"Interrupted; the same command continues:\n  {same_command()}"
     return "Interrupted."
 
 
@@ -122,7 +122,7 @@ def _show_warning(
     file: object = None,
     line: str | None = None,
 ) -> None:
-    """One plain line in place of a place in our sources."""
+    """Print a warning as one line, without its position in the sources."""
     echo_prose(f"warning: {message}", err=True)
 
 
@@ -141,7 +141,7 @@ def _report(error: TensorwrightError) -> None:
 
 
 def _unexpected(error: Exception) -> InternalError:
-    """An exception that nobody foresaw, as an error of ours: what, and in which line."""
+    """An exception that nobody foresaw, as an internal error: what happened, and in which line."""
     reason = f"{type(error).__name__}: {error}"
     return InternalError(stage="cli", where=line_of(error), reason=reason)
 
@@ -151,10 +151,10 @@ def _unexpected(error: Exception) -> InternalError:
 def program() -> None:
     """A learning tensor compiler: from a trained network to tuned machine code.
 
-    MODEL is an ONNX file, light:NAME (a network of the onnx package), zoo:NAME (of the papers) or
-    wild:NAME (as PyTorch exports it), the last three with random weights. An error ends with a
-    status by its kind: 2 usage, 3 model file, 4 unsupported operator, 5 input, 6 schedule, 7 record
-    store, 8 output, 9 machine, 70 a fault of ours, 130 interrupted.
+    MODEL is an ONNX file, light:NAME (a network of the onnx package), zoo:NAME (of a paper) or
+    wild:NAME (as PyTorch exports it); the last three have random weights. The exit status gives the
+    kind of an error: 2 usage, 3 model file, 4 unsupported operator, 5 input, 6 schedule, 7 record
+    store, 8 output, 9 machine, 70 a fault of tensorwright, 130 interrupted.
     """
 
 

@@ -1,4 +1,4 @@
-"""`tensorwright inspect`: what becomes of a model, stage by stage."""
+"""`tensorwright inspect`: show what becomes of a model, stage by stage."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ _DEFAULT = "graph,layouts,workloads"
 @click.option(
     "--what",
     metavar="STAGES",
-    help=f"Some of {', '.join(STAGES)}, with commas between; {_DEFAULT} if not given.",
+    help=f"Some of {', '.join(STAGES)}, separated by commas; by default {_DEFAULT}.",
 )
-@click.option("--workload", "wanted", metavar="KEY|NAME", help="This one only.")
-@click.option("--passes", is_flag=True, help="Show what each pass makes, not only the last one.")
+@click.option("--workload", "wanted", metavar="KEY|NAME", help="Only this workload.")
+@click.option(
+    "--passes", is_flag=True, help="Show the result of each pass, not only of the last one."
+)
 @compile_options
 def command(
     program: str,
@@ -49,9 +51,9 @@ def command(
 ) -> None:
     """Show what becomes of a model or a tensor expression; of an executable, its steps.
 
-    These are the texts that TENSORWRIGHT_DUMP writes. The graph is shown simplified, layouts lists
-    the conversions that remain; schedule, loop, source and asm are those of each workload, with the
-    schedule on record or, without one, by prediction or heuristic.
+    These are the texts that TENSORWRIGHT_DUMP writes. graph is the simplified graph, layouts lists
+    the remaining conversions; schedule, loop, source and asm belong to each workload. Its schedule
+    comes from records or, without one, from prediction or heuristic.
 
     Example: tensorwright inspect light:squeezenet --what loop --workload softmax
     """
@@ -66,7 +68,7 @@ def command(
     else:
         if wanted is not None and not _OF_WORKLOADS.intersection(stages):
             shown = ", ".join(sorted(_OF_WORKLOADS))
-            refuse_given(("wanted",), because=f"--what names none of {shown}")
+            refuse_given(("wanted",), because=f"--what does not name any of {shown}")
         with collect_dumps(stages) as dumps:
             parts = prepare(program, how)
         workloads = select(parts.workloads, wanted)
@@ -82,15 +84,15 @@ def _show_plan(path: str) -> None:
     """The steps of an executable, which may be for another processor."""
     refuse_given(
         ("what", "wanted", "passes", "target", "threads", "records", "input_shapes", "seed"),
-        because=f"{path} is {ProgramKind.EXECUTABLE}: its steps are shown, as they are",
+        because=f"{path} is {ProgramKind.EXECUTABLE}: the command shows its steps",
     )
     click.echo(str(read_container(path, check_constants=False).plan))
 
 
 def _stages_of_expression(text: str, stages: Sequence[str], is_given: bool) -> tuple[str, ...]:
-    """Those of the stages that a tensor expression goes through.
+    """The chosen stages of a tensor expression.
 
-    Raises:  UsageError where others were asked for.
+    Raises:  UsageError for a stage that it does not have.
     """
     possible = tuple(name for name in stages if name in _OF_WORKLOADS)
     others = ", ".join(name for name in stages if name not in _OF_WORKLOADS)
@@ -119,7 +121,7 @@ def _show_code(
     *,
     is_cold: bool,
 ) -> None:
-    """What becomes of each workload with its schedule; `is_cold` as of `choose`."""
+    """The texts of each workload with its schedule; `is_cold` as of `choose`."""
     count = usable_threads(how.threads)
     with opened(how.records) as store:
         for workload in workloads:
@@ -137,14 +139,14 @@ def _show_code(
 
 
 def last_of_each(dumps: Sequence[Dump]) -> tuple[Dump, ...]:
-    """What each stage ended with, in the order of the stages."""
+    """The last text of each stage, in the order of the stages."""
     return tuple({each.stage: each for each in dumps}.values())
 
 
 def read_stages(text: str) -> tuple[str, ...]:
-    """The stages of a list with commas, in the order of the pipeline.
+    """The stages of a comma-separated list, in the order of the pipeline.
 
-    Raises:  UsageError for a name that is none.
+    Raises:  UsageError for an unknown name.
     """
     named = (part.strip() for part in text.split(",") if part.strip())
     given = tuple(_OLD_NAMES.get(name, name) for name in named)
@@ -152,7 +154,7 @@ def read_stages(text: str) -> tuple[str, ...]:
         raise UsageError(
             stage="cli",
             where=f"--what {text!r}",
-            reason="it names no stage",
+            reason="it does not name a stage",
             remedy="one of " + ", ".join(STAGES),
         )
     for name in given:
@@ -162,18 +164,18 @@ def read_stages(text: str) -> tuple[str, ...]:
 
 
 def select(workloads: Sequence[Workload], wanted: str | None) -> tuple[Workload, ...]:
-    """Those of that name, or whose key begins so; all where nothing is wanted.
+    """The workloads of a name or with the beginning of a key; all if `wanted` is empty.
 
-    Raises:  UsageError where there is none.
+    Raises:  UsageError if there is none.
     """
     if wanted is None:
         return tuple(workloads)
-    found = tuple(w for w in workloads if w.name == wanted or w.key.startswith(wanted))
-    if not found:
+    matches = tuple(w for w in workloads if w.name == wanted or w.key.startswith(wanted))
+    if not matches:
         names = sorted({workload.name for workload in workloads})
         reason = "the model has no workload of that name or key"
         raise _unknown(f"--workload {wanted}", reason, wanted, names)
-    return found
+    return matches
 
 
 def _unknown(where: str, reason: str, name: str, names: Sequence[str]) -> UsageError:

@@ -77,13 +77,13 @@ def command(
     rewrite: bool,
     quiet: bool,
 ) -> None:
-    """Tune on this machine, compile with the best graph and schedules found, save.
+    """Tune on this machine, compile with the best graph and schedules, and save.
 
-    At most a tenth of the time goes into the search for a graph, which `rewrite` shows by itself;
-    what is found is kept beside the records, where it was the faster in the end.
-    Every measurement is kept in the record store. Interrupt with Ctrl-C whenever you like: once a
-    round has begun, OUT is written from the best so far; the same command goes on where this one
-    stopped.
+    At most a tenth of the time goes into the search for a graph, which `rewrite` does separately.
+    The graph is kept beside the records if it is faster at the end.
+    Every measurement is kept in the record store. You can interrupt with Ctrl-C at any time: after
+    the first round has begun, OUT is written from the best so far. The same command continues
+    where this one stopped.
 
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
@@ -102,20 +102,20 @@ def command(
 
     try:
         if is_reference(program):
-            found = _optimize_expression(program, how, constants, wanted, say_stopped)
+            optimized = _optimize_expression(program, how, constants, wanted, say_stopped)
         else:
-            found = _optimize_model(program, how, wanted, rewrite, say_stopped)
+            optimized = _optimize_model(program, how, wanted, rewrite, say_stopped)
     except KeyboardInterrupt:
         click.echo(f"{output} is not written", err=True)
         raise
-    result = found.result
-    _save(found.executable, output, program, how.records)
+    result = optimized.result
+    _save(optimized.executable, output, program, how.records)
     if not quiet:
         print_workloads(result.tasks)
     print_networks(result.networks, [short_name(program)] * len(result.networks))
     click.echo(f"{output}: {ending(result)}")
-    if found.rewritten:
-        click.echo(f"  rewritten: {found.rewritten}; --no-rewrite leaves them as they are")
+    if optimized.rewritten:
+        click.echo(f"  rewritten: {optimized.rewritten}; --no-rewrite leaves them as they are")
     print_untuned(result)
     if result.is_interrupted:
         click.echo(f"{result.resume_text}\n  {same_command()}", err=True)
@@ -124,7 +124,7 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _Optimized:
-    """What is saved, what the tuning said; how the graph changed, "" where it did not."""
+    """The executable, the result of tuning, and how the graph changed ("" if it did not)."""
 
     executable: Executable
     result: TuneResult
@@ -139,7 +139,7 @@ def _optimize_model(
     source = read_network(model, how)
     with opened(how.records, create=True) as store:
         check_before_measuring(how.target, usable_threads(how.threads))
-        found = search_jointly(
+        best = search_jointly(
             source,
             how.target,
             how.threads,
@@ -148,10 +148,10 @@ def _optimize_model(
             rewrite=rewrite,
             on_interrupt=on_interrupt,
         )
-    if found.graph is source:
-        return _Optimized(found.executable, found.result)
-    counts = f"{len(source.nodes)} operators became {len(found.graph.nodes)}"
-    return _Optimized(found.executable, found.result, counts)
+    if best.graph is source:
+        return _Optimized(best.executable, best.result)
+    counts = f"{len(source.nodes)} operators became {len(best.graph.nodes)}"
+    return _Optimized(best.executable, best.result, counts)
 
 
 def _optimize_expression(
@@ -176,7 +176,7 @@ def _optimize_expression(
 
 
 def _save(executable: Executable, output: str, program: str, records: Path | None) -> None:
-    """Save; if that fails, say that the measurements are kept, and how to go on from them."""
+    """Save; if that fails, say that the measurements are kept, and how to continue from them."""
     try:
         executable.save(output)
     except OutputError as error:

@@ -26,8 +26,8 @@ _COLUMNS = (
 _LONGEST_LABEL = 44
 _MOST_VIEWS = 6
 _DOUBTED = "?"
-_FEWER = "takes fewer operations than are counted, those of the sum"
-_NEARER = ",\n  or what they read lies in a nearer cache than is counted"
+_FEWER = "takes fewer operations than the counted ones of the plain sum"
+_NEARER = ",\n  or their data lies in a nearer cache than is assumed"
 _UNSTEADY = "the machine was too unsteady to split the time of a run: its parts do not add up to it"
 _ORDERS = ("time", "run")
 _GROUPS = ("step", "workload")
@@ -46,15 +46,15 @@ _GROUPS = ("step", "workload")
     "group",
     type=click.Choice(_GROUPS),
     default="step",
-    help="A row for each step, or for all steps of one workload, the slowest first.",
+    help="A row for each step, or for each workload; the slowest first.",
 )
-@click.option("--top", type=click.IntRange(min=1), help="Show so many of the slowest only.")
+@click.option("--top", type=click.IntRange(min=1), help="Show only the slowest steps, this many.")
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
-    help="Runs to time; as many as take 3 seconds if not given.",
+    help="Runs to time; by default as many as take 3 seconds.",
 )
-@click.option("--json", "json_path", metavar="FILE", help="Write everything to a file, too.")
+@click.option("--json", "json_path", metavar="FILE", help="Also write everything to a file.")
 @click.option(
     "--trace",
     "trace_path",
@@ -77,13 +77,12 @@ def command(
     """Time every step of a network as it runs among the others; a model or a tensor expression is
     compiled first.
 
-    share is of the time of the whole network. GFLOP/s and GB/s count what a step must do at least.
-    roofline is the least time that this machine allows, by its measured peak and bandwidths, over
-    the time taken. It counts the operations of the sum that a convolution is; by Winograd's
-    algorithm, or where zeros are skipped, it takes fewer, and less time than that. Peak and
-    bandwidths are kept from run to run, the highest of each; a share above 115% without a reason is
-    marked "?". What other processes use meanwhile is watched, and told; where the parts of a run do
-    not add up to it, no shares are shown.
+    share is the part of the time of the whole network. GFLOP/s and GB/s count the least work of a
+    step. roofline is the least time that this machine allows, by its measured peak and bandwidths,
+    over the time taken. It counts the operations of a convolution's plain sum; Winograd's algorithm
+    and skipped zeros take fewer, and may take less time. The highest measured peak and bandwidths
+    are kept from run to run. A share above 115% without a reason is marked "?". A message says if
+    other processes use the machine. If the parts of a run do not add up to it, no shares are shown.
 
     Example: tensorwright profile light:resnet50 --top 15 --trace resnet50.json
     """
@@ -101,7 +100,7 @@ def command(
 
 
 def print_profile(report: Profile, order: str, group: str, top: int | None) -> None:
-    """The table, and below it what the sums say."""
+    """Print the table, and the sums below it."""
     rows = report.by_workload() if group == "workload" else report.by_time()
     shown = rows if top is None else rows[:top]
     ordered = _in_order(shown) if order == "run" else shown
@@ -118,7 +117,7 @@ def print_profile(report: Profile, order: str, group: str, top: int | None) -> N
 
 
 def summary_lines(report: Profile) -> list[str]:
-    """The time of the whole, and what its steps leave of it; the machine; bottlenecks; views."""
+    """The whole time, and its part outside of the steps; the machine; bottlenecks; views."""
     bottlenecks = ", ".join(
         f"{each.value} {share:.0%}" if report.adds_up else each.value
         for each, share in report.share_by_bottleneck()
@@ -172,7 +171,7 @@ def _machine_line(report: Profile) -> str:
 
 
 def _above_lines(report: Profile) -> list[str]:
-    """Why steps are above the roofline: a reason that can be theirs, or that it is too low."""
+    """Why steps are above the roofline: a reason of the step, or a roofline that is too low."""
     fewer = Counter(
         step.saves_by for step in report.steps if step.saves_by and step.roofline_share > 1
     )
@@ -246,7 +245,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _us(time_s: float) -> str:
-    """Microseconds with three digits or more, none below a nanosecond."""
+    """Microseconds with three digits or more, and none below a nanosecond."""
     time_us = round(time_s * 1e6, 3) + 0.0
     return f"{time_us:.0f}" if abs(time_us) >= 1000 else f"{time_us:.3g}"
 

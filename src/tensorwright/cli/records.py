@@ -1,4 +1,4 @@
-"""`tensorwright records`: what has been measured, and what to do with it."""
+"""`tensorwright records`: list, export, import and remove measurements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _programs_option = click.option(
     "programs",
     multiple=True,
     metavar="MODEL|MODULE:EXPR",
-    help="Programs that lines in the form of AutoTVM are about.",
+    help="The programs of lines in the form of AutoTVM.",
 )
 
 Setting = tuple[str, str, str, int]
@@ -46,32 +46,32 @@ Setting = tuple[str, str, str, int]
 
 @click.group()
 def command() -> None:
-    """List, export, import, prune and delete what has been measured."""
+    """List, export, import, prune and delete measurements."""
 
 
 _workload_option = click.option(
     "--workload",
     "wanted",
     metavar="KEY|NAME",
-    help="Of this workload only; a key may be cut short.",
+    help="Only this workload; you may shorten a key.",
 )
 _yes_option = click.option("--yes", is_flag=True, help="Remove without asking.")
 
 
 def read_date(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """A day as it is written in records; None where none is given."""
+    """A day in the form of records; None if none is given."""
     try:
         return None if text is None else date.fromisoformat(text).isoformat()
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no date like 2026-01-31.", ctx, param) from None
+        raise click.BadParameter(f"{text!r} is not a date like 2026-01-31.", ctx, param) from None
 
 
 @command.command("list")
 @_workload_option
 @records_option
 def list_(wanted: str | None, records: Path | None) -> None:
-    """One line for each workload and machine: how many records, how many failed, the best time, and
-    the tensorwright that measured it: its version and a digest of its sources.
+    """Print one line for each workload and machine: how many records, how many failed, the best
+    time, and the tensorwright that measured it (its version and a digest of its sources).
 
     Example: tensorwright records list
     """
@@ -98,15 +98,15 @@ def list_(wanted: str | None, records: Path | None) -> None:
     columns = ("workload", "key", "hardware", "threads", "records", "failed", "best ms", "made by")
     print_table(columns, cells)
     if is_older:
-        click.echo(f"{_OLDER} by other sources than these, {record_tool()}: a search tries them")
-        click.echo("  first and measures them anew")
+        click.echo(f"{_OLDER} measured by other sources than these, {record_tool()}:")
+        click.echo("  a search tries these schedules first and measures them again")
     click.echo(f"{sum(counts.values())} records of {len(counts)} workloads in {_path(records)}")
 
 
 @command.command()
 @click.argument("workload", required=False, metavar="[KEY|NAME]")
 @records_option
-@click.option("--all", "show_all", is_flag=True, help="All standing records, not the best alone.")
+@click.option("--all", "show_all", is_flag=True, help="All valid records, not only the best.")
 def best(workload: str | None, records: Path | None, show_all: bool) -> None:
     """Show the fastest schedule of each workload, or of one.
 
@@ -154,7 +154,7 @@ def export(
 ) -> None:
     """Write records as JSON lines, for another machine or another person.
 
-    As lines of AutoTVM only those of programs that --of names are written.
+    In the form of AutoTVM, only records of the programs of --of are written.
 
     Example: tensorwright records export records.jsonl
     """
@@ -162,9 +162,9 @@ def export(
     if is_foreign and not programs:
         raise click.UsageError("--format autotvm needs programs: --of MODEL")
     if is_foreign:
-        refuse_given(("wanted",), because="--of says which programs' records are written")
+        refuse_given(("wanted",), because="--of selects the programs whose records are written")
     else:
-        refuse_given(("programs", "target"), because="it is about --format autotvm")
+        refuse_given(("programs", "target"), because="it applies to --format autotvm")
     check_writable(file, _path(records), *programs)
     with _open(records) as opened:
         if is_foreign:
@@ -181,10 +181,10 @@ def export(
 @target_option
 @records_option
 def import_(file: Path, programs: tuple[str, ...], target: CpuTarget, records: Path | None) -> None:
-    """Add the records of a file that export wrote: all of them, or, on an error, none.
+    """Add the records of a file that export wrote: all of them, or none if there is an error.
 
-    A log of AutoTVM (version 0.2) or Ansor is listed line by line. Lines whose knobs a template
-    has become schedules that a search tries first; it measures them itself.
+    The lines of a log of AutoTVM (version 0.2) or Ansor are listed. A line whose knobs a template
+    has becomes a schedule that a search tries first, and measures itself.
 
     Example: tensorwright records import records.jsonl
     """
@@ -193,8 +193,8 @@ def import_(file: Path, programs: tuple[str, ...], target: CpuTarget, records: P
         refuse_given(("programs", "target"), because=f"{file} is not a log of AutoTVM or Ansor")
     with open_store(records) as opened:
         if written_by is not LogFormat.OWN:
-            known = workloads_of(programs, target)
-            rows = import_log(file, written_by, opened, target, known)
+            workloads = workloads_of(programs, target)
+            rows = import_log(file, written_by, opened, target, workloads)
             print_table(COLUMNS, rows)
             seeds = sum(row[-1].startswith("seed of") for row in rows)
             click.echo(f"{len(rows)} lines, {seeds} of them seeds in {_path(records)}")
@@ -204,7 +204,7 @@ def import_(file: Path, programs: tuple[str, ...], target: CpuTarget, records: P
 
 @command.command()
 @click.option(
-    "--keep", type=click.IntRange(min=1, max=_MOST_KEPT), default=20, help="So many of each; 20."
+    "--keep", type=click.IntRange(min=1, max=_MOST_KEPT), default=20, help="How many of each; 20."
 )
 @click.option(
     "--failures-before",
@@ -224,7 +224,7 @@ def prune(
 ) -> None:
     """Keep the best records of each workload and machine, and remove the others.
 
-    What would be removed is listed, and asked about.
+    The command lists what it would remove, and asks.
 
     Example: tensorwright records prune --keep 10
     """
@@ -236,14 +236,18 @@ def prune(
 
 @command.command()
 @click.option(
-    "--workload", "wanted", required=True, metavar="KEY|NAME", help="Whose records are removed."
+    "--workload",
+    "wanted",
+    required=True,
+    metavar="KEY|NAME",
+    help="The workload whose records are removed.",
 )
 @_yes_option
 @records_option
 def delete(wanted: str, yes: bool, records: Path | None) -> None:
     """Remove all records of a workload, so that it counts as never measured.
 
-    What would be removed is listed, and asked about.
+    The command lists what it would remove, and asks.
 
     Example: tensorwright records delete --workload 86cd0aa1
     """
@@ -258,9 +262,9 @@ def delete(wanted: str, yes: bool, records: Path | None) -> None:
 def _remove(
     store: RecordStore, records: Sequence[Record], is_agreed: bool, path: Path | None
 ) -> bool:
-    """List what would be removed, ask, and remove it; says whether that was done.
+    """List what would be removed, ask, and remove it; return whether it was removed.
 
-    Raises:  UsageError where nobody can be asked.
+    Raises:  UsageError if there is no terminal to ask at.
     """
     if not records:
         click.echo(f"nothing to remove; {store.count()} records stay in {_path(path)}")
@@ -276,11 +280,11 @@ def _remove(
             raise UsageError(
                 stage="records",
                 where=f"{len(records)} records of {_path(path)}",
-                reason="they are not removed without a yes, and there is no terminal to ask at",
+                reason="they are removed only after a yes, and there is no terminal to ask at",
                 remedy=f"agree on the command line:\n  {same_command('--yes')}",
             )
         if not click.confirm(f"remove {len(records)} records of {_path(path)}?"):
-            click.echo("nothing is removed")
+            click.echo("nothing was removed")
             return False
     removed = store.remove(records)
     click.echo(f"{removed} records removed, {store.count()} kept in {_path(path)}")
@@ -288,7 +292,7 @@ def _remove(
 
 
 def _open(records: Path | None) -> RecordStore:
-    """A store that is read: the user's own may be missing, one that is named may not."""
+    """Open a store for reading: the default one may be missing, a named one may not."""
     if records is not None and not records.exists():
         raise RecordError(
             stage="records",
@@ -300,7 +304,7 @@ def _open(records: Path | None) -> RecordStore:
 
 
 def _made_by(best: Record | None) -> str:
-    """The version and sources that measured a record, marked where those are not the present."""
+    """The version and sources that measured a record, marked if they are not the present ones."""
     if best is None:
         return "-"
     return best.tool_version if is_current(best) else f"{best.tool_version} {_OLDER}"
@@ -311,15 +315,15 @@ def _setting(record: Record) -> Setting:
 
 
 def _name(store: RecordStore, workload: str) -> str:
-    """The name in the text of a workload; "-" where the store has no text."""
+    """The name in the text of a workload; "-" if the store has no text."""
     words = (store.workload_text(workload) or "").split(maxsplit=2)
     return words[1] if len(words) > 1 else "-"
 
 
 def _meant(store: RecordStore, wanted: str | None, path: Path | None) -> frozenset[str]:
-    """The keys of the workloads that have records: all, those of a name, or whose key begins so.
+    """The keys of workloads with records: all, or those of a name or with the beginning of a key.
 
-    Raises:  UsageError where there is none of that name or key.
+    Raises:  UsageError if there is none.
     """
     keys = store.workloads()
     if wanted is None:
@@ -329,8 +333,8 @@ def _meant(store: RecordStore, wanted: str | None, path: Path | None) -> frozens
         raise UsageError(
             stage="records",
             where=f"workload {wanted}",
-            reason=f"{_path(path)} holds no record of it",
-            remedy="see which there are:\n  tensorwright records list",
+            reason=f"{_path(path)} has no record of it",
+            remedy="list the records:\n  tensorwright records list",
         )
     return chosen
 

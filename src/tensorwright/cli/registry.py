@@ -1,6 +1,6 @@
-"""The commands of the command line. A new one is a file with a `command`, and a line here.
+"""The commands of the command line. A new command is a file with a `command`, and a line here.
 
-The package tensorwright-lab has commands of its own, which are listed where it is installed.
+The package tensorwright-lab has further commands, which are listed if it is installed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tensorwright.base import LABORATORY, has_laboratory
 class Entry:
     """A command: its name, its line of help, and the module whose `command` it is.
 
-    goes_on   whether the same command goes on where an interrupt has stopped it
-    package   where the module is
+    goes_on   whether the same command continues after an interrupt
+    package   the package of the module
     """
 
     name: str
@@ -25,23 +25,23 @@ class Entry:
 
     @property
     def module(self) -> str:
-        """Imported by name, when the command is called."""
+        """The name of the module, which is imported when the command is called."""
         return f"{self.package}.{self.name}"
 
 
 COMMANDS = (
-    Entry("optimize", "Tune on this machine, compile with the best found, save it.", goes_on=True),
+    Entry("optimize", "Tune on this machine, compile with the best schedules, save.", goes_on=True),
     Entry(
         "tune",
-        "Tune models and tensor expressions; what was measured is kept, nothing else.",
+        "Tune models and tensor expressions; keep the measurements only.",
         goes_on=True,
     ),
-    Entry("compile", "Compile with what is on record, else by prediction; save it."),
+    Entry("compile", "Compile with schedules on record, or by prediction; save."),
     Entry("run", "Run an executable, a model or a tensor expression."),
     Entry("profile", "Say where the time goes, kernel by kernel, and what limits it."),
     Entry("inspect", "Show what becomes of a program: graph, layouts, workloads, code."),
     Entry("rewrite", "Write a better ONNX model: proved substitutions of its operators."),
-    Entry("records", "List, export, import, prune and delete what has been measured."),
+    Entry("records", "List, export, import, prune and delete measurements."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),
     Entry("operators", "List the operators of graphs, with their inputs and attributes."),
     Entry("doctor", "Say what this machine offers, and what is missing."),
@@ -51,7 +51,7 @@ OF_LABORATORY = (
     Entry("bench", "Compare with other runtimes: same answers? how fast?", package=LABORATORY),
     Entry(
         "pretrain",
-        "Train the model that chooses schedules where nothing was measured.",
+        "Train the model that chooses schedules without measurements.",
         package=LABORATORY,
     ),
     Entry("demo", "Tune a small network and compare it with ONNX Runtime.", package=LABORATORY),
@@ -59,5 +59,5 @@ OF_LABORATORY = (
 
 
 def commands() -> tuple[Entry, ...]:
-    """All that can be called here."""
+    """All commands that can be called here."""
     return (*COMMANDS, *OF_LABORATORY) if has_laboratory() else COMMANDS

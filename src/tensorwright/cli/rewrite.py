@@ -1,4 +1,4 @@
-"""`tensorwright rewrite`: a model to a faster one of standard operators."""
+"""`tensorwright rewrite`: rewrite a model to a faster one of standard operators."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ from tensorwright.tuning.session import Interrupt
 @click.command()
 @model_argument
 @click.argument("result", metavar="[RESULT]", required=False)
-@click.option("-o", "--output", metavar="OUT", help="The file to write; a certificate beside it.")
+@click.option(
+    "-o", "--output", metavar="OUT", help="The file to write, with a certificate beside it."
+)
 @click.option(
     "--check",
     metavar="CERTIFICATE",
-    help="Check that RESULT computes what MODEL does: prove its rules, replay its steps.",
+    help="Check that RESULT computes the same as MODEL: prove the rules, replay the steps.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, max=86_400),
-    help="For the search and its prices; 1 to 10 by the size of MODEL if not given. The best by"
-    " then is measured after it.",
+    help="For the search and its prices; by default 1 to 10, by the size of MODEL. The best"
+    " graphs are measured after it.",
 )
-@click.option(
-    "--exact", is_flag=True, help="Without rules under which floats are added in another order."
-)
+@click.option("--exact", is_flag=True, help="Leave out rules that add floats in another order.")
 @click.option(
     "--rules",
     "rule_files",
     multiple=True,
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="Rules of your own beside those that ship; each is proved first. May be repeated.",
+    help="Your own rules beside those that ship; each is proved first. May be repeated.",
 )
 @click.option("--trust", is_flag=True, help="Believe rules of FILE with the stamp of this prover.")
 @click.option(
@@ -74,21 +74,23 @@ from tensorwright.tuning.session import Interrupt
     type=click.Choice([kind.value for kind in CostKind]),
     default=CostKind.PROGRAMS.value,
     show_default=True,
-    help="Rank graphs by what their kernels take together, by the sum of their operators, or by"
-    " what ONNX Runtime takes for them.",
+    help="Rank graphs by the time of their kernels, by the sum of their operators, or by their"
+    " time in ONNX Runtime.",
 )
 @click.option(
     "--measure/--no-measure",
     default=True,
     show_default=True,
-    help="Run the best few and MODEL in turns before one is kept.",
+    help="Run the best few graphs and MODEL in turns before one is kept.",
 )
-@click.option("--explain", is_flag=True, help="Show which rule was applied to what, step by step.")
+@click.option(
+    "--explain", is_flag=True, help="Show each step: which rule was applied to which terms."
+)
 @click.option(
     "--picture",
     callback=read_picture,
     metavar="FILE.svg",
-    help="Draw both graphs, what differs in colour, with Graphviz; text where that is missing.",
+    help="Draw both graphs with Graphviz, differences in colour; as text if it is missing.",
 )
 @machine_options
 @shapes_option
@@ -112,14 +114,13 @@ def command(
     input_shapes: Shapes | None,
     seed: int,
 ) -> None:
-    """Write a model as ONNX that computes the same, faster: rewritten by proved rules.
+    """Write an ONNX model that computes the same faster, rewritten by proved rules.
 
-    Candidates are priced as this compiler would run them, and the best few are run. Names, shapes
-    and order of inputs and outputs stay; weights are folded. Where nothing faster is found, the
-    model is written as it is, simplified. With --check nothing is searched: exits with 1 if the
-    certificate does not hold.
-    --explain shows each step with its rule, and what the variables of the rule stand for;
-    --picture draws both graphs.
+    Candidates are priced as programs of this compiler, and the best few are run. Names, shapes and
+    order of inputs and outputs stay; weights are folded. If nothing faster is found, the simplified
+    model is written. --check does not search; it exits with 1 if the certificate does not hold.
+    --explain shows each step with its rule and the values of its variables; --picture draws both
+    graphs.
 
     Example: tensorwright rewrite model.onnx -o better.onnx --explain
              tensorwright rewrite --check better.certificate.json model.onnx better.onnx
@@ -130,11 +131,11 @@ def command(
             check_writable(drawn, *reads)
     if check is not None:
         if result is None or output is not None:
-            raise click.UsageError("--check needs MODEL and RESULT, and writes nothing.")
+            raise click.UsageError("--check needs MODEL and RESULT, and does not write.")
         unused = ("seconds", "exact", "rule_files", "trust", "search", "cost", "measure")
         refuse_given(
             (*unused, "target", "threads"),
-            because="--check searches nothing, and proves the rules of the certificate",
+            because="--check does not search, and proves the rules of the certificate",
         )
         source = read_graph(model, input_shapes, seed)
         better = read_graph(result)
@@ -144,14 +145,14 @@ def command(
     if output is None or result is not None:
         raise click.UsageError("give -o OUT, or --check CERTIFICATE with MODEL and RESULT.")
     if trust and not rule_files:
-        raise click.UsageError("--trust is about the files of --rules: name one.")
+        raise click.UsageError("--trust applies to the files of --rules: name one.")
     beside = Path(output).with_suffix(".certificate.json")
     for written in (output, beside, f"{output}.data"):
         check_writable(written, *reads)
     graph = read_graph(model, input_shapes, seed)
     wish = Interrupt()
     with wish.on_ctrl_c():
-        found = rewrite(
+        rewritten = rewrite(
             graph,
             target=target,
             threads=threads,
@@ -164,11 +165,11 @@ def command(
             measure=measure,
             should_stop=lambda: wish.is_set,
         )
-    save_onnx(found.graph, output)
-    write_atomically(beside, (found.certificate or NO_STEPS).to_json())
-    for line in _report(output, found):
+    save_onnx(rewritten.graph, output)
+    write_atomically(beside, (rewritten.certificate or NO_STEPS).to_json())
+    for line in _report(output, rewritten):
         click.echo(line)
-    _show(found.certificate, found.source, found.graph, explain, picture)
+    _show(rewritten.certificate, rewritten.source, rewritten.graph, explain, picture)
     if wish.is_set:
         click.echo("stopped; the best so far is written", err=True)
         sys.exit(INTERRUPTED)
@@ -181,7 +182,7 @@ def _show(
     explain: bool,
     picture: Path | None,
 ) -> None:
-    """What else was asked for: the steps in words, both graphs as a picture."""
+    """Print the steps in words, and draw both graphs, as the options say."""
     if explain and certificate is not None and certificate != NO_STEPS:
         click.echo(str(explain_certificate(certificate, source)))
     if picture is not None:
@@ -207,22 +208,22 @@ def _check(name: str, source: Graph, result: Graph) -> Certificate:
     return certificate
 
 
-def _report(output: str, found: Rewritten) -> list[str]:
-    """What was done, and what it brings."""
+def _report(output: str, rewritten: Rewritten) -> list[str]:
+    """Say what was done, and what it gains."""
     searched = (
-        f"searched {found.seconds:.1f} s: {found.nodes} nodes of the e-graph, {found.graphs} graphs"
-        f" by backtracking ({found.stop_text})"
+        f"searched {rewritten.seconds:.1f} s: {rewritten.nodes} nodes of the e-graph, "
+        f"{rewritten.graphs} graphs by backtracking ({rewritten.stop_text})"
     )
-    nodes, trial = f"{len(found.source.nodes)} operators", found.trial
-    if not found.is_changed:
+    nodes, trial = f"{len(rewritten.source.nodes)} operators", rewritten.trial
+    if not rewritten.is_changed:
         reason = "nothing faster was found"
         if trial is not None:
             reason = (
                 f"the best of the others takes {trial.after_s / trial.before_s:.2f} of its time"
             )
         return [f"{output}: {nodes}, not changed: {reason}", f"  {searched}"]
-    gain = f"expected to be {found.before_s / found.after_s:.2f} times as fast"
+    gain = f"expected to be {rewritten.before_s / rewritten.after_s:.2f} times as fast"
     if trial is not None:
         gain = f"{trial.before_s / trial.after_s:.2f} times as fast as before, measured in turns"
-    lines = [f"{output}: {nodes} became {len(found.graph.nodes)}, {gain}", f"  {searched}"]
-    return lines + [f"  {name}: {count}" for name, count in found.rules.items()]
+    lines = [f"{output}: {nodes} became {len(rewritten.graph.nodes)}, {gain}", f"  {searched}"]
+    return lines + [f"  {name}: {count}" for name, count in rewritten.rules.items()]

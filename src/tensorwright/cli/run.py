@@ -1,4 +1,4 @@
-"""`tensorwright run`: call an executable, a model or a tensor expression, arrays from files."""
+"""`tensorwright run`: run an executable, a model or a tensor expression on arrays of files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tensorwright.cli.arguments.options import constants_option, refuse_given
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import Executable
 
-_CHECKING = "tensorwright.cli.arguments.check_model"  # by name: few runs are compared
+_CHECKING = "tensorwright.cli.arguments.check_model"  # by name: most runs are not compared
 _MODELS = "tensorwright.cli.arguments.models"
 _LEAST_FOR_TENTHS = 10
 _PEERS = ("onnxruntime", "openvino", "pytorch")
@@ -38,29 +38,27 @@ _PEERS = ("onnxruntime", "openvino", "pytorch")
     multiple=True,
     metavar="NAME=FILE.npy",
     help="An array for an input: NAME=FILE.npy, NAME=FILE.npz or NAME=random; FILE.npz for all "
-    "that it holds; random for all inputs that are not given otherwise.",
+    "inputs that it holds; random for all other inputs.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="OUT.npy|OUT.npz",
-    help="Where the output goes (.npy), or all outputs by name (.npz).",
+    help="The file for the output (.npy), or for all outputs by name (.npz).",
 )
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Run N times after the first, and say how long a run takes.",
+    help="Run N times after the first run, and say how long a run takes.",
 )
 @click.option(
     "--check-against",
     "peer",
     type=click.Choice(_PEERS),
-    help="Run the model there, too, and compare; exits with 1 where the answers differ.",
+    help="Also run the model there, and compare; exits with 1 if the answers differ.",
 )
-@click.option(
-    "--model", metavar="MODEL", help="What the EXECUTABLE was compiled from, to check it against."
-)
+@click.option("--model", metavar="MODEL", help="The model of the EXECUTABLE, for --check-against.")
 @constants_option
 @compile_options
 def command(
@@ -81,7 +79,7 @@ def command(
         check_writable(output, program, *given, constants, model, how.records)
     source = _model_to_check(program, model) if peer is not None else None
     if peer is None:
-        refuse_given(("model",), because="it names what --check-against runs")
+        refuse_given(("model",), because="it names the model that --check-against runs")
     executable = open_program(program, how, constants, draws=False)
     if output is not None:
         check_arrays_path(output, [spec.name for spec in executable.outputs])
@@ -100,9 +98,9 @@ def command(
 
 
 def _model_to_check(program: str, model: str | None) -> str:
-    """What another runtime runs in comparison; all that is wrong with it shows before the work.
+    """The model that another runtime runs, checked before the work.
 
-    Raises:  UsageError where there is no model to run.
+    Raises:  UsageError if there is no model to run.
     """
     kind = kind_of(program)
     if kind is ProgramKind.EXECUTABLE:
@@ -111,10 +109,10 @@ def _model_to_check(program: str, model: str | None) -> str:
                 stage="cli",
                 where="option --check-against",
                 reason=f"{program} is {kind}: another runtime cannot run it",
-                remedy="name the model that it was compiled from: --model MODEL",
+                remedy="name the model from which it was compiled: --model MODEL",
             )
     elif model is not None:
-        refuse_given(("model",), because=f"{program} is {kind}, and no executable")
+        refuse_given(("model",), because=f"{program} is {kind}, not an executable")
     elif kind is ProgramKind.EXPRESSION:
         refuse_given(("peer",), because=f"{program} is {kind}: another runtime cannot run it")
     source = model or program
@@ -125,7 +123,7 @@ def _model_to_check(program: str, model: str | None) -> str:
 def time_runs(
     executable: Executable, inputs: Mapping[str, Array], repeat: int
 ) -> tuple[float, ...]:
-    """Seconds of so many calls, each with what a caller waits for: inputs checked, outputs made."""
+    """Seconds of each call, with checks of inputs and making of outputs, as a caller waits."""
     times_s = []
     for _ in range(repeat):
         start = time.perf_counter()
@@ -135,7 +133,7 @@ def time_runs(
 
 
 def describe_times(executable: Executable, times_s: Sequence[float]) -> str:
-    """The median and the spread, with what they are of."""
+    """The median and the spread, with a description."""
     ordered = sorted(times_s)
     threads = f"{executable.threads} thread{'s' * (executable.threads != 1)}"
     median = f"{_ms(statistics.median(ordered))} ms a run on {threads}"

@@ -53,10 +53,12 @@ _PROPOSING = LaboratoryPart("option --proposing", "proposing", "load_proposing_m
 @compile_options
 @budget_options
 @click.option(
-    "--patience", type=click.IntRange(min=1), help="End after so many rounds without a gain."
+    "--patience", type=click.IntRange(min=1), help="End after this many rounds without a gain."
 )
 @click.option(
-    "--objective", metavar="MODULE:FUNCTION", help="What to make small, of the networks' times."
+    "--objective",
+    metavar="MODULE:FUNCTION",
+    help="A function of the networks' times to make small.",
 )
 @click.option(
     "--limit", "limits", multiple=True, metavar="NAME=MS", help="NAME need not be faster than MS."
@@ -98,21 +100,21 @@ def command(
 ) -> None:
     """Tune models and tensor expressions on this machine; every measurement is kept.
 
-    MODULE:EXPR names a tensor expression of one's own in a Python module, or in a file (op.py:y):
-    a tensor, a tuple of them, `tensorwright.program(...)`, or a function that returns one.
-    Several MODELs share the budget. Ctrl-C stops; the same command goes on.
+    MODULE:EXPR names a tensor expression in a Python module, or in a file (op.py:y): a tensor, a
+    tuple of tensors, `tensorwright.program(...)`, or a function that returns one of these.
+    Several MODELs share the budget. Ctrl-C stops; the same command continues.
 
     Example: tensorwright tune model.onnx --minutes 10
     """
     if not is_guided(strategy):
         unused = ("features", "model", "fading", "start", "proposing")
-        refuse_given(unused, because=f"the strategy {strategy} asks no model")
+        refuse_given(unused, because=f"the strategy {strategy} does not use a model")
     proposer = _PROPOSING.load()(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
     tasks, networks = read_tasks(programs, how)
     check_names("--limit", limits, tasks)
     check_names("--reference", references, tasks)
-    if wanted is not None:  # ask it once now: what is wrong with it shows before the work
+    if wanted is not None:  # call it once now, to show its errors before the work
         names = dict.fromkeys(task.network for task in tasks)
         wanted(tuple(NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
     measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*networks)
@@ -150,14 +152,14 @@ def command(
 def read_tasks(
     programs: Sequence[str], how: Compilation
 ) -> tuple[tuple[Task, ...], tuple[Partition, ...]]:
-    """The workloads of all arguments, and the models among them as they were cut.
+    """The workloads of all arguments, and the partitioned models among them.
 
-    Raises:  UsageError and ModelError for an argument that names nothing.
+    Raises:  UsageError and ModelError for an argument without a program.
     """
     tasks: list[Task] = []
     networks: list[Partition] = []
     if all(map(is_reference, programs)):
-        refuse_given(("input_shapes",), because="tensor expressions have known shapes")
+        refuse_given(("input_shapes",), because="tensor expressions have their shapes")
     for text in programs:
         if is_reference(text):
             tasks.append(Task(read_program(text), network=text))
@@ -169,7 +171,7 @@ def read_tasks(
 
 
 def print_spaces(tasks: Sequence[Task], target: CpuTarget, kind: SpaceKind) -> None:
-    """How many schedules the space of each workload holds, and of which families."""
+    """Print how many schedules the space of each workload holds, and of which families."""
     for task in {task.workload.key: task for task in tasks}.values():
         space = make_space(task, target, kind)
         families = ", ".join(dict.fromkeys(sketch.family for sketch in space.sketches))
@@ -181,7 +183,7 @@ def choose_objective(
 ) -> Objective | None:
     """The objective of the options; None for the sum of all times.
 
-    Raises:  UsageError for several, and for a text that is not of the form NAME=MS.
+    Raises:  UsageError for several objectives, and for a text not of the form NAME=MS.
     """
     if sum(map(bool, (function, limits, references))) > 1:
         raise UsageError(
@@ -200,20 +202,20 @@ def choose_objective(
 
 
 def check_names(option: str, texts: Sequence[str], tasks: Sequence[Task]) -> None:
-    """Refuse a NAME=MS of no network or expression that is tuned, with a UsageError."""
-    known = tuple(dict.fromkeys(task.network for task in tasks))
+    """Refuse a NAME=MS whose NAME is not tuned, with a UsageError."""
+    networks = tuple(dict.fromkeys(task.network for task in tasks))
     for name, _ in _read_times(option, texts):
-        if name not in known:
+        if name not in networks:
             raise UsageError(
                 stage="cli",
                 where=f"{option} {name}",
-                reason="nothing of this name is tuned",
-                remedy=did_you_mean(name, known, "one of " + ", ".join(known)),
+                reason="no network or expression of this name is tuned",
+                remedy=did_you_mean(name, networks, "one of " + ", ".join(networks)),
             )
 
 
 def _own_objective(reference: str) -> Objective:
-    """A function of the user's own; what goes wrong in it is told as theirs."""
+    """The user's function; its errors are reported as errors of that function."""
     function = read_function(reference)
 
     def fault(reason: str) -> UsageError:
@@ -230,7 +232,7 @@ def _own_objective(reference: str) -> Objective:
         except Exception as error:
             raise fault(f"calling it failed: {type(error).__name__}: {error}") from error
         if not isinstance(cost, Real):
-            raise fault(f"it returned {cost!r}, and no number")
+            raise fault(f"it returned {cost!r}, not a number")
         return float(cost)
 
     return objective

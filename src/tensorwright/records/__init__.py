@@ -1,6 +1,6 @@
-"""The tuning database: every measurement ever made, kept as data that a person can read.
+"""The tuning database: every measurement, kept as data that a person can read.
 
-Read record.py first (what a fact is), then store.py (the contract of a store). `SqliteStore` is
+Read record.py first (what a record is), then store.py (the contract of a store). `SqliteStore` is
 the default, JSON lines are for exchange, `MemoryStore` is for tests. A new kind of store is one
 file that keeps the contract, and one subclass of the conformance suite.
 """

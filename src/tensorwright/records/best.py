@@ -1,4 +1,4 @@
-"""Find the best schedule on record for a workload, and say so where a record is of no use."""
+"""Find the best schedule on record for a workload, and warn of records that cannot be used."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def best_trace(
     *,
     algorithms: bool = True,
 ) -> Trace | None:
-    """The fastest schedule on record that still replays; None where there is none.
+    """The fastest schedule on record that still replays; None if there is none.
 
-    What an older version measured counts only where this one has measured nothing.  A warning says
-    which records are passed over, and why.
-    algorithms   whether it may compute by another algorithm
+    Measurements of older versions count only if this version has none.  A warning says which
+    records are skipped, and why.
+    algorithms   whether the schedule may use another algorithm
     """
-    found = best_record(store, workload, target, hardware, threads, algorithms=algorithms)
-    return found[1] if found is not None else None
+    best = best_record(store, workload, target, hardware, threads, algorithms=algorithms)
+    return best[1] if best is not None else None
 
 
 def best_record(
@@ -65,7 +65,7 @@ def best_record(
         except TensorwrightError as error:
             text = (
                 f"workload {workload.name} ({workload.key}): the record of {record.when} "
-                f"by version {record.tool_version} is passed over: {error}"
+                f"by version {record.tool_version} is skipped: {error}"
             )
             warnings.warn(text, RuntimeWarning, stacklevel=3)
             continue

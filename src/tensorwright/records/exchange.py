@@ -36,7 +36,7 @@ class WorkloadText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What some lines say, in their order."""
+    """The facts of some lines, in order."""
 
     records: tuple[Record, ...]
     texts: tuple[WorkloadText, ...]
@@ -53,7 +53,7 @@ def write_lines(
 ) -> int:
     """Write texts, then records; return how many records.
 
-    Raises:  OutputError if the file cannot be written; an old one then stays as it was.
+    Raises:  OutputError if the file cannot be written; then an old file stays as it was.
     """
     count = 0
     with atomic_writer(path) as file:
@@ -68,7 +68,7 @@ def write_lines(
 def read_lines(path: str | os.PathLike[str]) -> Facts:
     """Read a whole file.
 
-    Raises:  RecordError for a file that cannot be read, or that names the first bad line.
+    Raises:  RecordError for a file that cannot be read, or with the first bad line.
     """
     try:
         content = Path(path).read_bytes()

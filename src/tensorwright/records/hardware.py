@@ -1,9 +1,9 @@
-"""The fingerprint of this machine: what a measured time is valid for.
+"""The fingerprint of a machine, for which a measured time is valid.
 
-It is made of the instruction sets, the number of cores and the caches, and not of the CPU's name:
-LLVM names some machines wrongly, and virtual machines name them as they like. Only instruction
-sets that change generated code count, so that a new kernel, which reports more flags, does not
-turn a machine into another one.
+The fingerprint consists of the instruction sets, the number of cores and the caches. It does not
+have the CPU's name, because LLVM names some machines wrongly and virtual machines choose any name.
+Only instruction sets that change generated code count. So a newer Linux kernel, which reports more
+flags, does not change the fingerprint.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LANDMARKS = ("amx_tile", "avx512f", "avx2", "avx", "sve2", "sve", "asimd")
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """A machine, as far as the speed of a program depends on it.
+    """The properties of a machine on which the speed of a program depends.
 
     features are sorted; caches run from the nearest to the farthest, data and unified ones only.
     """
@@ -60,9 +60,9 @@ def detect_hardware(
     proc_cpuinfo: Path = Path("/proc/cpuinfo"),
     cache_folder: Path = Path("/sys/devices/system/cpu/cpu0/cache"),
 ) -> Hardware:
-    """Describe this machine. What it does not tell is left out, never guessed.
+    """Describe this machine. Unknown properties are left out, never guessed.
 
-    The arguments are for tests: they stand in for the running machine's own.
+    The arguments are for tests: they replace the files and properties of the running machine.
     """
     name = (machine or platform.machine()).lower()
     name = _MACHINES.get(name, name)

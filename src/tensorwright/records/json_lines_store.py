@@ -1,8 +1,8 @@
 """A record store in one text file that a person can read, grep and put under version control.
 
-Appending is one locked write of whole lines. The file is never rewritten, except by `remove`, which
-puts a new one in its place. A process that is killed within a write leaves a torn last line: it
-is the row in flight; readers pass it over and the next append cuts it off.
+Appending is one locked write of whole lines. Only `remove` rewrites the file: it replaces it by a
+new one. A process that is killed within a write leaves an incomplete last line. Readers skip this
+line, and the next append removes it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _STARTS = (b'{"decisions": ', b'{"kind": ', b'{"arguments": ')
 
 
 class JsonLinesStore(RecordStore):
-    """See `RecordStore`. All records are held in memory; each call reads only what is new.
+    """See `RecordStore`. All records are held in memory; each call reads only new lines.
 
-    busy_s  how long to wait for another process's write before saying "locked"
+    busy_s  how long to wait for another process's write before the error "locked"
     Raises:  RecordError for a bad line, with file and line; OutputError if the file cannot be
              created.
     """
@@ -69,7 +69,7 @@ class JsonLinesStore(RecordStore):
             return len(new)
 
     def select(self, selection: Selection) -> Iterator[Record]:
-        """The records of a selection, as they are when it is called."""
+        """The records of a selection at the time of the call."""
         return self._current().select(selection)
 
     def workload_text(self, workload: str) -> str | None:
@@ -81,7 +81,7 @@ class JsonLinesStore(RecordStore):
         return self._current().workload_texts()
 
     def remove(self, records: Iterable[Record]) -> int:
-        """Take records out; the file is replaced in one step."""
+        """Remove records; the file is replaced in one step."""
         given = list(records)
         with self._locked():
             removed = self._memory.remove(given)
@@ -99,7 +99,7 @@ class JsonLinesStore(RecordStore):
         return self._current().sessions()
 
     def close(self) -> None:
-        """Let go of the file. Closing twice does no harm."""
+        """Close the file. Closing twice does no harm."""
         with self._lock:
             self._is_closed = True
             self._forget()
@@ -110,7 +110,7 @@ class JsonLinesStore(RecordStore):
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the file's lock, with all of the file read."""
+        """Hold the lock of the file, after reading all of it."""
         with self._lock:
             if self._is_closed:
                 raise self._error("the store has been closed", "open it again")
@@ -123,7 +123,7 @@ class JsonLinesStore(RecordStore):
                             yield
                             return
                 except TimeoutError:
-                    raise self._error("another process has locked it", "end it") from None
+                    raise self._error("another process has locked it", "end that process") from None
                 self._forget()
 
     def _open(self) -> None:
@@ -135,14 +135,14 @@ class JsonLinesStore(RecordStore):
             raise output_error(self.path, error) from error
 
     def _forget(self) -> None:
-        """Close the file, which has been replaced, and start reading anew."""
+        """Close the replaced file, and start reading from the beginning."""
         if self._file >= 0:
             os.close(self._file)
         self._file, self._read_bytes, self._read_lines, self._ends_line = -1, 0, 0, True
         self._memory = MemoryStore()
 
     def _read_new(self) -> None:
-        """Take in the whole lines that have been added, by whomever."""
+        """Read the whole lines that any process has added."""
         size = os.fstat(self._file).st_size
         content = os.pread(self._file, size - self._read_bytes, self._read_bytes)
         end = content.rfind(b"\n") + 1
@@ -162,7 +162,7 @@ class JsonLinesStore(RecordStore):
             self._memory.save_session(session)
 
     def _write(self, lines: list[str]) -> None:
-        """Add whole lines after the last whole one, on the disk when it returns."""
+        """Add whole lines after the last whole line; they are on the disk when it returns."""
         if not lines:
             return
         start = "" if self._ends_line else "\n"
@@ -191,8 +191,8 @@ class JsonLinesStore(RecordStore):
         return OutputError(
             stage="records",
             where=cause.where,
-            reason=f"{cause.reason}; nothing of this was stored",
-            remedy="free some space and repeat; what was stored before is safe",
+            reason=f"{cause.reason}; none of this was stored",
+            remedy="free some space and repeat; earlier records are safe",
         )
 
     def _error(self, reason: str, remedy: str) -> RecordError:
@@ -201,10 +201,10 @@ class JsonLinesStore(RecordStore):
 
 
 def _is_torn(tail: bytes) -> bool:
-    """Whether bytes after the last newline are the start of a line of ours, and not all of it.
+    """Whether the bytes after the last newline are an incomplete line of a store.
 
-    A line that a person has added without its newline is whole; what no line of ours starts with
-    is for the parser to refuse, and must not be cut off.
+    A line that a person added without its newline is complete. Bytes that no line of a store
+    begins with must not be removed: the parser refuses them.
     """
     is_ours = any(tail[: len(start)] == start[: len(tail)] for start in _STARTS)
     if not is_ours:
@@ -216,9 +216,9 @@ def _is_torn(tail: bytes) -> bool:
     return False
 
 
-def _write_all(file: int, content: bytes, place: int) -> None:
+def _write_all(file: int, content: bytes, offset: int) -> None:
     view = memoryview(content)
     while view:
-        written = os.pwrite(file, view, place)
+        written = os.pwrite(file, view, offset)
         view = view[written:]
-        place += written
+        offset += written

@@ -1,4 +1,4 @@
-"""A record store that lives as long as its process: for tests and for tuning without a trace."""
+"""A record store that lives as long as its process, for tests and for tuning without a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorwright.records.store import RecordStore
 
 
 class MemoryStore(RecordStore):
-    """See `RecordStore`; nothing is written anywhere."""
+    """See `RecordStore`; nothing is written to a file."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -34,13 +34,13 @@ class MemoryStore(RecordStore):
             return len(self._records) - before
 
     def find_new(self, records: Iterable[Record]) -> tuple[Record, ...]:
-        """Those that the store does not have, each once."""
+        """The records that the store lacks, each once."""
         with self._lock:
             given = {record.digest: record for record in records}
             return tuple(r for digest, r in given.items() if digest not in self._records)
 
     def select(self, selection: Selection) -> Iterator[Record]:
-        """The records of a selection, as they are when the first one is asked for."""
+        """The records of a selection, at the time when the first one is requested."""
         with self._lock:
             records = tuple(self._records.values())
         return (record for record in records if selection.matches(record))
@@ -56,7 +56,7 @@ class MemoryStore(RecordStore):
             return tuple(WorkloadText(*item) for item in sorted(self._texts.items()))
 
     def remove(self, records: Iterable[Record]) -> int:
-        """Take records out; return how many of them were there."""
+        """Remove records; return how many of them were there."""
         given = list(records)
         with self._lock:
             return sum(self._records.pop(record.digest, None) is not None for record in given)
@@ -73,4 +73,4 @@ class MemoryStore(RecordStore):
         return tuple(sorted(sessions, key=lambda s: (s.updated, s.id), reverse=True))
 
     def close(self) -> None:
-        """Nothing to let go of: the records stay until the object goes."""
+        """There is nothing to close: the records live as long as the object."""

@@ -1,6 +1,6 @@
 """The schedules that were best inside a network, kept as a session of the record store.
 
-A choice holds until one of its workloads is measured again.
+A choice is valid until one of its workloads is measured again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _KIND = "choice in a network"
 
 @dataclass(frozen=True, slots=True)
 class NetworkChoice:
-    """A schedule for each workload, and what the network takes with it.
+    """A schedule for each workload, and the time of the network with these schedules.
 
     traces           (workload key, trace text)
-    thread_limits    (workload key, on how many threads it runs at most; all where 0), of those that
-                     were measured; others by estimate
+    thread_limits    (workload key, the most threads on which it runs; 0 is all) for workloads whose
+                     limit was measured; an estimate decides for the others
     before_s, now_s  median seconds of a run with the first option of each, and with the choice
     """
 
@@ -42,7 +42,7 @@ def save_choice(
     threads: int,
     choice: NetworkChoice,
 ) -> None:
-    """Keep a choice, replacing the one before."""
+    """Keep a choice, which replaces the one before."""
     arguments = _arguments(parts, target, hardware, threads)
     limits = dict(choice.thread_limits)
     state = {"traces": dict(choice.traces), "seconds": choice.now_s, "thread_limits": limits}
@@ -55,9 +55,9 @@ def save_choice(
 def load_choice(
     store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> dict[str, Trace]:
-    """The traces chosen for a network, by workload key; those measured since are left out.
+    """The traces chosen for a network, by workload key.
 
-    So are texts that this version cannot read.
+    Workloads that were measured since then are left out, and texts that this version cannot read.
     """
     saved = _saved(store, parts, target, hardware, threads)
     if saved is None:
@@ -73,19 +73,19 @@ def load_choice(
 def load_last_choice(
     store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> dict[str, Trace]:
-    """As `load_choice`, with those that were measured since."""
+    """As `load_choice`, including workloads that were measured since then."""
     saved = _saved(store, parts, target, hardware, threads)
     return {} if saved is None else _chosen(saved)
 
 
 def forget_workloads(store: RecordStore, keys: Collection[str]) -> None:
-    """Take workloads out of every choice, so that nothing that was measured of them is used."""
+    """Remove workloads from every choice, so that none of their measurements is used."""
     for session in store.sessions():
         if f'"kind": "{_KIND}"' not in session.arguments:
             continue
         try:
             state = json.loads(session.state)
-        except ValueError:  # of a version that this one cannot read, nor uses
+        except ValueError:  # written by another version, so this one does not use it
             continue
         for part in ("traces", "thread_limits"):
             state[part] = {k: v for k, v in state.get(part, {}).items() if k not in keys}
@@ -95,7 +95,7 @@ def forget_workloads(store: RecordStore, keys: Collection[str]) -> None:
 def load_thread_limits(
     store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> dict[str, int]:
-    """On how many threads workloads run at most, of those whose chosen trace still holds."""
+    """The most threads of each workload whose chosen trace is still valid."""
     saved = _saved(store, parts, target, hardware, threads)
     if saved is None:
         return {}
@@ -108,7 +108,7 @@ def load_thread_limits(
 
 
 def _chosen(saved: SavedSession) -> dict[str, Trace]:
-    """The traces of what was saved; none where this version cannot read them."""
+    """The saved traces; none if this version cannot read them."""
     try:
         texts = json.loads(saved.state)["traces"]
         return {str(key): parse_trace(str(text)) for key, text in texts.items()}

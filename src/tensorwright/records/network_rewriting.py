@@ -1,6 +1,6 @@
-"""Why a faster graph computes what a network does, kept as a session of the record store.
+"""The certificate of a graph that is faster than a network, a session of the record store.
 
-The session is found by what the network is: its simplified graph, and the machine.
+The key of the session is the network's simplified graph, and the machine.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _NO_CERTIFICATE = "null"
 def save_rewriting(
     store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int, certificate: str
 ) -> None:
-    """Keep the certificate of a faster graph for a simplified network, replacing the one before.
+    """Keep the certificate of a faster graph for a network; it replaces the one before.
 
-    certificate   as JSON; "" where no graph is faster than the network itself
+    certificate   as JSON; "" if no graph is faster than the network itself
     """
     arguments = _arguments(graph, target, hardware, threads)
     identity, state = session_id(arguments), certificate or _NO_CERTIFICATE
@@ -31,11 +31,11 @@ def save_rewriting(
 def load_rewriting(
     store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int
 ) -> str | None:
-    """The certificate that was kept for a simplified network; "" where the network itself is the
-    fastest; None where nothing was kept.
+    """The certificate that was kept for a simplified network; "" if the network itself is the
+    fastest; None if nothing was kept.
     """
     kept = [each for each in store.sessions() if each.name == _name(graph)]
-    if not kept:  # the usual case, which costs no hash of all constants
+    if not kept:  # the usual case; it saves the hash of all constants
         return None
     identity = session_id(_arguments(graph, target, hardware, threads))
     state = next((each.state for each in kept if each.id == identity), None)

@@ -22,7 +22,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def default_path() -> Path:
-    """Where the record store is unless one is named: `records.sqlite` in the knob `home`."""
+    """The default record store: `records.sqlite` in the folder of the knob `home`."""
     return knobs.HOME.get() / "records.sqlite"
 
 
@@ -35,11 +35,10 @@ def is_store(path: str | os.PathLike[str]) -> bool:
 
 
 def open_store(path: str | os.PathLike[str] | None = None, create: bool = True) -> RecordStore:
-    """Open a store: JSON lines for a name that ends in .jsonl or .ndjson, else SQLite.
+    """Open a store: JSON lines for a name that ends in .jsonl or .ndjson, otherwise SQLite.
 
     path    None for `default_path()`
-    create  False: a missing file is not created; the store then is empty and in memory, which is
-            what a reader wants
+    create  False: a missing file is not created; a reader then gets an empty store in memory
     Raises:  RecordError and OutputError, as the stores do.
     """
     named = Path(path) if path is not None else default_path()

@@ -1,7 +1,7 @@
-"""Which records count, and in which order: the rules that every store obeys.
+"""Which records are valid, and in which order: every store does it in this way.
 
-A trace may have been measured often: by luck very fast once, then more slowly when the best were
-ranked again. It stands by its newest record, and it counts only if that one is OK.
+A trace may have several measurements: one may be fast by luck, and later ones slower, when the best
+were ranked again. The newest record of a trace is valid, and the trace counts only if it is OK.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tensorwright.records.record import Record, Status
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The records a question is about; None stands for any."""
+    """The values that selected records have; None stands for any."""
 
     workload: str | None = None
     target: str | None = None
@@ -24,17 +24,17 @@ class Selection:
     status: Status | None = None
 
     def matches(self, record: Record) -> bool:
-        """Whether the record is one of them."""
+        """Whether the record is selected."""
         return all(wanted is None or getattr(record, name) == wanted for name, wanted in self.items)
 
     @property
     def items(self) -> tuple[tuple[str, str | int | None], ...]:
-        """Name and value of every field."""
+        """The name and value of every field."""
         return tuple((name, getattr(self, name)) for name in self.__slots__)
 
 
 class Setting(NamedTuple):
-    """Records of one setting compete with each other, and with no others."""
+    """Records compete only with records of the same setting."""
 
     workload: str
     target: str
@@ -48,13 +48,13 @@ def setting_of(record: Record) -> Setting:
 
 
 def rank(records: Iterable[Record]) -> tuple[Record, ...]:
-    """The standing OK records of one setting, the fastest first, ties in the order given."""
+    """The valid OK records of one setting, the fastest first, ties in the given order."""
     newest: dict[str, Record] = {}
     for record in records:
         standing = newest.get(record.trace)
         if standing is None or record.when >= standing.when:
             newest[record.trace] = record
-    order = {record.digest: place for place, record in enumerate(newest.values())}
+    order = {record.digest: number for number, record in enumerate(newest.values())}
     good = [record for record in newest.values() if record.status is Status.OK]
     return tuple(sorted(good, key=lambda record: (record.median_s, order[record.digest])))
 
@@ -62,7 +62,7 @@ def rank(records: Iterable[Record]) -> tuple[Record, ...]:
 def find_surplus(
     records: Iterable[Record], keep: int, failures_before: str | None
 ) -> tuple[Record, ...]:
-    """What `RecordStore.prune` removes: timed records beyond the best, and old failures."""
+    """The records that `RecordStore.prune` removes: timed records beyond the best, old failures."""
     settings: dict[Setting, list[Record]] = {}
     for record in records:
         settings.setdefault(setting_of(record), []).append(record)

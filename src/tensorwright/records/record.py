@@ -1,6 +1,6 @@
 """One measurement, as a frozen value and as one JSON line.
 
-A record is a fact: this trace, run for this workload on this hardware with so many threads, took
+A record is a fact: this trace of this workload, on this hardware with this number of threads, took
 these times or failed in this way. Two equal records are the same fact, so a store keeps one.
 
     {"kind": "record", "schema": 1, "tool": "0.1.0+5e6f7a8b9c0d", "workload": "9f3c...",
@@ -8,7 +8,7 @@ these times or failed in this way. Two equal records are the same fact, so a sto
      "trace": "split(i, 32) ...", "decisions": {"t0": 32}, "times_s": [0.00121, 0.0012],
      "status": "ok", "error": "", "seed": 0, "round": 3, "when": "2026-01-31T12:00:00.000000Z"}
 
-The trace is text and opaque here; nothing in this folder reads it. The tool is the version of the
+The trace is text, and nothing in this folder reads it. The tool is the version of the
 package and a digest of the sources that made and measured the program.
 """
 
@@ -30,7 +30,7 @@ from tensorwright.base import RecordError, source_digest
 from tensorwright.build import SOURCES
 
 SCHEMA = 1
-"""Version of the record's form: in every line and in every database."""
+"""The version of the form of records, in every line and in every database."""
 
 _WHEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
@@ -43,7 +43,7 @@ def _read_version() -> str:
 
 
 TOOL_VERSION = _read_version()
-"""The tensorwright that writes; "0+source" where the package runs from a source folder."""
+"""The version that writes; "0+source" if the package runs from a source folder."""
 
 _MEASURED_BY = ("runtime", "tuning/measuring")
 _DIGITS = 12
@@ -51,8 +51,8 @@ _DIGITS = 12
 
 @functools.cache
 def record_tool() -> str:
-    """What makes records now, "0.1.0+5e6f7a8b9c0d": the version, and a digest of the sources that
-    turn a trace into a program and measure it.
+    """The tool that makes records now, "0.1.0+5e6f7a8b9c0d": the version, and a digest of the
+    sources that turn a trace into a program and measure it.
     """
     digest = source_digest(*SOURCES, *_MEASURED_BY)[:_DIGITS]
     return f"{TOOL_VERSION.partition('+')[0]}+{digest}"
@@ -70,16 +70,16 @@ class Status(StrEnum):
     WRONG_ANSWER = "wrong_answer"
     OUT_OF_MEMORY = "out_of_memory"
     CENSORED = "censored"
-    """Dropped after its first runs, as clearly slower than the best: its times are a sample."""
+    """Stopped after the first runs, as clearly slower than the best: its times are a sample."""
 
     @property
     def is_timed(self) -> bool:
-        """Whether such a record carries times that say how fast the program is."""
+        """Whether such a record has times that say how fast the program is."""
         return self in (Status.OK, Status.CENSORED)
 
 
 def now_utc() -> str:
-    """This moment in the form of `Record.when`: fixed width, so that texts sort as times do."""
+    """This moment in the form of `Record.when`: fixed width, so that texts sort like times."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
@@ -88,12 +88,12 @@ class Record:
     """One measurement of one program.
 
     workload   structural key of the workload                 target    name of the target
-    hardware   fingerprint, `Hardware.fingerprint`            threads   how many it ran with
+    hardware   fingerprint, `Hardware.fingerprint`            threads   their number
     trace      the schedule as text                           decisions sorted pairs (name, value)
     times_s    seconds per call, one per repeat               status    how it ended
     error      text of the failure, "" for OK                 seed      of the search
     round      of the search, from 0                          when      UTC, as `now_utc` writes it
-    tool_version   what made and measured the program: `record_tool`, of now where ""
+    tool_version   the tool that made and measured the program; `record_tool()` where ""
 
     Raises:  RecordError for a field that is out of range; `where` is "record of WORKLOAD".
     """
@@ -124,17 +124,17 @@ class Record:
 
     @property
     def median_s(self) -> float:
-        """Median seconds per call; infinite where nothing was timed."""
+        """Median seconds per call; infinite without times."""
         return statistics.median(self.times_s) if self.times_s else math.inf
 
     @property
     def digest(self) -> str:
-        """Name of the fact: equal records have equal digests."""
+        """The identity of the fact: equal records have equal digests."""
         return hashlib.sha256(to_line(self).encode()).hexdigest()
 
 
 def to_fields(record: Record) -> dict[str, object]:
-    """The fields of a record under the names that lines give them."""
+    """The fields of a record by their names in lines."""
     fields = asdict(record)
     fields["decisions"] = dict(record.decisions)
     fields["tool"] = fields.pop("tool_version")
@@ -198,7 +198,7 @@ def build_record(fields: dict[str, Any]) -> Record:
 
 
 def _find_fault(record: Record) -> str:
-    """What is wrong with the fields, "" for nothing. The types are checked too: JSON has no say."""
+    """What is wrong with the fields, or "". Types are checked, too, because JSON does not."""
     texts = ("workload", "target", "hardware", "trace", "error", "when", "tool_version")
     for name in texts:
         text: object = getattr(record, name)
@@ -236,7 +236,7 @@ def _is_moment(text: str) -> bool:
 
 
 def is_encodable(text: str) -> bool:
-    """Whether UTF-8 can hold it: JSON may spell half a surrogate pair, which no file can."""
+    """Whether UTF-8 can hold the text: JSON may have half a surrogate pair, which a file cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -245,7 +245,7 @@ def is_encodable(text: str) -> bool:
 
 
 def to_json(value: object) -> str:
-    """JSON on one line, keys in order, without NaN."""
+    """JSON on one line, with sorted keys and without NaN."""
     return json.dumps(value, sort_keys=True, allow_nan=False)
 
 
@@ -264,16 +264,16 @@ def parse_object(line: str, where: str) -> dict[str, object]:
 
 
 def with_times(record: Record, times_s: tuple[float, ...]) -> Record:
-    """The same trace measured anew, now: what a re-ranking appends."""
+    """A new measurement of the same trace, which a re-ranking appends."""
     fresh = replace(record, times_s=times_s, status=Status.OK, error="", when=now_utc())
     return replace(fresh, tool_version=record_tool())
 
 
 def record_error(where: str, reason: str, remedy: str = "") -> RecordError:
-    """What is wrong with a record or its store, and where."""
+    """An error of a record or its store, with its position."""
     return RecordError(stage="records", where=where, reason=reason, remedy=remedy)
 
 
 def is_current(record: Record) -> bool:
-    """Whether these very sources made it; the code that older ones made of a trace may differ."""
+    """Whether the present sources made it; older sources may make other code of a trace."""
     return record.tool_version == record_tool()

@@ -1,4 +1,4 @@
-"""What a tuning session leaves in the store, so that it can go on where it stopped."""
+"""The state of a tuning session in the store, from which the session can continue."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class SavedSession:
 
     id         unique; the key under which saving again replaces the session
     name       for people; not unique                model    name of the model
-    arguments  how it was started                    state    where it stands, for resuming
-    started    UTC, as `now_utc` writes it           updated  UTC, likewise
+    arguments  how it was started                    state    its progress, for resuming
+    started    UTC, as `now_utc` writes it           updated  UTC, the same
 
     Raises:  RecordError for an empty id or a text that is not JSON.
     """

@@ -1,4 +1,4 @@
-"""Open the SQLite file of the records, and turn SQLite's errors into ours."""
+"""Open the SQLite file of the records, and turn SQLite's errors into tensorwright's."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tensorwright.base import OutputError, RecordError, make_folder
 from tensorwright.records.record import SCHEMA, TOOL_VERSION, now_utc, record_error
 from tensorwright.records.sqlite_rows import CREATE
 
-APPLICATION_ID = 0x74776772  # "twgr": says whose file it is, even to `file`
+APPLICATION_ID = 0x74776772  # "twgr": identifies the file, even for the program `file`
 _MAGIC = b"SQLite format 3\x00"
 _MOVE = "move the file away, or name another one"
 _SALVAGE = (
     "save what can be read with `sqlite3 FILE .recover | sqlite3 NEW`, or move the file away: "
-    "tuning then starts anew"
+    "tuning then starts from the beginning"
 )
 _FULL = ("SQLITE_FULL", "SQLITE_IOERR")
 _LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
@@ -27,8 +27,8 @@ _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH
 def open_database(path: str, busy_s: float) -> sqlite3.Connection:
     """Open the file, or create it with empty tables.
 
-    A file that this user may not write, or in a folder that is so, is opened for reading: a tuned
-    store may be part of a read-only image.
+    A file that this user may not write, or in a folder that the user may not write, is opened for
+    reading: a tuned store may be part of a read-only image.
     Raises:  RecordError for a corrupt, foreign, locked or newer file; OutputError if it cannot be
              created. The file is not changed in any of these cases.
     """
@@ -67,8 +67,8 @@ def explain(path: str, error: sqlite3.Error) -> RecordError | OutputError:
         return OutputError(
             stage="records",
             where=where,
-            reason=f"cannot be written ({error}): is the disk full? Nothing of it was stored",
-            remedy="free some space and repeat; what was stored before is safe",
+            reason=f"cannot be written ({error}): is the disk full? None of this was stored",
+            remedy="free some space and repeat; earlier records are safe",
         )
     if name.startswith(_UNWRITABLE):
         return OutputError(
@@ -113,7 +113,7 @@ def _create_or_check(database: sqlite3.Connection, path: str) -> None:
         _check_owner(database, path)
         return
     database.execute("BEGIN IMMEDIATE")
-    if _is_empty(database):  # else another process has been faster
+    if _is_empty(database):  # otherwise another process was faster
         for statement in CREATE.split(";"):
             database.execute(statement)
         facts = (("schema", str(SCHEMA)), ("tool", TOOL_VERSION), ("created", now_utc()))
@@ -147,7 +147,7 @@ def _check_owner(database: sqlite3.Connection, path: str) -> None:
 
 
 def _use_write_ahead_log(database: sqlite3.Connection, busy_s: float) -> None:
-    """Switch the file over, once in its life; SQLite's own waiting does not cover this step."""
+    """Switch the file to write-ahead logging, once; SQLite's waiting does not cover this step."""
     deadline = time.monotonic() + busy_s
     while True:
         try:

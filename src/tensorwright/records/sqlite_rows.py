@@ -61,7 +61,7 @@ def to_row(record: Record) -> tuple[object, ...]:
 def from_row(row: tuple[object, ...], path: str) -> Record:
     """Build the record of a row.
 
-    Raises:  RecordError if somebody else has changed the row into something that is no record.
+    Raises:  RecordError if another program has changed the row so that it is not a record.
     """
     value: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
     fields = {name: value[name] for name in COLUMNS if name not in ("digest", "median_s", "moment")}
@@ -73,6 +73,6 @@ def from_row(row: tuple[object, ...], path: str) -> Record:
         raise RecordError(
             stage="records",
             where=f"file {path}, record {value['digest']}",
-            reason=f"the row holds no record: {error}",
+            reason=f"the row is not a record: {error}",
             remedy="delete that row, or move the file away and start a new one",
         ) from error

@@ -37,7 +37,7 @@ _TOP = f"""
 class SqliteStore(RecordStore):
     """See `RecordStore`.
 
-    busy_s  how long to wait for another process's transaction before saying "locked"
+    busy_s  how long to wait for another process's transaction before the error "locked"
     Raises:  RecordError for a corrupt, foreign or locked file and for one of a newer tensorwright;
              OutputError if the file cannot be created, or on writing if it is read-only.
     """
@@ -59,7 +59,7 @@ class SqliteStore(RecordStore):
         return added
 
     def select(self, selection: Selection) -> Iterator[Record]:
-        """The records of a selection, read in pages: no lock is held between two of them."""
+        """The records of a selection, read in pages; no lock is held between two pages."""
         clause, values = _where(selection)
         question = f"SELECT id, {_NAMES} FROM record WHERE id > ?{clause} ORDER BY id LIMIT {_PAGE}"
         last_id, page = -1, self._ask(question, (-1, *values))
@@ -83,7 +83,7 @@ class SqliteStore(RecordStore):
         return tuple(from_row(row, self.path) for row in rows)
 
     def workloads(self) -> tuple[str, ...]:
-        """The keys of all workloads that have records, in the order of their first."""
+        """The keys of all workloads with records, in the order of their first records."""
         rows = self._ask("SELECT workload FROM record GROUP BY workload ORDER BY MIN(id)")
         return tuple(row[0] for row in rows)
 
@@ -98,7 +98,7 @@ class SqliteStore(RecordStore):
         return tuple(WorkloadText(*row) for row in rows)
 
     def remove(self, records: Iterable[Record]) -> int:
-        """Take records out; return how many of them were there."""
+        """Remove records; return how many of them were there."""
         digests = [(record.digest,) for record in records]
         with self._transaction() as database:
             before = database.total_changes
@@ -118,7 +118,7 @@ class SqliteStore(RecordStore):
         return tuple(SavedSession(*row) for row in rows)
 
     def close(self) -> None:
-        """Let go of the file. Closing twice does no harm."""
+        """Close the file. Closing twice does no harm."""
         with self._lock:
             database, self._database = self._database, None
             if database is not None:
@@ -137,7 +137,7 @@ class SqliteStore(RecordStore):
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One write transaction: committed if the block ends well, else rolled back."""
+        """One write transaction: committed if the block succeeds, otherwise rolled back."""
         with self._open() as database:
             database.execute("BEGIN IMMEDIATE")
             try:

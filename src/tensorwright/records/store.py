@@ -17,7 +17,7 @@ from tensorwright.records.session import SavedSession
 class RecordStore(Protocol):
     """A set of records, workload texts and tuning sessions.
 
-    A set:       appending a record that is there already changes nothing.
+    A set:       appending a record that is already there changes nothing.
     Order:       records come out in the order of their first appending; those of one call of
                  `append` stay together.
     Threads:     every method may be called from several threads at once.
@@ -25,8 +25,8 @@ class RecordStore(Protocol):
                  the others have appended before its call began. A store object does not cross a
                  fork or a pickle: open the path again.
     Durability:  when `append` has returned, its records survive a killed process; if it raises, or
-                 the process dies within it, none of its records is in an SQLite store, and a
-                 JSON-lines store holds some whole records and no torn one.
+                 the process dies within it, an SQLite store has none of its records, and a
+                 JSON-lines store has some whole records and no incomplete one.
     Iterators:   may be left unfinished; records appended meanwhile may or may not come out.
     Errors:      RecordError for a corrupt, foreign or locked file, OutputError for a full disk or
                  a missing permission; the file is never overwritten in such a case.
@@ -36,7 +36,7 @@ class RecordStore(Protocol):
     def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
         """Add records, and texts of workloads; return how many records were new.
 
-        The text of a workload that has one already stays as it is.
+        If a workload already has a text, that text stays.
         """
 
     @abstractmethod
@@ -49,7 +49,7 @@ class RecordStore(Protocol):
 
     @abstractmethod
     def remove(self, records: Iterable[Record]) -> int:
-        """Take records out; return how many of them were there."""
+        """Remove records; return how many of them were there."""
 
     @abstractmethod
     def save_session(self, session: SavedSession) -> None:
@@ -61,7 +61,7 @@ class RecordStore(Protocol):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file. Closing twice does no harm."""
+        """Close the file. Closing twice does no harm."""
 
     def query(
         self,
@@ -97,27 +97,27 @@ class RecordStore(Protocol):
     ) -> tuple[Record, ...]:
         """The k fastest traces by median, each once, the fastest first.
 
-        A trace stands by its newest record (by `when`), and counts only if that one is OK: a
-        second, slower measurement replaces a lucky first.
+        The newest record of a trace (by `when`) is valid, and the trace counts only if it is OK: a
+        second, slower measurement replaces a lucky first one.
         """
         return rank(self.select(Selection(workload, target, hardware, threads)))[:k]
 
     def surplus(
         self, keep: int, failures_before: str | None = None, workload: str | None = None
     ) -> tuple[Record, ...]:
-        """What is beyond the `keep` best of each setting, of one workload or of all.
+        """The records beyond the `keep` best of each setting, of one workload or of all.
 
-        Failures stay, because they save measuring again, except those with a `when` before
+        Failures stay, because they save measurements, except those with a `when` before
         `failures_before`.
         """
         return tuple(find_surplus(self.select(Selection(workload)), keep, failures_before))
 
     def prune(self, keep: int, failures_before: str | None = None) -> int:
-        """Remove the `surplus`; return how many records that was."""
+        """Remove the `surplus`; return how many records were removed."""
         return self.remove(self.surplus(keep, failures_before))
 
     def workloads(self) -> tuple[str, ...]:
-        """The keys of all workloads that have records, in the order of their first."""
+        """The keys of all workloads with records, in the order of their first records."""
         return tuple(dict.fromkeys(record.workload for record in self.select(Selection())))
 
     def workload_text(self, workload: str) -> str | None:
@@ -125,12 +125,12 @@ class RecordStore(Protocol):
         return dict(self.workload_texts()).get(workload)
 
     def best(self, *, workload: str, target: str, hardware: str, threads: int) -> Record | None:
-        """The first of `top`; None where nothing has been measured well."""
+        """The first of `top`; None without an OK record."""
         best = self.top(1, workload=workload, target=target, hardware=hardware, threads=threads)
         return best[0] if best else None
 
     def session(self, id_or_name: str) -> SavedSession | None:
-        """The session of that id, else the last updated one of that name."""
+        """The session of that id, or otherwise the last updated one of that name."""
         sessions = self.sessions()
         for session in sessions:
             if session.id == id_or_name:
@@ -147,9 +147,9 @@ class RecordStore(Protocol):
     def export_jsonl(
         self, path: str | os.PathLike[str], workloads: Collection[str] | None = None
     ) -> int:
-        """Write records and workload texts as JSON lines, whole or not at all.
+        """Write records and workload texts as JSON lines: the whole file or nothing.
 
-        workloads   the keys of those that are written; all where None
+        workloads   the keys of the workloads to write; all where None
         Returns how many records. Sessions belong to this machine and stay here.
         """
         records, texts = self.select(Selection()), self.workload_texts()
@@ -159,7 +159,7 @@ class RecordStore(Protocol):
         return write_lines(path, records, texts)
 
     def import_jsonl(self, path: str | os.PathLike[str]) -> int:
-        """Add what `export_jsonl` wrote, all or nothing; return how many records were new.
+        """Add the records of `export_jsonl`, all or none; return how many records were new.
 
         Raises:  RecordError that names the file and the line.
         """

@@ -1,10 +1,9 @@
-"""What compiled code needs at run time.
+"""The code that compiled programs need at run time.
 
 From machine code upwards: native/ (jit.py: object code to callable addresses), kernel_cache.py.
-From the user downwards: plan.py (what an executable does, as data), planner.py (how it is made),
-teams.py (which steps share a fork of threads), device.py (what a device must bring),
-executable.py, frame.py (what one call owns),
-driver.py (steps in native code), container.py (the file format).
+From the user downwards: plan.py (what an executable does, as data), planner.py (makes plans),
+teams.py (which steps share a fork of threads), device.py (the protocol of devices), executable.py,
+frame.py (the memory of one call), driver.py (steps in native code), container.py (the file format).
 """
 
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready, kernel_ready

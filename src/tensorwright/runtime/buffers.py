@@ -1,7 +1,7 @@
-"""Memory for tensors: aligned allocation, and arrays out of whatever the caller has.
+"""Memory for tensors: aligned allocation, and arrays from the caller's values.
 
-Kernels are given addresses that are multiples of 64 bytes, one cache line and the widest vector.
-NumPy promises 16, so outputs, arenas and copies of inputs come from here.
+Kernels get addresses that are multiples of 64 bytes, one cache line and the widest vector. NumPy
+guarantees 16, so outputs, arenas and copies of inputs are allocated here.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tensorwright.base import Array, DType
 
 ALIGNMENT = 64
 HUGE_PAGE_BYTES = 2 << 20
-_HUGE_FROM_BYTES = 4 << 20  # from here on, NumPy asks Linux for huge pages
+_HUGE_FROM_BYTES = 4 << 20  # from this size on, NumPy asks Linux for huge pages
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Makes arrays of one type, as `empty` does, with all that is known beforehand worked out."""
+    """Makes arrays of one type, as `empty` does, with sizes that are computed once."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[np.generic]
@@ -33,7 +33,7 @@ class Maker:
 
     @classmethod
     def of(cls, shape: tuple[int, ...], dtype: DType) -> Maker:
-        """The maker of arrays of that type."""
+        """The maker of arrays of a type."""
         size = math.prod(shape) * dtype.size_bytes
         unit = HUGE_PAGE_BYTES if size >= _HUGE_FROM_BYTES else ALIGNMENT
         return cls(shape, dtype.numpy, size + unit, unit)
@@ -48,7 +48,7 @@ class Maker:
 def empty(shape: tuple[int, ...], dtype: DType) -> Array:
     """A fresh, row-major, uninitialised array on a multiple of 64 bytes.
 
-    Arrays of 4 MiB and more begin on a huge page, so that the kernel can map them with few.
+    Arrays of 4 MiB and more begin on a huge page, so that Linux can map them with few pages.
     """
     return Maker.of(shape, dtype).make()
 
@@ -67,7 +67,7 @@ def address_of(array: Array) -> int:
 
 
 def is_kernel_ready(array: Array) -> bool:
-    """Whether a kernel may read the array where it is: dense, row-major, native, on 64 bytes."""
+    """Whether a kernel may read the array in place: dense, row-major, native, on 64 bytes."""
     return (
         array.flags.c_contiguous
         and array.dtype.isnative
@@ -76,7 +76,7 @@ def is_kernel_ready(array: Array) -> bool:
 
 
 def kernel_ready(array: Array) -> Array:
-    """The array itself where a kernel may read it, else a copy that one may read."""
+    """The array itself if a kernel may read it, otherwise a copy that it may read."""
     if is_kernel_ready(array):
         return array
     copy = empty(array.shape, DType.from_numpy(array.dtype))
@@ -85,12 +85,12 @@ def kernel_ready(array: Array) -> Array:
 
 
 def to_array(value: Any, dtype: DType) -> Array:
-    """An array of what the caller gave, without copying where the bytes are at hand.
+    """An array of the caller's value, without a copy if the bytes are accessible.
 
-    Arrays, then DLPack (PyTorch, JAX, ...), then `__array__` and the buffer protocol. Numbers and
-    lists of numbers, which have no element type of their own, get `dtype`.
-    Raises:  whatever the value's own export raises: BufferError, TypeError, ValueError,
-             RuntimeError, OverflowError.
+    It tries arrays, then DLPack (PyTorch, JAX, ...), then `__array__` and the buffer protocol.
+    Numbers and lists of numbers have no element type, and get `dtype`.
+    Raises:  the errors of the value's export: BufferError, TypeError, ValueError, RuntimeError,
+             OverflowError.
     """
     if isinstance(value, np.ndarray):
         return value

@@ -1,7 +1,7 @@
-"""Measure what a step costs that does nothing: the price of a clock, of a call, of threads.
+"""Measure the cost of an empty step: of reading the clock, of a call, of threads.
 
-They are measured in an executable of their own, by the means with which networks are timed: steps
-that copy no bytes, and steps whose threads have nothing to do.
+They are measured in a separate executable, in the way in which networks are timed, with steps that
+copy no bytes and steps whose threads have nothing to do.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ define internal void @body(ptr %arguments) nounwind {
 
 @dataclass(frozen=True, slots=True)
 class CallCosts:
-    """Seconds: a reading of the clock, a step that does nothing, entering a run from Python
-    (and starting its team), and giving work to the threads of a team and waiting for them (0 on one
-    thread), where they are awake.
+    """Seconds of a reading of the clock, of an empty step, of entering a run from Python (and
+    starting its team), and of giving work to the awake threads of a team and waiting for them (0 on
+    one thread).
     """
 
     clock_s: float
@@ -76,7 +76,7 @@ def measure_call_costs(threads: int | None = None) -> CallCosts:
 
 
 def _copies(count: int) -> list[Step]:
-    """The output is copied, and then nothing at all."""
+    """A plan that copies the output, followed by empty steps."""
     whole = CopyStep(InputRef(0), OutputRef(0), 4 * _SHAPE[0])
     return [whole, *(CopyStep(InputRef(0), OutputRef(0), 0) for _ in range(count - 1))]
 
@@ -101,6 +101,6 @@ def _median_run(bound: Bound) -> float:
 
 
 def _median_step(bound: Bound) -> float:
-    """Of the steps but the first, which the end of the run before may disturb."""
+    """The times of the steps without the first, which the end of the last run may disturb."""
     bound.run_timed()
     return median(time_s for _ in range(_RUNS) for time_s in bound.run_timed()[1:])

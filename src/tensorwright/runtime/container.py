@@ -4,13 +4,13 @@
     header           JSON: tool, plan, sections [name, offset, size, sha256] ...
     sections         each on a multiple of 64 bytes; the first on a multiple of 4096
 
-Numbers are little-endian, offsets count from the first section. Sections are object/0.., one per
-kernel, constant/0.., and source/NAME, texts from which the program can be built anew for another
-processor. Constants are mapped into memory, not read: loading is fast, and processes that load the
-same file share them. A mapped file must not be cut short while it is in use; writing a new one over
-it is safe, because files are replaced whole.
+Numbers are little-endian, and offsets count from the first section. The sections are object/0..,
+one for each kernel; constant/0..; and source/NAME, texts from which the program can be built again
+for another processor. Constants are mapped into memory, not read: loading is fast, and processes
+that load the same file share them. A mapped file must not be truncated while it is in use.
+Replacing it by a new file is safe, because files are written whole.
 
-A file holds machine code. The digests find damage, not malice: load only files that you trust.
+A file holds machine code. The digests detect damage, not malice: load only files that you trust.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ FORMAT_VERSION = 3
 _READABLE_VERSIONS = range(1, FORMAT_VERSION + 1)
 _PREFIX = struct.Struct("<8sIQ32s")
 _PAGE = 4096
-_REMEDY = "make it of the model:\n  tensorwright compile MODEL -o FILE"
+_REMEDY = "compile it from the model:\n  tensorwright compile MODEL -o FILE"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """All that a file holds; objects and constants stand in the order of the plan's tables.
+    """The content of a file; objects and constants are in the order of the plan's tables.
 
-    sources are texts by name: traces, graphs, kernel IR; whoever writes them knows how to use them.
+    sources   texts by name: traces, graphs, kernel IR; their writer knows how to use them
     """
 
     plan: Plan
@@ -72,7 +72,7 @@ class _Section:
 
 
 def write_container(path: str | os.PathLike[str], contents: Contents) -> None:
-    """Write the file whole or not at all.
+    """Write the whole file or nothing.
 
     Raises:  OutputError for a full disk, a missing folder or permission and the like.
     """
@@ -98,14 +98,14 @@ def write_container(path: str | os.PathLike[str], contents: Contents) -> None:
 
 
 def is_executable(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is one that `write_container` wrote, by its first bytes."""
+    """Whether `write_container` wrote a file, by its first bytes."""
     return kind_of_file(path) is EXECUTABLE
 
 
 def read_container(path: str | os.PathLike[str], check_constants: bool = True) -> Contents:
-    """Read a file that `write_container` wrote; constants are read-only views of the file.
+    """Read a file of `write_container`; constants are read-only views of the file.
 
-    Header, object code and sources are always checked against their digests; constants, which may
+    The digests of header, object code and sources are always checked. Those of constants, which may
     be large, can be left out.
     Raises:  ModelError if the file is unreadable, foreign, of another version or damaged.
     """
@@ -120,13 +120,13 @@ def read_container(path: str | os.PathLike[str], check_constants: bool = True) -
         end = max((section.offset + section.size for section in sections), default=0)
         verify_plan(plan)
     except (LookupError, TypeError, ValueError, InternalError) as error:
-        raise _damaged(path, f"the header does not fit together ({error})") from error
+        raise _damaged(path, f"the header is inconsistent ({error})") from error
     if len(memory) != start + end:
         cut = len(memory) < start + end
         raise _damaged(
             path,
             f"it is {'cut short' if cut else 'too long'}: "
-            f"{len(memory)} bytes where {start + end} belong",
+            f"{len(memory)} bytes instead of {start + end}",
         )
     body = memory[start:]
     for section in sections:
@@ -176,7 +176,7 @@ def _map(path: Path) -> Array:
 
 
 def _read_header(path: str | os.PathLike[str], memory: Array) -> tuple[dict[str, Any], int]:
-    """The header, checked, and where the sections start."""
+    """The checked header, and the offset of the first section."""
     prefix = memory[: _PREFIX.size].tobytes()
     if not prefix:
         raise _refusal(path, "it is empty", _REMEDY)
@@ -184,7 +184,7 @@ def _read_header(path: str | os.PathLike[str], memory: Array) -> tuple[dict[str,
         kind = kind_of_bytes(prefix)
         told = f", but {kind.name}" if kind else ""
         remedy = f"if it is a model, compile it:\n  tensorwright compile {path} -o FILE.tw"
-        raise _refusal(path, f"it is no executable of tensorwright{told}", remedy)
+        raise _refusal(path, f"it is not an executable of tensorwright{told}", remedy)
     if len(prefix) < _PREFIX.size:
         raise _damaged(path, f"it is cut short: {len(memory)} bytes")
     _, version, size, digest = _PREFIX.unpack(prefix)
@@ -219,7 +219,7 @@ def _constant(
     path: str | os.PathLike[str], body: Array, section: _Section, spec: TensorSpec
 ) -> Array:
     if section.size != spec.size_bytes or section.offset % ALIGNMENT:
-        raise _damaged(path, f"section {section.name} has the wrong size or place")
+        raise _damaged(path, f"section {section.name} has the wrong size or position")
     return _part(body, section).view(spec.dtype.numpy).reshape(spec.shape)
 
 

@@ -1,4 +1,4 @@
-"""What a device must bring: memory, code and launches.  The host is the first one.
+"""The protocol of devices: memory, code and launches.  The host is one.
 
     memory = device.allocate(array.nbytes)
     device.copy_in(array, memory)
@@ -7,8 +7,8 @@
     device.wait()
     device.copy_out(memory, array)
 
-Launches of one device run in the order in which they were made; only `wait` says that they are
-done.  A device may be used by one thread at a time.
+Launches of one device run in their order; only `wait` says that they are done.  One thread at a
+time may use a device.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FREE_PAGES = "SC_AVPHYS_PAGES"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """A piece of a device's memory, on a multiple of 64 bytes; given back with its `owner`."""
+    """A piece of a device's memory, on a multiple of 64 bytes; it is freed with its `owner`."""
 
     address: int
     size_bytes: int
@@ -39,30 +39,30 @@ class Memory:
 
 
 class Device(Protocol):
-    """What runs kernels.  Sizes are in bytes; errors of the driver are MachineErrors."""
+    """A device runs kernels.  Sizes are in bytes; errors of the driver are MachineErrors."""
 
     def is_here(self) -> bool:
         """Whether this machine has such a device, and its driver."""
         ...
 
     def free_bytes(self) -> int:
-        """How much memory can be allocated now, about."""
+        """About how much memory can be allocated now."""
         ...
 
     def allocate(self, size_bytes: int) -> Memory:
-        """A fresh piece of memory; what it holds is not said."""
+        """A fresh piece of memory with undefined content."""
         ...
 
     def copy_in(self, array: Array, memory: Memory) -> None:
-        """Write a dense array of the host to the begin of a piece of memory."""
+        """Write a dense array of the host to the beginning of a piece of memory."""
         ...
 
     def copy_out(self, memory: Memory, array: Array) -> None:
-        """Fill a dense array of the host from the begin of a piece of memory."""
+        """Fill a dense array of the host from the beginning of a piece of memory."""
         ...
 
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
-        """Load what a back end compiled; the code can then be asked for addresses of `symbols`."""
+        """Load compiled code; it can then give the addresses of `symbols`."""
         ...
 
     def launch(
@@ -81,7 +81,7 @@ class Device(Protocol):
         ...
 
     def time(self, work: Callable[[], None]) -> float:
-        """Seconds that the launches take which some work makes, by the device's clock."""
+        """Seconds of all launches of some work, by the device's clock."""
         ...
 
 
@@ -89,27 +89,27 @@ class HostDevice:
     """This machine's processor: its memory is the host's, and a launch is a call."""
 
     def is_here(self) -> bool:
-        """It always is."""
+        """The host always exists."""
         return True
 
     def free_bytes(self) -> int:
-        """The memory that nothing uses; all of it on systems that do not say."""
+        """The free memory; all memory on systems that do not tell."""
         if _FREE_PAGES in os.sysconf_names:
             return os.sysconf("SC_PAGE_SIZE") * os.sysconf(_FREE_PAGES)
         return physical_memory_bytes()
 
     def allocate(self, size_bytes: int) -> Memory:
-        """As `runtime.empty` does; never of no bytes, so that it has an address."""
+        """As `runtime.empty`, with at least one byte, so that it has an address."""
         array = empty_bytes(max(1, size_bytes))
         return Memory(address_of(array), size_bytes, array)
 
     def copy_in(self, array: Array, memory: Memory) -> None:
-        """One copy; from an array that is dense."""
+        """One copy, from a dense array."""
         source = byte_view(array)
         np.copyto(_bytes_of(memory, source.size), source)
 
     def copy_out(self, memory: Memory, array: Array) -> None:
-        """One copy; into an array that is dense."""
+        """One copy, into a dense array."""
         destination = byte_view(array)
         np.copyto(destination, _bytes_of(memory, destination.size))
 
@@ -125,7 +125,7 @@ class HostDevice:
         workspace: Memory,
         threads: int = 1,
     ) -> None:
-        """Call it, on so many threads; it is done on return."""
+        """Call the function on some threads; it is done on return."""
         match launch:
             case Threads():
                 pointers = (ctypes.c_void_p * len(arguments))(*(each.address for each in arguments))
@@ -136,10 +136,10 @@ class HostDevice:
                 )
 
     def wait(self) -> None:
-        """Launches are done when they return."""
+        """There is nothing to wait for: launches are done when they return."""
 
     def time(self, work: Callable[[], None]) -> float:
-        """By the clock of the process."""
+        """Seconds by the clock of the process."""
         start = time.perf_counter()
         work()
         return time.perf_counter() - start
@@ -156,6 +156,6 @@ def _bytes_of(memory: Memory, count: int) -> Array:
         raise InternalError(
             stage="runtime",
             where=f"memory of {memory.size_bytes} bytes",
-            reason=f"a copy of {count} bytes passes its end",
+            reason=f"a copy of {count} bytes exceeds it",
         )
     return np.ctypeslib.as_array((ctypes.c_uint8 * count).from_address(memory.address))

@@ -1,4 +1,4 @@
-"""A compiled network: give it arrays, get arrays.
+"""A compiled network, which takes arrays and returns arrays.
 
 executable.run({"image": array})            names to arrays, names to fresh arrays
 executable(array)                           arrays in order, an array or a tuple of them
@@ -47,7 +47,7 @@ from tensorwright.runtime.plan.plan_verify import verify_plan
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """How long a step took: the median of several runs, and the work that it must do at least."""
+    """The time of a step, the median of several runs, and its least work."""
 
     label: str
     time_s: float
@@ -58,10 +58,10 @@ class StepTime:
 class Executable:
     """A plan with its code and constants, ready to run. Safe to call from several threads.
 
-    Inputs may be NumPy arrays, or whatever exports DLPack, the buffer protocol or `__array__`, on
-    the CPU. An input that is not dense, row-major and on a multiple of 64 bytes is copied first.
-    Outputs are fresh arrays of the caller's own; they export DLPack. In a process forked after a
-    first call on several threads, calls run on one thread.
+    Inputs may be NumPy arrays, or objects on the CPU that export DLPack, the buffer protocol or
+    `__array__`. An input that is not dense, row-major and on a multiple of 64 bytes is copied
+    first. Outputs are fresh arrays that belong to the caller; they export DLPack. In a process
+    forked after a first call on several threads, calls run on one thread.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class Executable:
         sources: Sequence[tuple[str, str]] = (),
         hosts: Mapping[str, HostFunction] | None = None,
     ) -> None:
-        """Link the code. `constants` are kept, and copied only where kernels cannot read them.
+        """Link the code. `constants` are kept, and copied only if kernels cannot read them.
 
-        One for a processor that this machine is not can be saved; calls of it are refused.
+        An executable for another processor can be saved; its calls are refused.
 
         threads   how many the kernels use; the knob `threads` where None
         sources   texts to keep in a saved file, from which it can be built for another processor
-        hosts     NumPy functions of the operators that run on the host; those of `ops` where None
+        hosts     NumPy functions of operators that run on the host; those of `ops` where None
         Raises:  UsageError for fewer than one thread;
                  MachineError if several threads are asked for and there is no libgomp;
                  UnsupportedError for a host step whose operator has no host function;
@@ -100,7 +100,7 @@ class Executable:
 
     @property
     def plan(self) -> Plan:
-        """What it does, as data."""
+        """The plan: what it does, as data."""
         return self._contents.plan
 
     @property
@@ -115,7 +115,7 @@ class Executable:
 
     @property
     def target(self) -> Target:
-        """The processor that it was compiled for."""
+        """The processor for which it was compiled."""
         return self.plan.target
 
     @property
@@ -130,7 +130,7 @@ class Executable:
 
     @property
     def host_operators(self) -> tuple[str, ...]:
-        """The operators that run in NumPy, because no tensor expression says what they do."""
+        """The operators that run in NumPy, because no tensor expression describes them."""
         return self.plan.host_operators
 
     @property
@@ -140,7 +140,7 @@ class Executable:
 
     @property
     def peak_memory_bytes(self) -> int:
-        """Memory that a call needs besides constants, inputs and outputs: arena and scratch."""
+        """Memory of a call beside constants, inputs and outputs: arena and scratch."""
         return self.plan.arena_bytes + self.plan.scratch_bytes(self._threads)
 
     @property
@@ -150,29 +150,29 @@ class Executable:
 
     @property
     def sources(self) -> dict[str, str]:
-        """The texts that it was built from, where they were kept."""
+        """The texts from which it was built, if they were kept."""
         return dict(self._contents.sources)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Compute all outputs.
 
-        Raises:  InputError for a wrong name, shape or element type; MachineError where there is
-                 not enough memory for one more call, and where the machine lacks instructions of
-                 the target.
+        Raises:  InputError for a wrong name, shape or element type; MachineError if there is
+                 not enough memory for one more call, or if the machine lacks instructions of the
+                 target.
         """
         return self._named(self._call(check_inputs(self._ports, inputs)))
 
     def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
-        """As `run`, inputs and outputs in order; one output comes alone, not in a tuple."""
+        """As `run`, with inputs and outputs in order; a single output is not in a tuple."""
         results = self._call(check_positional(self._ports, inputs))
         return results[0] if len(results) == 1 else results
 
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """As `run`, writing into arrays of the caller's.
+        """As `run`, but write into the caller's arrays.
 
-        An array that is dense, row-major and on a multiple of 64 bytes (`runtime.empty` makes such)
-        is written by the kernels themselves, any other by a copy at the end. It may not share
-        memory with an input or another output.
+        Kernels write directly into an array that is dense, row-major and on a multiple of 64 bytes
+        (`runtime.empty` makes such arrays); any other array is written by a copy at the end. It may
+        not share memory with an input or another output.
         Raises:  InputError as `run`, and for an array that cannot be written.
         """
         given = check_inputs(self._ports, inputs)
@@ -182,14 +182,15 @@ class Executable:
             for spec, array in zip(self.outputs, wanted, strict=True)
         )
         self._run(given, places)
-        for array, place in zip(wanted, places, strict=True):
-            if array is not place:
-                np.copyto(array, place)
+        for array, written in zip(wanted, places, strict=True):
+            if array is not written:
+                np.copyto(array, written)
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Bound:
-        """Prepare a call: check and place everything once.
+        """Prepare a call: check all arrays and compute all addresses once.
 
-        Raises:  InputError as `run_into`, and for an output that kernels cannot write in place.
+        Raises:  InputError as `run_into`, and for an output into which kernels cannot write
+                 directly.
         """
         given = check_inputs(self._ports, inputs)
         if outputs is None:
@@ -204,7 +205,7 @@ class Executable:
         return Bound(frame, dict(zip(names, frame.inputs, strict=True)), self._named(places))
 
     def profile(self, inputs: Mapping[str, Any], repeat: int = 10) -> tuple[StepTime, ...]:
-        """Time each step, as it runs among the others; the clock is read in native code.
+        """Time each step while the network runs; the clock is read in native code.
 
         Raises:  InputError as `run`.
         """
@@ -234,9 +235,9 @@ class Executable:
         write_container(path, self._contents)
 
     def with_plan(self, plan: Plan, threads: int | None = None) -> Executable:
-        """The same code and constants run as another plan says: other teams, other threads.
+        """The same code and constants with another plan: other teams, other threads.
 
-        Raises:  as making one does.
+        Raises:  the errors of `Executable`.
         """
         contents = self._contents
         return Executable(
@@ -249,7 +250,7 @@ class Executable:
         )
 
     def trim(self) -> None:
-        """Give the memory of idle calls back; the next call takes its own again."""
+        """Free the memory of idle calls; the next call allocates its memory again."""
         self._pool.trim()
 
     def __reduce__(self) -> NoReturn:
@@ -309,12 +310,12 @@ class Executable:
 
 
 class Bound:
-    """A prepared call with an arena of its own, for serving and for measurements.
+    """A prepared call with its arena, for serving and for measurements.
 
-    inputs    the arrays that are read: the caller's own where kernels can read them in place, else
+    inputs    the arrays that are read: the caller's if kernels can read them in place, otherwise
               copies. Write new data into these between runs.
-    outputs   the arrays that are written, the same ones at every run.
-    One call at a time: threads that run at once bind one each.
+    outputs   the arrays that are written, the same ones in every run.
+    It runs one call at a time: concurrent threads bind one each.
     """
 
     __slots__ = ("_frame", "_run", "inputs", "outputs")
@@ -326,7 +327,7 @@ class Bound:
         self.outputs = outputs
 
     def run(self) -> dict[str, Array]:
-        """Compute the outputs of what the inputs hold now."""
+        """Compute the outputs of the present content of the inputs."""
         self._run()
         return self.outputs
 
@@ -335,14 +336,14 @@ class Bound:
     def run_timed(self) -> tuple[float, ...]:
         """As `run`, and give the seconds of each step of the plan.
 
-        The clock is read in native code where a step begins and where the next one does: the time
-        of a step holds one reading and what the call itself takes (`measure_call_costs`).
+        Native code reads the clock at the beginning of each step. So the time of a step includes
+        one reading and the cost of the call (`measure_call_costs`).
         """
         return self._frame.run_timed()
 
 
 def _host(name: str, hosts: Mapping[str, HostFunction] | None) -> HostFunction:
-    """The NumPy function of an operator; `ops` is imported for programs alone that need one."""
+    """The NumPy function of an operator; `ops` is imported only for programs that need one."""
     if hosts is None:
         host: HostFunction | None = importlib.import_module("tensorwright.ops").operator(name).host
     else:
@@ -370,5 +371,5 @@ def _check_constants(plan: Plan, constants: Sequence[Array]) -> None:
             raise InternalError(
                 stage="runtime",
                 where=f"constant {spec.name}",
-                reason=f"it is {array.dtype}{array.shape}, declared is {spec.type}",
+                reason=f"it is {array.dtype}{array.shape}, but {spec.type} is declared",
             )

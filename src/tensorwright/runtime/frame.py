@@ -1,7 +1,7 @@
-"""What one call in flight owns: an arena, scratch memory, and the addresses of all tensors.
+"""The memory of one running call: an arena, scratch memory, and the addresses of all tensors.
 
-A frame is used by one call at a time; a call takes one from the pool and gives it back. Several
-threads may therefore call one executable: each has a frame of its own.
+One call at a time uses a frame: it takes the frame from a pool and returns it. So several threads
+may call one executable: each call has a separate frame.
 """
 
 from __future__ import annotations
@@ -100,14 +100,14 @@ class Frame:
         )
         self.run: Callable[[], object] = self._run_segments
         if all(isinstance(segment, NativeSegment) for segment in program.segments):
-            # At most one segment then: bind the one call, which is the whole of the fast path.
+            # There is at most one segment then: this one call is the whole fast path.
             self.run = partial(driver().run, ctypes.addressof(self._native))
 
     def connect(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Point the call at these arrays; they share no memory with each other.
+        """Point the call at these arrays, which share no memory with each other.
 
-        An input that kernels cannot read in place is copied into memory of the frame's own, and so
-        is a small one, because that takes less time than to find out where it is.
+        An input that kernels cannot read in place is copied into memory of the frame. A small input
+        is also copied, because that takes less time than determining its address.
         """
         bases = self._bases
         used = []
@@ -123,7 +123,7 @@ class Frame:
             bases[position] = address_of(array)
 
     def connect_in_place(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """As `connect`, but small inputs that kernels can read are not copied, either."""
+        """As `connect`, but small inputs that kernels can read are not copied."""
         self.connect(inputs, outputs)
         self._inputs = tuple(
             [
@@ -151,7 +151,7 @@ class Frame:
         self._native.threads = 1
 
     def disconnect(self) -> None:
-        """Let go of the caller's arrays."""
+        """Drop the references to the caller's arrays."""
         self._inputs = self._outputs = ()
 
     @property
@@ -204,16 +204,16 @@ class Frame:
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise _fault(step, f"operator {step.operator} failed on the host: {error}") from error
         if len(results) != len(step.outputs):
-            raise _fault(step, f"{len(results)} results, and {len(step.outputs)} are declared")
+            raise _fault(step, f"{len(results)} results, but {len(step.outputs)} are declared")
         for typed, result in zip(step.outputs, results, strict=True):
             actual = np.asarray(result)
             if actual.shape != typed.type.shape or actual.dtype != typed.type.dtype.numpy:
                 given = f"{actual.dtype}{actual.shape}"
-                raise _fault(step, f"the host gave {given}, declared is {typed.type}")
+                raise _fault(step, f"the host gave {given}, but {typed.type} is declared")
             np.copyto(self._view(typed), actual)
 
     def _view(self, typed: TypedRef) -> Array:
-        """The tensor at a place, as a fresh view."""
+        """The tensor at a reference, as a fresh view."""
         match typed.ref:
             case InputRef(index):
                 memory = self._inputs[index]
@@ -242,7 +242,7 @@ class FramePool:
         self._idle: deque[Frame] = deque(maxlen=_MOST_IDLE)
 
     def take(self) -> Frame:
-        """A frame for one call, made where none is idle."""
+        """A frame for one call; it is made if none is idle."""
         try:
             return self._idle.pop()
         except IndexError:
@@ -254,5 +254,5 @@ class FramePool:
         self._idle.append(frame)
 
     def trim(self) -> None:
-        """Give the memory of idle frames back."""
+        """Free the memory of idle frames."""
         self._idle.clear()

@@ -1,4 +1,4 @@
-"""Check what a caller hands in against what the program declares, and say what does not fit."""
+"""Check the caller's arrays against the declared tensors, and say what does not fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXPORT_ERRORS = (BufferError, TypeError, ValueError, RuntimeError, OverflowErro
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A declared tensor, with what the check of an array needs at hand."""
+    """A declared tensor, with precomputed data for the check of an array."""
 
     spec: TensorSpec
     name: str
@@ -36,9 +36,9 @@ class Port:
 
 
 def check_inputs(ports: Sequence[Port], given: Mapping[str, Any]) -> tuple[Array, ...]:
-    """The inputs as arrays of the declared types, in calling order, not copied where possible.
+    """The inputs as arrays of the declared types, in calling order, without copies if possible.
 
-    Raises:  InputError for a name, shape or element type that is not the declared one.
+    Raises:  InputError for a name, shape or element type that is not declared.
     """
     if isinstance(given, dict) and len(given) == len(ports):
         arrays = tuple([given.get(port.name) for port in ports])
@@ -65,7 +65,7 @@ def check_outputs(
 ) -> tuple[Array, ...]:
     """The arrays to write results into, in order: each an array of the declared type.
 
-    Raises:  InputError where one does not fit, cannot be written, or shares memory with another.
+    Raises:  InputError if one does not fit, cannot be written, or shares memory with another.
     """
     check_names("output", specs, given)
     arrays = tuple([check_array("output", spec, given[spec.name]) for spec in specs])
@@ -80,7 +80,7 @@ def check_outputs(
             raise _refusal(where, "it is read-only", "give an array that can be written")
         if any(np.may_share_memory(array, other) for other in others):
             reason = "it shares memory with an input or another output"
-            raise _refusal(where, reason, "give it memory of its own")
+            raise _refusal(where, reason, "give it separate memory")
     return arrays
 
 
@@ -103,7 +103,7 @@ def check_names(kind: str, specs: Sequence[TensorSpec], given: object) -> None:
 def check_array(kind: str, spec: TensorSpec, value: Any) -> Array:
     """The value as an array of the declared type.
 
-    Raises:  InputError that says what was expected and what was given.
+    Raises:  InputError with the expected and the given type.
     """
     where = f"{kind} {spec.name}"
     try:
@@ -126,7 +126,7 @@ def check_array(kind: str, spec: TensorSpec, value: Any) -> Array:
 
 
 def check_ready(spec: TensorSpec, array: Array) -> None:
-    """Raise InputError unless kernels may write the array where it is."""
+    """Raise InputError unless kernels may write the array in place."""
     if not is_kernel_ready(array):
         raise _refusal(
             f"output {spec.name}",
@@ -136,14 +136,14 @@ def check_ready(spec: TensorSpec, array: Array) -> None:
 
 
 def random_array(spec: TensorSpec, generator: np.random.Generator) -> Array:
-    """Normal numbers, or whole ones below 2: what every network can take."""
+    """Normal numbers, or whole numbers below 2, which every network accepts."""
     if spec.dtype.is_float:
         return generator.standard_normal(spec.shape, np.float32).astype(spec.dtype.numpy)
     return generator.integers(0, 2, spec.shape).astype(spec.dtype.numpy)
 
 
 def _export_remedy(value: Any) -> str:
-    """What usually helps where a tensor of another library cannot be exported."""
+    """A remedy for a tensor of another library that cannot be exported."""
     if getattr(value, "requires_grad", False):
         return "detach it from the gradient: tensor.detach()"
     device = getattr(value, "device", None)

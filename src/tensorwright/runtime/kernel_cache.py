@@ -1,9 +1,9 @@
-"""Keep object code on disk, keyed by everything that it depends on.
+"""Keep object code on disk, keyed by everything on which it depends.
 
-Machine code that is loaded is machine code that is run, so the folder must belong to the user and
-be closed to all others (mode 0700); an entry must belong to the user, too, and carry the digest of
-its content. An entry that fails is removed, counted, and compiled anew. A folder that cannot be
-used or written costs a warning, once, and nothing else.
+Loaded machine code will run, so the folder must belong to the user and be closed to all others
+(mode 0700). An entry must also belong to the user, and have the digest of its content. An entry
+that fails these checks is removed, counted, and compiled again. A folder that cannot be used or
+written causes one warning and nothing else.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _PRUNED_SHARE = 0.75  # how full the cache is after pruning
 class KernelCache:
     """A folder of compiled kernels, least recently used first out.
 
-    Safe for several threads and processes at once: an entry appears whole or not at all.  `counts`
-    says what it did since it was opened: hits, misses, of these corrupt entries, stored, pruned.
+    Several threads and processes may use it at once: an entry appears whole or not at all.
+    `counts` has its numbers since it was opened: hits, misses, corrupt entries among these, stored,
+    pruned.
     """
 
     def __init__(self, folder: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
@@ -43,7 +44,7 @@ class KernelCache:
         self._is_usable: bool | None = None
 
     def get(self, key: str) -> bytes | None:
-        """The object code of that key, checked; None where there is none that can be trusted."""
+        """The checked object code of a key; None if there is none that can be trusted."""
         content = self._read(self._path(key)) if self._usable() else None
         if content is None:
             self._count(misses=1)
@@ -60,7 +61,7 @@ class KernelCache:
         return data
 
     def put(self, key: str, data: bytes) -> bool:
-        """Keep object code; False where that failed (which is warned about once)."""
+        """Keep object code; False if that failed (a warning says so once)."""
         if not self._usable():
             return False
         content = _MAGIC + _digest(key, data) + data
@@ -83,14 +84,14 @@ class KernelCache:
         return True
 
     def size_bytes(self) -> int:
-        """Bytes of all entries, counted on the disk."""
+        """The bytes of all entries on the disk."""
         return sum(size for _, size, _ in self._entries())
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _read(self, path: Path) -> bytes | None:
-        """The file's bytes; None where it is missing, a link, or somebody else's."""
+        """The file's bytes; None if it is missing, a link, or belongs to another user."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         try:
             handle = os.open(path, flags)
@@ -101,9 +102,9 @@ class KernelCache:
 
     def _usable(self) -> bool:
         with self._lock:
-            known = self._is_usable
-        if known is not None:
-            return known
+            is_usable = self._is_usable
+        if is_usable is not None:
+            return is_usable
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             status = self.folder.stat()
@@ -124,8 +125,8 @@ class KernelCache:
             self._is_usable = False
         if is_first:
             warnings.warn(
-                f"kernel cache {self.folder}: {reason}; kernels are compiled anew each time "
-                f"(set {knobs.HOME.variable} to a folder of your own)",
+                f"kernel cache {self.folder}: {reason}; kernels are compiled again each time "
+                f"(set {knobs.HOME.variable} to your own folder)",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -138,15 +139,15 @@ class KernelCache:
     def _grow(self, added_bytes: int) -> None:
         """Note new bytes, and prune when the limit is passed."""
         with self._lock:
-            known = self._size_bytes
-            self._size_bytes = None if known is None else known + added_bytes
-        if known is None:
+            size_bytes = self._size_bytes
+            self._size_bytes = None if size_bytes is None else size_bytes + added_bytes
+        if size_bytes is None:
             self._size_bytes = self.size_bytes()
         if self._size_bytes is not None and self._size_bytes > self.limit_bytes:
             self._prune()
 
     def _prune(self) -> None:
-        """Remove the entries used longest ago until the cache is well under its limit."""
+        """Remove the least recently used entries until the cache is well below its limit."""
         entries = sorted(self._entries())
         size_bytes = sum(size for _, size, _ in entries)
         removed = 0
@@ -163,17 +164,17 @@ class KernelCache:
 
     def _entries(self) -> list[tuple[float, int, Path]]:
         """Time of last use, size, path of each entry."""
-        found = []
+        entries = []
         try:
             with os.scandir(self.folder) as listing:
                 for entry in listing:
                     if entry.name.endswith(_SUFFIX):
                         with contextlib.suppress(OSError):
                             status = entry.stat(follow_symlinks=False)
-                            found.append((status.st_mtime, status.st_size, Path(entry.path)))
+                            entries.append((status.st_mtime, status.st_size, Path(entry.path)))
         except OSError:
             return []
-        return found
+        return entries
 
 
 def _digest(key: str, data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Load a saved executable, or have it built anew where it was compiled for another processor."""
+"""Load a saved executable, or build it again if it was compiled for another processor."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tensorwright.runtime.executable import Executable
 
 
 class Recompile(Protocol):
-    """Builds a program for this machine out of the sources in a file."""
+    """Builds a program for this machine from the sources in a file."""
 
     def __call__(self, contents: Contents, target: CpuTarget, threads: int | None) -> Executable:
-        """An executable for `target`; errors as compiling has them."""
+        """An executable for `target`; it raises the errors of compiling."""
         ...
 
 
@@ -28,11 +28,11 @@ def load(
     """Load what `Executable.save` wrote. The file holds machine code: load only what you trust.
 
     threads           how many the kernels use; the knob `threads` where None
-    recompile         called where the file is for another processor and holds sources
-    check_constants   compare large sections with their digests, too: about 1 GB/s
+    recompile         called if the file is for another processor and holds sources
+    check_constants   also compare large sections with their digests: about 1 GB/s
 
     Raises:  ModelError if the file is unreadable, foreign, of another version or damaged;
-             MachineError if this machine cannot run its code, naming what is missing, or if
+             MachineError with the missing instructions if this machine cannot run its code, or if
              several threads are asked for and there is no libgomp.
     """
     contents = read_container(path, check_constants)

@@ -1,4 +1,4 @@
-"""How long executables take, each in turn: what disturbs one disturbs the others as much."""
+"""Time executables in turns, so that a disturbance affects all equally."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def seconds_in_turns(
     limit_s: float,
     should_stop: Callable[[], bool] | None = None,
 ) -> list[float] | None:
-    """Seconds of one run of each; None where `should_stop` turned true.
+    """Seconds of one run of each; None if `should_stop` became true.
 
-    rounds    turns of each               limit_s   fewer turns, but two, where they take longer
+    rounds    turns of each               limit_s   if they take longer, fewer turns, at least two
     """
     deadline = time.monotonic() + limit_s
     runs = [executable.bind(dict(inputs)) for executable in executables]
@@ -41,10 +41,10 @@ def seconds_in_turns(
 
 
 def typical_seconds(times: Sequence[float]) -> float:
-    """The median of the faster half: foreign load only ever adds time."""
+    """The median of the faster half, because other load only adds time."""
     return statistics.median(faster_half(times))
 
 
 def faster_half(times: Sequence[float]) -> list[float]:
-    """The smaller half of some times, with the one in the middle."""
+    """The smaller half of some times, including the middle one."""
     return sorted(times)[: (len(times) + 1) // 2]

@@ -191,7 +191,7 @@ def test_records_are_removed_after_a_yes(
     assert " 1 of them untuned" in invoke("compile", model, "-o", out, *how).stdout
     missing = invoke(*words, "--yes")
     assert missing.exit_code == 2
-    assert "holds no record of it" in missing.stderr
+    assert "has no record of it" in missing.stderr
 
 
 def test_records_of_other_sources_are_marked(invoke: Invoke, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_records_of_other_sources_are_marked(invoke: Invoke, tmp_path: Path) -> 
         store.append([Record("w", "t", "here", 1, "", (1.0,), Status.OK, tool_version="0.1.0")])
     listed = invoke("records", "list", "--records", path).stdout
     assert "0.1.0 *" in listed
-    assert f"* by other sources than these, {record_tool()}" in listed
+    assert f"* measured by other sources than these, {record_tool()}" in listed
 
 
 def test_records_of_nothing(invoke: Invoke, home: Path) -> None:

@@ -32,7 +32,7 @@ def test_this_machine_is_found_in_order(invoke: Invoke) -> None:
     assert result.exit_code == 0, result.output
     for text in LISTED:
         assert f"\n{text}" in result.stdout
-    assert result.stdout.endswith("all that is needed is here\n")
+    assert result.stdout.endswith("everything that is needed is here\n")
 
 
 def ceilings(threads: int, rate: float, when: str) -> Ceilings:
@@ -56,7 +56,7 @@ def test_what_it_measures_is_kept_with_its_date(
     keep_ceilings(detect_target(), measured[0])
     told = invoke("doctor").stdout  # it is busy: what was higher stays
     assert "others use 0.9 of 2 cores (most: python 812)" in told
-    assert "the rates are too low: once it is idle, measure again" in told
+    assert "the rates are too low: measure again when the machine is idle" in told
     assert kept_ceilings(detect_target(), 1) == measured[0]
     assert "200 GFLOP/s; memory 20 GB/s, of 2026-01-31" in invoke("doctor", "--no-measure").stdout
 

@@ -120,7 +120,7 @@ echo "<svg of $1>"
 @pytest.mark.parametrize(
     ("script", "name", "text"),
     [
-        (DRAWS, "picture.svg", "both graphs, what differs in colour"),
+        (DRAWS, "picture.svg", "both graphs, differences in colour"),
         ("#!/bin/sh\necho too large >&2\nexit 3\n", "picture.txt", "dot failed: too large"),
         ("", "picture.txt", "Graphviz's dot is not installed"),
     ],

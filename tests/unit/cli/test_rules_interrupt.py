@@ -40,7 +40,7 @@ def test_generate_stops_and_goes_on(child: Callable[..., dict[str, Any]], tmp_pa
     process, errors = stopped(start, verdicts)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
-    assert f"Verdicts are kept in {verdicts}: the same command goes on." in errors
+    assert f"Verdicts are kept in {verdicts}: the same command continues." in errors
     assert not out.exists()
 
     kept = verdicts.read_text()

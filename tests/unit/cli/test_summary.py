@@ -52,7 +52,7 @@ def test_what_earlier_runs_found_is_marked_and_explained(
     earlier = frozenset({"best"})
     table = rows(capsys, replace(RECORDED, earlier=earlier))
     assert table["one"][2] == "**"
-    assert "on record from an earlier run, at another moment" in " ".join(table["**"])
+    assert "recorded by an earlier run, at another moment" in " ".join(table["**"])
     table = rows(capsys, replace(COMPARED, earlier=earlier))
     assert table["one"][2] == "*"
     assert "an earlier run found this schedule" in " ".join(table["*"])
@@ -74,7 +74,7 @@ def test_a_speed_up_within_what_turns_differ_by_is_told(
     unsure = replace(RECORDED, compared=Comparison(0.003, 0.0029, 0.9, 1.2))
     table = rows(capsys, unsure, COMPARED)
     assert table["one"][-1] in ("~1.03x", "1.50x")
-    assert " ".join(table["~"]) == "~ no more than the turns differ among themselves"
+    assert " ".join(table["~"]) == "~ not more than the differences between turns"
     assert table["all"][-1].startswith("~")
     assert "~" not in rows(capsys, COMPARED)
 

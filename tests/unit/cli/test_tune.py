@@ -126,7 +126,7 @@ def test_objectives_of_the_paper(module: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("{module}:number",), "it is of type int, and no tensor expression"),
+        (("{module}:number",), "it is of type int, not a tensor expression"),
         (("{module}:nothing",), "has no nothing"),
         (("{module}:fails",), "calling it failed: ValueError: no such thing"),
         (("no_such_module:y",), "no_such_module cannot be imported: ModuleNotFoundError"),
@@ -134,12 +134,12 @@ def test_objectives_of_the_paper(module: Path) -> None:
         (("{module}:y", "--limit", "y"), "not of the form NAME=MS"),
         (("{module}:y", "--limit", "y=-1"), "with a time above zero"),
         (("{module}:y", "--limit", "y=1", "--reference", "y=1"), "several objectives"),
-        (("{module}:y", "--objective", "{module}:number"), "it is of type int, and no function"),
+        (("{module}:y", "--objective", "{module}:number"), "it is of type int, not a function"),
         (("{module}:y", "--objective", "worst"), "it is not of the form MODULE:NAME"),
         (("{module}:y", "--objective", "{module}:raises"), "calling it failed: ValueError: boom"),
-        (("{module}:y", "--objective", "{module}:shrugs"), "it returned None, and no number"),
-        (("{module}:y", "--limit", "z=1"), "nothing of this name is tuned"),
-        (("{module}:y", "--reference", "z=1"), "nothing of this name is tuned"),
+        (("{module}:y", "--objective", "{module}:shrugs"), "it returned None, not a number"),
+        (("{module}:y", "--limit", "z=1"), "no network or expression of this name is tuned"),
+        (("{module}:y", "--reference", "z=1"), "no network or expression of this name is tuned"),
     ],
 )
 def test_what_cannot_be_tuned(

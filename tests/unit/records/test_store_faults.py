@@ -135,7 +135,7 @@ def test_a_row_that_holds_no_record_is_named(tmp_path: Path) -> None:
         database.execute("UPDATE record SET times_s = 'fast'")
         database.commit()
         database.close()
-        with pytest.raises(RecordError, match="the row holds no record"):
+        with pytest.raises(RecordError, match="the row is not a record"):
             list(store.query())
 
 
@@ -294,8 +294,8 @@ def test_a_full_disk_is_an_output_error_and_loses_nothing(
     assert child.stdout is not None
     with child:
         said, count, after = child.stdout.read().splitlines()
-    assert "othing of " in said
-    assert said.endswith("what was stored before is safe")
+    assert "one of this " in said
+    assert said.endswith("earlier records are safe")
     assert (count, after) == ("1", "2")
     with kind(tmp_path / "records") as store:
         assert [record.round for record in store.query()] == [0, 1]

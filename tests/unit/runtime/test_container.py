@@ -114,9 +114,9 @@ def test_a_missing_file(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (b"", "it is empty"),
-        (b"\x08\x07\x12", "it is no executable of tensorwright"),
-        (b"\x7fELF" * 100, "it is no executable of tensorwright"),
-        (b"TWEXEC\n" + bytes(100), "it is no executable of tensorwright"),
+        (b"\x08\x07\x12", "it is not an executable of tensorwright"),
+        (b"\x7fELF" * 100, "it is not an executable of tensorwright"),
+        (b"TWEXEC\n" + bytes(100), "it is not an executable of tensorwright"),
         (b"TWEX", "it is damaged: it is cut short: 4 bytes"),
     ],
     ids="empty onnx elf text short".split(),

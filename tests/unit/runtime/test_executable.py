@@ -475,9 +475,9 @@ def test_host_steps_run_between_kernels() -> None:
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (lambda a, _: (a[0][:5],), "the host gave float32(5,), declared is f32(96)"),
-        (lambda a, _: (a[0].astype("f8"),), "the host gave float64(96,), declared is f32(96)"),
-        (lambda a, _: (), "0 results, and 1 are declared"),
+        (lambda a, _: (a[0][:5],), "the host gave float32(5,), but f32(96) is declared"),
+        (lambda a, _: (a[0].astype("f8"),), "the host gave float64(96,), but f32(96) is declared"),
+        (lambda a, _: (), "0 results, but 1 are declared"),
         (lambda a, _: (a[0].reshape(7),), "operator flip failed on the host: cannot reshape"),
         (lambda a, _: a[0].fill(0), "operator flip failed on the host: assignment destination"),
     ],

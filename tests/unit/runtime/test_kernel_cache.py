@@ -96,7 +96,7 @@ def test_an_unusable_place_costs_one_warning(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
     cache = KernelCache(blocked / "kernels")
-    with pytest.warns(RuntimeWarning, match="kernels are compiled anew each time") as caught:
+    with pytest.warns(RuntimeWarning, match="kernels are compiled again each time") as caught:
         code = fetch(cache)
     assert len(caught) == 1
     assert "TENSORWRIGHT_HOME" in str(caught[0].message)

@@ -138,7 +138,7 @@ def chain_with(step: int, **changes: Any) -> Plan:
     return replace(CHAIN, steps=tuple(steps))
 
 
-BEYOND = "384 bytes at {} pass the end of the buffer"
+BEYOND = "384 bytes at {} exceed the buffer"
 
 
 @pytest.mark.parametrize(

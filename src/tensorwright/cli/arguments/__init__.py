@@ -1,1 +1,1 @@
-"""What several commands take: models, options, files."""
+"""Arguments of several commands: models, options, files."""

@@ -16,11 +16,11 @@ RANDOM = "random"
 
 
 def read_inputs(given: Sequence[str], specs: Sequence[TensorSpec], seed: int) -> dict[str, Array]:
-    """The arrays that the options name; what is missing is for the executable to refuse.
+    """The arrays that the options name; the executable refuses missing inputs.
 
-    specs   the inputs that there are
+    specs   the inputs of the executable
 
-    Raises:  InputError for a file that holds no array.
+    Raises:  InputError for a file without an array.
     """
     arrays: dict[str, Array] = {}
     drawn: set[str] = set()
@@ -38,8 +38,8 @@ def read_inputs(given: Sequence[str], specs: Sequence[TensorSpec], seed: int) ->
             raise UsageError(
                 stage="cli",
                 where=f"--input {text}",
-                reason="it names no input",
-                remedy="NAME=FILE.npy, FILE.npz or random",
+                reason="it does not name an input",
+                remedy="give NAME=FILE.npy, FILE.npz or random",
             )
     generator = np.random.default_rng(seed)
     for spec in specs:
@@ -56,10 +56,10 @@ def read_arrays(path: str) -> dict[str, Array]:
     where = f"file {path}"
     try:
         with Path(path).open("rb") as file:
-            found = np.load(file, allow_pickle=False)
-            if isinstance(found, np.ndarray):
-                return {"": found}
-            return {name: found[name] for name in found.files}
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return {"": loaded}
+            return {name: loaded[name] for name in loaded.files}
     except FileNotFoundError:
         raise _refusal(where, "there is no such file", "check the path") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
@@ -68,15 +68,15 @@ def read_arrays(path: str) -> dict[str, Array]:
 
 
 def check_arrays_path(path: str, names: Sequence[str]) -> None:
-    """Refuse the name of a file that could not hold these arrays as its name says.
+    """Refuse a file name whose suffix does not fit these arrays.
 
-    Raises:  OutputError for another suffix than .npy and .npz, and for .npy and several arrays.
+    Raises:  OutputError for a suffix other than .npy and .npz, and for .npy with several arrays.
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".npz" or (suffix == ".npy" and len(names) == 1):
         return
     archive = str(Path(path).with_suffix(".npz"))
-    reason = "its name says neither .npy (one array) nor .npz (arrays by name)"
+    reason = "its name ends in neither .npy (one array) nor .npz (arrays by name)"
     if suffix == ".npy":
         reason = f"a .npy file holds one array, and there are {len(names)}: {', '.join(names)}"
     raise OutputError(
@@ -85,7 +85,7 @@ def check_arrays_path(path: str, names: Sequence[str]) -> None:
 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
-    """Write what the name says, the whole file or nothing: .npy one array, .npz arrays by name.
+    """Write the whole file or nothing: one array to .npy, arrays by name to .npz.
 
     Raises:  OutputError.
     """
@@ -108,7 +108,7 @@ def _write_array(file: io.BytesIO, array: Array) -> None:
 
 
 def describe(array: Array) -> str:
-    """Type, and what the numbers are about."""
+    """The type, and a summary of the numbers."""
     extents = ", ".join(map(str, array.shape))
     text = f"{array.dtype}({extents})"
     if array.size == 0:

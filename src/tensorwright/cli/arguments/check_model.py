@@ -1,4 +1,4 @@
-"""Checks of answers: models made ready, steps of quantised outputs, another runtime's answers."""
+"""Check answers: prepare models, steps of quantised outputs, another runtime's answers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tensorwright.cli.arguments.models import read_proto, save_proto
 from tensorwright.peers.process import PeerProcess, describe_error, max_rel_error, max_steps
 
 TOLERANCE = 1e-4
-"""Of the largest number of an output: what sums in another order may differ by."""
+"""The allowed difference of sums in another order, relative to an output's largest number."""
 TOLERANCE_STEPS = 1.01
-"""Of a quantised output: two roundings may differ by one."""
+"""The allowed difference of a quantised output, in steps: two roundings may differ by one."""
 _SOFTMAX = ("Softmax", "LogSoftmax")
 _MOVING = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose", "Dropout")
 _CODES = (TensorProto.INT8, TensorProto.UINT8)
@@ -34,9 +34,10 @@ class Shown:
 
 
 def show_logits(model: ModelProto) -> Shown | None:
-    """A copy whose further output is what the softmax that makes an output reads; None without one.
+    """A copy of the model with a further output: the input of the softmax that makes an output.
 
-    Behind a softmax, errors are hidden: it maps large differences of small scores to nothing.
+    None if no softmax makes an output.  A softmax hides errors, because it maps large differences
+    of small scores to nothing.
     """
     makers = {name: node for node in model.graph.node for name in node.output}
     outputs = {output.name for output in model.graph.output}
@@ -48,7 +49,7 @@ def show_logits(model: ModelProto) -> Shown | None:
             continue
         shown = ModelProto()
         shown.CopyFrom(model)
-        del shown.metadata_props[:]  # it is no longer what they say it was made from
+        del shown.metadata_props[:]  # the copy is no longer the model that they describe
         shown.graph.output.append(ValueInfoProto(name=node.input[0], type=output.type))
         shown.graph.output[-1].type.tensor_type.ClearField("shape")
         return Shown(shown, node.input[0])
@@ -56,10 +57,10 @@ def show_logits(model: ModelProto) -> Shown | None:
 
 
 def quantised_steps(model: ModelProto) -> dict[str, float]:
-    """How far two neighbouring numbers of an output are apart, for each output that is quantised.
+    """The step of each quantised output: the distance of two neighbouring numbers.
 
-    That is 1 for codes of eight bits, and the scale of what DequantizeLinear makes of codes, where
-    it is one constant number.
+    It is 1 for codes of eight bits, and the scale of DequantizeLinear if the scale is one constant
+    number.
     """
     makers = {name: node for node in model.graph.node for name in node.output}
     numbers = {each.name: each for each in model.graph.initializer}
@@ -76,7 +77,7 @@ def quantised_steps(model: ModelProto) -> dict[str, float]:
 
 
 def _moved_from(name: str, makers: Mapping[str, NodeProto]) -> NodeProto | None:
-    """The node that computes the numbers of a tensor, behind those that only move them."""
+    """The node that computes the numbers of a tensor, before nodes that only move them."""
     node = makers.get(name)
     while node is not None and node.op_type in _MOVING:
         node = makers.get(node.input[0])
@@ -91,7 +92,7 @@ def agrees(
     inputs: Mapping[str, Array],
     outputs: Mapping[str, Array],
 ) -> bool:
-    """Run a MODEL in another runtime on the same inputs; print the largest error, and whether it
+    """Run a MODEL in another runtime on the same inputs; print the largest error and whether it
     passes.
 
     Raises:  PeerFailed if the other runtime refuses, crashes or hangs.

@@ -1,7 +1,7 @@
-"""The options that all commands share which compile models.
+"""The options of all commands that compile models.
 
-What a program becomes with them is in `programs.py`, which imports the compiler: it is loaded by
-name, so that an executable runs without it.
+`programs.py` compiles programs with them.  It imports the compiler, so it is loaded by name: an
+executable runs without it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMPILING = "tensorwright.cli.arguments.programs"
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What commands that compile models are told: for which machine, by which records."""
+    """The options of a command that compiles models: for which machine, by which records."""
 
     target: CpuTarget
     threads: int | None
@@ -64,14 +64,14 @@ def compile_options(function: Command) -> Command:
 def open_program(text: str, how: Compilation, constants: Path | None, *, draws: bool) -> Executable:
     """Load an executable; compile a model or a tensor expression with the schedules on record.
 
-    constants   the file with those of an expression
-    draws       whether those that it lacks are random
-    Raises:     UsageError for options that say nothing about a program of its kind.
+    constants   the file with the constants of an expression
+    draws       whether missing constants are random
+    Raises:     UsageError for options that do not apply to this kind of program.
     """
     if kind_of(text) is ProgramKind.EXECUTABLE:
         refuse_given(
             ("target", "records", "input_shapes", "constants"),
-            because=f"{text} is {ProgramKind.EXECUTABLE}, compiled already",
+            because=f"{text} is {ProgramKind.EXECUTABLE}, and already compiled",
         )
         return load(text, how.threads)
     compiled: Executable = importlib.import_module(_COMPILING).compile_any(

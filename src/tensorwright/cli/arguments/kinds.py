@@ -1,7 +1,7 @@
-"""What an argument names: an executable, a model, a network of a suite, a tensor expression.
+"""The kind of an argument: an executable, a model, a network of a suite, a tensor expression.
 
-This is found out without reading a model, so that a command which only runs an executable starts
-at once: nothing here imports onnx.
+Nothing here reads a model or imports onnx, so that a command which only runs an executable starts
+immediately.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SUITE_KINDS = ("light", "zoo", "wild")
 
 
 class ProgramKind(StrEnum):
-    """What can be run, as messages call it."""
+    """The kinds of programs, with their names in messages."""
 
     EXECUTABLE = "an executable of tensorwright"
     EXPRESSION = "a tensor expression"
@@ -24,7 +24,7 @@ class ProgramKind(StrEnum):
 
 
 def kind_of(text: str) -> ProgramKind:
-    """What an argument names: files are told by what they hold, not by their suffix."""
+    """The kind of an argument: the content of a file decides, not its suffix."""
     if kind_of_file(text) is EXECUTABLE:
         return ProgramKind.EXECUTABLE
     return ProgramKind.EXPRESSION if is_reference(text) else ProgramKind.MODEL
@@ -49,25 +49,25 @@ def split(model: str) -> tuple[str, str]:
 
 
 def refuse_other_than_model(text: str) -> None:
-    """Refuse what is no model where only a model makes sense.
+    """Refuse an argument that is not a model if the command needs a model.
 
-    Raises:  UsageError for an executable, a tensor expression or a Python file, with the commands
-             that take it.
+    Raises:  UsageError for an executable, a tensor expression or a Python file; it names the
+             commands that take it.
     """
     name = shlex.quote(text)
     kind = kind_of(text)
     if kind is ProgramKind.EXECUTABLE:
         raise _refusal(
             f"file {text}",
-            f"it is {kind}, compiled already; a model is wanted",
-            "give the model that it was made from, or use it as it is:\n"
+            f"it is {kind}, compiled already; a model is needed",
+            "give the model from which it was compiled, or use it as it is:\n"
             f"  tensorwright run {name} --input random\n"
             f"  tensorwright profile {name}",
         )
     if kind is ProgramKind.EXPRESSION:
         raise _refusal(
             text,
-            f"it names {kind}; a model is wanted, a network of operators",
+            f"it names {kind}; a model is needed, a network of operators",
             "give a model, or use the expression with another command:\n"
             f"  tensorwright tune {name}\n"
             f"  tensorwright run {name} --input random",
@@ -75,7 +75,7 @@ def refuse_other_than_model(text: str) -> None:
     if Path(text).suffix == ".py" and Path(text).is_file():
         raise _refusal(
             f"file {text}",
-            "it is a Python file, and no model",
+            "it is a Python file, not a model",
             f"name a tensor expression in it:\n  {text}:NAME",
         )
 

@@ -1,4 +1,4 @@
-"""What a session learns with: --features, --model, --fading, --start."""
+"""Options of the cost model of a session: --features, --model, --fading, --start."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def learning_options(function: Command) -> Command:
         default=USUAL.features,
         show_default=True,
         metavar="NAME",
-        help=f"How programs are described to the cost model: {', '.join(FEATURE_SETS)}.",
+        help=f"The features that describe programs to the cost model: {', '.join(FEATURE_SETS)}.",
     )
     @click.option(
         "--model",
@@ -54,14 +54,14 @@ def learning_options(function: Command) -> Command:
         type=click.Choice([each.value for each in Fading]),
         default=USUAL.fading.value,
         show_default=True,
-        help="How what was learned before gives way to measurements.",
+        help="How the start model gives way to measurements.",
     )
     @click.option(
         "--start",
         callback=read_start,
         metavar="FILE|STORE|records",
-        help="What the cost model starts from: a kept one, or what a record store has of other "
-        "workloads (records: the store in use); the model beside the records if not given.",
+        help="The start of the cost model: a kept model, or the records of other workloads in a "
+        "record store (records: the store in use); by default the model beside the records.",
     )
     @wraps(function)
     def wrapped(

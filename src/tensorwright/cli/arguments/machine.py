@@ -1,4 +1,4 @@
-"""Say once that the machine is not fit to be measured on, and go on."""
+"""Warn once that the machine is not fit for measurements, and continue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WATCHED_S = 5.0
 
 
 def warn_if_unfit(state: MachineState | None) -> None:
-    """Tell what was seen and what to do, once in a run of the command line."""
+    """Say what was seen and what to do, once in a run of the command line."""
     text = "" if state is None else state.warning
     context = click.get_current_context(silent=True)
     told = {} if context is None else context.find_root().meta
@@ -24,12 +24,12 @@ def warn_if_unfit(state: MachineState | None) -> None:
 
 
 def check_before_measuring(target: CpuTarget, threads: int) -> None:
-    """Compare what the machine reaches now with what was kept, and look at the load."""
+    """Compare the present peak of the machine with the kept one, and look at the load."""
     warn_if_unfit(check_machine(target, threads))
 
 
 class LoadCallback:
-    """Watches what others use while a session runs; a callback of it."""
+    """A callback of a session that watches the load of other processes."""
 
     def __init__(self) -> None:
         self._watch = LoadWatch()
@@ -41,4 +41,4 @@ class LoadCallback:
             self._watch = LoadWatch()
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """There is nothing to close."""

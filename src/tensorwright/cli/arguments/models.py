@@ -1,4 +1,4 @@
-"""What a MODEL argument names: a file, or a network: light:NAME, zoo:NAME, wild:NAME."""
+"""Read a MODEL argument: a file, or a network: light:NAME, zoo:NAME, wild:NAME."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
     """The graph of a MODEL argument.
 
     Raises:  ModelError, UnsupportedError, InputError as importing; UsageError for an unknown NAME,
-             and for what is no model.
+             and for anything else than a model.
     """
     refuse_other_than_model(model)
     kind, name = split(model)
@@ -31,7 +31,7 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
 
 
 def check_model(model: str) -> None:
-    """Refuse now a MODEL argument that names no model, with the error of `read_graph`."""
+    """Refuse now a MODEL argument without a model, with the error of `read_graph`."""
     refuse_other_than_model(model)
     kind, name = split(model)
     if kind:
@@ -41,9 +41,9 @@ def check_model(model: str) -> None:
 
 
 def check_readable(models: Sequence[str], shapes: Shapes | None) -> None:
-    """Refuse now models none of which can be imported, with the error of the first.
+    """Refuse now a list of models if none can be imported, with the error of the first.
 
-    Networks of suites can, and the first model that can ends the search.
+    Networks of suites can always be imported.  The first model that can be imported ends the check.
     """
     failures: list[TensorwrightError] = []
     for model in models:
@@ -60,7 +60,7 @@ def check_readable(models: Sequence[str], shapes: Shapes | None) -> None:
 
 
 def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:
-    """The same as an ONNX model, for another runtime: as it came, where that has all shapes."""
+    """The ONNX model for another runtime: the original one if it has all shapes."""
     kind, name = split(model)
     if shapes:
         return to_onnx(read_graph(model, shapes, seed))
@@ -82,6 +82,6 @@ def short_name(model: str) -> str:
 
 
 def row_name(model: str) -> str:
-    """What tables call a MODEL argument: SUITE:NAME, or a file without folder and suffix."""
+    """The name of a MODEL argument in tables: SUITE:NAME, or a file without folder and suffix."""
     kind, name = split(model)
     return f"{kind}:{name}" if kind else Path(name).stem

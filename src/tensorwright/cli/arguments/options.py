@@ -1,4 +1,4 @@
-"""What several commands take: options, and texts that become values."""
+"""Options of several commands, and texts that become values."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ _SHAPE = re.compile(r"\s*([^\s\[\],;][^\[\],;]*?)\s*[:=]\s*(\[[\d\s,x]*\]|\d+)\s
 def read_shapes(
     ctx: click.Context, param: click.Parameter, text: str | None
 ) -> dict[str, tuple[int, ...] | int] | None:
-    """Read "x:[1,3,224,224]", several with commas between, or "N:8" for an open dimension."""
+    """Read "x:[1,3,224,224]", several separated by commas, or "N:8" for an open dimension."""
     if text is None:
         return None
-    found: dict[str, tuple[int, ...] | int] = {}
-    place = 0
-    while place < len(text):
-        match = _SHAPE.match(text, place)
+    shapes: dict[str, tuple[int, ...] | int] = {}
+    position = 0
+    while position < len(text):
+        match = _SHAPE.match(text, position)
         if match is None:
             raise click.BadParameter(f'{text!r} is not of the form "x:[1,3,224,224]"', ctx, param)
         name, extents = match.groups()
         numbers = tuple(int(digits) for digits in re.findall(r"\d+", extents))
         if max(numbers, default=0) > _LARGEST_EXTENT:
             raise click.BadParameter(f"an extent of {name} is above {_LARGEST_EXTENT}", ctx, param)
-        found[name] = numbers if extents.startswith("[") else numbers[0]
-        place = match.end()
-    return found
+        shapes[name] = numbers if extents.startswith("[") else numbers[0]
+        position = match.end()
+    return shapes
 
 
 def read_names(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
-    """Names with commas between; none where the option is not given."""
+    """Names separated by commas; empty if the option is not given."""
     names = tuple(filter(None, (each.strip() for each in (text or "").split(","))))
     if text is not None and not names:
-        raise click.BadParameter("it names nothing.", ctx, param)
+        raise click.BadParameter("it does not name anything.", ctx, param)
     return names
 
 
@@ -62,19 +62,19 @@ class Minutes(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """As click does; "nan" and "inf" are no budgets."""
+        """As click does, but "nan" and "inf" are refused."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value!r} is no number of minutes.", param, ctx)
+            self.fail(f"{value!r} is not a number of minutes.", param, ctx)
         return number
 
 
 def refuse_given(names: Iterable[str], because: str) -> None:
-    """Refuse options of the running command that say nothing about what it was given.
+    """Refuse options of the running command that do not apply to its argument.
 
-    names     of parameters, as the function of the command has them
-    because   why they say nothing: "m.tw is an executable, which is compiled already"
-    Raises:   UsageError where one of them stands on the command line; not for usual values.
+    names     parameters of the command's function
+    because   why they do not apply: "m.tw is an executable, which is already compiled"
+    Raises:   UsageError if one of them stands on the command line; not for default values.
     """
     context = click.get_current_context()
     for parameter in context.command.params:
@@ -86,7 +86,7 @@ def refuse_given(names: Iterable[str], because: str) -> None:
         raise UsageError(
             stage="cli",
             where=f"option {option}",
-            reason=f"it says nothing here: {because}",
+            reason=f"it does not apply here: {because}",
             remedy="leave it out",
         )
 
@@ -97,12 +97,12 @@ def model_argument(function: Command) -> Command:
 
 
 def program_argument(function: Command) -> Command:
-    """PROGRAM: a MODEL, or a tensor expression of the user's."""
+    """PROGRAM: a MODEL, or the user's tensor expression."""
     return click.argument("program", metavar="MODEL|MODULE:EXPR")(function)
 
 
 def output_option(function: Command) -> Command:
-    """-o OUT: the executable that is written."""
+    """-o OUT: the executable to write."""
     return click.option(
         "-o", "--output", "output", required=True, metavar="OUT", help="The file to write."
     )(function)
@@ -113,17 +113,17 @@ def machine_options(function: Command) -> Command:
     function = click.option(
         "--threads",
         type=THREADS,
-        help="Threads of the kernels; all cores if not given.",
+        help="Threads of the kernels; by default all cores.",
     )(function)
     return target_option(function)
 
 
 def target_option(function: Command) -> Command:
-    """--target, as a CpuTarget: there is code for processors only."""
+    """--target, as a CpuTarget: code exists for processors only."""
     return click.option(
         "--target",
         callback=lambda ctx, param, name: cpu_target(name or knobs.TARGET.get()),
-        help="What to compile for; this machine if not given.",
+        help="The machine to compile for; by default this one.",
     )(function)
 
 
@@ -153,18 +153,18 @@ def records_option(function: Command) -> Command:
     return click.option(
         "--records",
         type=click.Path(path_type=Path),
-        help="The record store; the user's own if not given.",
+        help="The record store; by default the user's.",
     )(function)
 
 
 def budget_options(function: Command) -> Command:
     """--minutes and --trials."""
     function = click.option(
-        "--trials", type=click.IntRange(min=1), help="Candidates to measure, in all."
+        "--trials", type=click.IntRange(min=1), help="Candidates to measure in all."
     )(function)
-    return click.option(
-        "--minutes", type=Minutes(), help="Time for tuning; 10 if nothing is given."
-    )(function)
+    return click.option("--minutes", type=Minutes(), help="Time for tuning; by default 10.")(
+        function
+    )
 
 
 def seed_option(function: Command) -> Command:
@@ -178,5 +178,5 @@ def seed_option(function: Command) -> Command:
 
 
 def threads_of(threads: int | None) -> int:
-    """The threads that were asked for, else those of the knob."""
+    """The given threads, or those of the knob."""
     return knobs.THREADS.get() if threads is None else threads

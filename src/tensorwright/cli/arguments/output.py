@@ -1,6 +1,6 @@
-"""Files that commands write: asked for before the work, so that no work is lost.
+"""Check the files that commands write before the work, so that no work is lost.
 
-What a command reads is never written over: whoever asks here names both.
+A command never overwrites a file that it reads, so callers name both.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Name = str | os.PathLike[str]
 
 
 def check_writable(path: Name, *reads: Name | None) -> None:
-    """Refuse now what could not be written later; an existing file stays as it is.
+    """Refuse now a file that could not be written later; an existing file stays as it is.
 
     reads   what the command reads, as on the command line: files, programs, NAME=FILE
-    Raises:  OutputError, also where the file is one of those that are read.
+    Raises:  OutputError, also if the command reads the file.
     """
     target = Path(path)
     if target.is_dir():
@@ -39,7 +39,7 @@ def check_writable(path: Name, *reads: Name | None) -> None:
 
 
 def check_executable(path: str, *reads: Name | None) -> None:
-    """As `check_writable`, for an executable, which is not to be called .onnx.
+    """As `check_writable`, for an executable, whose name must not end in .onnx.
 
     Raises:  OutputError.
     """
@@ -48,14 +48,14 @@ def check_executable(path: str, *reads: Name | None) -> None:
         raise OutputError(
             stage="cli",
             where=f"file {path}",
-            reason="an executable is written, and an ONNX file is something else",
+            reason="the command writes an executable, not an ONNX file",
             remedy=f"name it .tw:\n  -o {target.with_suffix('.tw')}",
         )
     check_writable(path, *reads)
 
 
 def _refuse_what_is_read(target: Path, *reads: Name | None) -> None:
-    """Refuse to write over one of the files that are read.
+    """Refuse to overwrite one of the files that the command reads.
 
     Raises:  OutputError.
     """
@@ -76,7 +76,7 @@ def _text(name: Name | None) -> str:
 
 
 def _files_of(word: str) -> Iterator[Path]:
-    """The files that may be read for a word of the command line."""
+    """The files that the command may read for a word of the command line."""
     yield Path(word)
     if "=" in word:
         yield Path(word.partition("=")[2])
@@ -87,7 +87,7 @@ def _files_of(word: str) -> Iterator[Path]:
 
 
 def _files_of_module(name: str) -> Iterator[Path]:
-    """Where Python looks for a module: a file by its name, else below the folders of modules."""
+    """Where Python looks for a module: its file, or the folders of modules."""
     yield Path(name)
     for folder in ("", *sys.path):
         path = Path(folder, *name.split("."))
@@ -96,7 +96,7 @@ def _files_of_module(name: str) -> Iterator[Path]:
 
 
 def _external_files(model: str) -> tuple[Path, ...]:
-    """The files with weights of a model; none where it is no model, as reading it will tell."""
+    """The files with weights of a model; none if it is not a model, which reading it will tell."""
     try:
         files: tuple[Path, ...] = importlib.import_module(_MODEL_FILES).external_files(model)
     except TensorwrightError:

@@ -12,16 +12,16 @@ from tensorwright.peers.process import find_kind
 
 
 def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
-    """Names of peers with commas between; what is unknown is refused."""
+    """Names of peers separated by commas; unknown names are refused."""
     names = read_names(ctx, param, text)
     for name in names:
-        with suppress(MachineError):  # one that is not installed fails in each row
+        with suppress(MachineError):  # a peer that is not installed fails in each row
             find_kind(name)
     return names
 
 
 def peers_option(usual: str) -> Command:
-    """`--peers A,B`; `usual` says which there are where it is not given."""
+    """`--peers A,B`; `usual` describes the default."""
     return click.option(
         "--peers",
         "--peer",

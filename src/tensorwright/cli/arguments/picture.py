@@ -1,4 +1,4 @@
-"""Two graphs as a picture: drawn by Graphviz where that is installed, else as text."""
+"""Two graphs as a picture, drawn by Graphviz if it is installed, and otherwise as text."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def read_picture(ctx: click.Context, param: click.Parameter, name: str | None) -
 
 
 def write_picture(path: Path, before: Graph, after: Graph) -> str:
-    """Draw two graphs, or write them as text beside the place of the picture; says what was done.
+    """Draw two graphs, or write them as a text file of the same name; say what was done.
 
-    Raises:  OutputError where the file cannot be written.
+    Raises:  OutputError if the file cannot be written.
     """
     program = shutil.which(_PROGRAM)
     if program is None:
@@ -35,15 +35,15 @@ def write_picture(path: Path, before: Graph, after: Graph) -> str:
         drawn = _drawn(program, difference_dot(before, after))
         if isinstance(drawn, bytes):
             write_atomically(path, drawn)
-            return f"{path}: both graphs, what differs in colour"
+            return f"{path}: both graphs, differences in colour"
         reason = drawn
     text = path.with_suffix(".txt")
     write_atomically(text, difference_text(before, after))
-    return f"{text}: both graphs as text, no picture: {reason}"
+    return f"{text}: both graphs as text, without a picture: {reason}"
 
 
 def _drawn(program: str, source: str) -> bytes | str:
-    """The picture, or why there is none."""
+    """The picture, or the reason why there is none."""
     try:
         done = subprocess.run(
             [program, "-Tsvg"],

@@ -1,4 +1,4 @@
-"""What a program argument becomes: a graph, workloads, an executable. One way for all commands.
+"""Turn a program argument into a graph, workloads or an executable, for all commands.
 
 A program is a model or a tensor expression; `run`, `profile` and `inspect` take executables, too.
 """
@@ -38,7 +38,7 @@ def read_network(model: str, how: Compilation) -> Graph:
 def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> Partition:
     """Import a MODEL argument, simplify it and cut it into workloads.
 
-    store   where a faster graph may have been kept for it
+    store   may hold a faster graph for it
     """
     graph = read_network(model, how)
     if store is not None:
@@ -49,9 +49,11 @@ def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> P
 def read_expression(text: str) -> Workload:
     """The workload of a MODULE:EXPR argument.
 
-    Raises:  UsageError where there is none, and for options that are about models.
+    Raises:  UsageError if there is none, and for options that apply only to models.
     """
-    refuse_given(("input_shapes",), because=f"{text} is {ProgramKind.EXPRESSION}, of known shapes")
+    refuse_given(
+        ("input_shapes",), because=f"{text} is {ProgramKind.EXPRESSION}, which has its shapes"
+    )
     return read_program(text)
 
 
@@ -60,9 +62,9 @@ def read_constants(
 ) -> dict[str, Array]:
     """The values of an expression's constants.
 
-    path        of the archive that holds them; None where it has none
-    draw_seed   of random values for those that are not there; None where they must be
-    Raises:     UsageError for one without a value, InputError for a file that holds no arrays.
+    path        the archive with the values; None if there is none
+    draw_seed   the seed of random values for missing constants; None if all must be given
+    Raises:     UsageError for a constant without a value, InputError for a file without arrays.
     """
     arrays = {} if path is None else read_arrays(str(path))
     specs = [
@@ -107,5 +109,5 @@ def compile_any(
 
 
 def refuse_constants(model: str) -> None:
-    """Refuse --constants where a model is given, which has its own."""
+    """Refuse --constants for a model, which has its own constants."""
     refuse_given(("constants",), because=f"{model} is a model, which has its own constants")

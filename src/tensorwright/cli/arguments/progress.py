@@ -1,4 +1,4 @@
-"""How far a long command is, and the time that is left."""
+"""The progress of a long command, and its remaining time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EVERY_S = 5.0
 
 
 class ProgressLines:
-    """Says every few seconds, on the error stream, how far a command is; `what` is counted."""
+    """Prints the progress every few seconds to the error stream; `what` is counted."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -18,9 +18,9 @@ class ProgressLines:
         self._total = -1
 
     def show(self, done: int, total: int, here: int | None = None, remark: str = "") -> None:
-        """So many are done, `here` of them in this run (all by default).
+        """Say that `done` are done, `here` of them in this run (by default all).
 
-        Another total is another piece of work.
+        A new total begins a new piece of work.
         """
         now = time.monotonic()
         if total != self._total:
@@ -35,6 +35,6 @@ class ProgressLines:
 
 
 def duration(seconds: float) -> str:
-    """As people read it: "2 min 05 s"; "0 s" for what is over."""
+    """A duration for people: "2 min 05 s"; "0 s" if it is negative."""
     minutes, rest = divmod(max(0, round(seconds)), 60)
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

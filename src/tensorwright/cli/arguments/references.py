@@ -18,21 +18,21 @@ from tensorwright.graph import Workload, program
 def read_program(reference: str) -> Workload:
     """The tensor expression that MODULE:EXPR names.
 
-    EXPR is a tensor, a tuple of them, what `tensorwright.program` makes of them, or a function
+    EXPR is a tensor, a tuple of tensors, the result of `tensorwright.program`, or a function
     without arguments that returns one of these.
-    Raises:  UsageError where there is none.
+    Raises:  UsageError if there is none.
     """
-    found = read_object(reference)
-    if callable(found) and not isinstance(found, Compute | Workload):
-        found = _call(reference, found)
-    if isinstance(found, Workload):
-        return found
-    tensors = found if isinstance(found, tuple | list) else (found,)
+    value = read_object(reference)
+    if callable(value) and not isinstance(value, Compute | Workload):
+        value = _call(reference, value)
+    if isinstance(value, Workload):
+        return value
+    tensors = value if isinstance(value, tuple | list) else (value,)
     if not tensors or not all(isinstance(each, Compute) for each in tensors):
         raise _error(
-            reason=f"it is of type {type(found).__name__}, and no tensor expression",
+            reason=f"it is of type {type(value).__name__}, not a tensor expression",
             where=reference,
-            remedy="name a tensor, a tuple of them, or a function that returns one",
+            remedy="name a tensor, a tuple of tensors, or a function that returns one of these",
         )
     return program(tuple(tensors), name=reference.rpartition(":")[2])
 
@@ -40,33 +40,34 @@ def read_program(reference: str) -> Workload:
 def read_function(reference: str) -> Callable[..., Any]:
     """The function that MODULE:NAME names.
 
-    Raises:  UsageError where there is none.
+    Raises:  UsageError if there is none.
     """
-    found = read_object(reference)
-    if not callable(found):
-        reason = f"it is of type {type(found).__name__}, and no function"
+    value = read_object(reference)
+    if not callable(value):
+        reason = f"it is of type {type(value).__name__}, not a function"
         raise _error(reference, reason, "name a function")
-    function: Callable[..., Any] = found
+    function: Callable[..., Any] = value
     return function
 
 
 def read_object(reference: str) -> object:
-    """What MODULE:NAME names: MODULE is a dotted name, found from the current folder too, or a
-    Python file; NAME may be dotted.
+    """The object that MODULE:NAME names.
 
-    Raises:  UsageError where the module cannot be imported or has no such name.
+    MODULE is a Python file, or a dotted name that is also looked up from the current folder.  NAME
+    may be dotted.
+    Raises:  UsageError if the module cannot be imported or has no such name.
     """
     module_name, _, attribute = reference.rpartition(":")
     if not module_name or not attribute:
         raise _error(reference, "it is not of the form MODULE:NAME", "for example own.py:layer")
-    found: object = _import(reference, module_name)
+    value: object = _import(reference, module_name)
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            names = [name for name in vars(found) if not name.startswith("_")]
+        if not hasattr(value, part):
+            names = [name for name in vars(value) if not name.startswith("_")]
             remedy = did_you_mean(part, names, f"it defines {', '.join(names) or 'nothing'}")
             raise _error(reference, f"{module_name} has no {attribute}", remedy)
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def _import(reference: str, name: str) -> ModuleType:
@@ -81,7 +82,7 @@ def _import(reference: str, name: str) -> ModuleType:
         raise
     except Exception as error:
         reason = f"{name} cannot be imported: {type(error).__name__}: {error}"
-        remedy = f"mend {name}: Python stops in it"
+        remedy = f"correct {name}: Python stops in it"
         if isinstance(error, FileNotFoundError | ModuleNotFoundError):
             remedy = "give a module that Python finds from this folder, or a file: own.py:NAME"
         raise _error(reference, reason, remedy) from error

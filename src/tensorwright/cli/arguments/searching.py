@@ -1,4 +1,4 @@
-"""How schedules are searched for: --strategy, --space."""
+"""Options of the search for schedules: --strategy, --space."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def searching_options(function: Command) -> Command:
         type=click.Choice([kind.value for kind in SpaceKind]),
         default=SpaceKind.SKETCHES.value,
         callback=lambda ctx, param, name: SpaceKind(name),
-        help="What is tried: sketches that generators find, templates, or both; sketches.",
+        help="The schedules to try: sketches of generators, templates, or both; sketches.",
     )(function)
     return click.option(
         "--strategy",
         default=USUAL_STRATEGY,
         callback=_read_strategy,
         metavar="NAME",
-        help="Who proposes: " + ", ".join(STRATEGIES) + ".",
+        help="What proposes schedules: " + ", ".join(STRATEGIES) + ".",
     )(function)
 
 

@@ -33,8 +33,8 @@ _NEEDED = ("llvmlite", "numpy", "onnx", "ml_dtypes", "click", "rich")
 def command(measure: bool) -> None:
     """Say what this machine offers, and what is missing; exit with 9 if that is needed.
 
-    Its peak and bandwidths are measured and kept with their date: `profile`, `bench`, `tune` and
-    `optimize` compare with them, and say where the machine is busy.
+    Peak and bandwidths are measured and kept with their date: `profile`, `bench`, `tune` and
+    `optimize` compare with them, and say if the machine is busy.
 
     Example: tensorwright doctor
     """
@@ -52,21 +52,21 @@ def command(measure: bool) -> None:
             finding.print()
     if is_lacking:
         sys.exit(MachineError.exit_code)
-    click.echo("all that is needed is here")
+    click.echo("everything that is needed is here")
 
 
 def _python() -> list[Finding]:
     system = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
-    found = [Finding("tensorwright", __version__), Finding("python", system)]
+    findings = [Finding("tensorwright", __version__), Finding("python", system)]
     for package in _NEEDED:
         version = version_of(package)
         if version:
-            found.append(Finding(package, version))
+            findings.append(Finding(package, version))
         else:
-            found.append(
+            findings.append(
                 Finding(package, "not installed", f"pip install {package}", is_needed=True)
             )
-    return found
+    return findings
 
 
 def _target() -> list[Finding]:
@@ -82,17 +82,19 @@ def _target() -> list[Finding]:
 
 
 def _libgomp() -> list[Finding]:
-    found = openmp_runtime()
-    if found is None:
+    runtime = openmp_runtime()
+    if runtime is None:
         remedy = "install libgomp (Debian: apt install libgomp1; Fedora: dnf install libgomp)"
         return [Finding("libgomp", "not found: programs run on one thread", remedy, is_needed=True)]
-    loaded = find_openmp() or found  # now loaded: its path is known in full
-    text = f"{loaded.path} ({found.origin.value})"
-    return [Finding("libgomp", "\n".join((text, *(f"also loaded: {p}" for p in found.duplicates))))]
+    loaded = find_openmp() or runtime  # now loaded: its path is known in full
+    text = f"{loaded.path} ({runtime.origin.value})"
+    return [
+        Finding("libgomp", "\n".join((text, *(f"also loaded: {p}" for p in runtime.duplicates))))
+    ]
 
 
 def _measured() -> list[Finding]:
-    """Measure and keep; on a busy machine what was higher before stays."""
+    """Measure and keep the ceilings; on a busy machine higher kept rates stay."""
     target = detect_target()
     findings = []
     with hold_turn():
@@ -103,15 +105,17 @@ def _measured() -> list[Finding]:
         before = kept_ceilings(target, now.threads)
         best = refine_ceilings(target, now) if load.is_busy else now
         keep_ceilings(target, best)
-        told = f"\nkept: {before}, of {before.day}" if before is not None else ""
+        previous = f"\nkept: {before}, of {before.day}" if before is not None else ""
         stays = "; the higher of each rate is kept" if load.is_busy and before else ""
-        findings.append(Finding(_peak_name(now.threads), f"{now}{told}{stays}"))
-    advice = "\nthe rates are too low: once it is idle, measure again" if load.is_busy else ""
+        findings.append(Finding(_peak_name(now.threads), f"{now}{previous}{stays}"))
+    advice = (
+        "\nthe rates are too low: measure again when the machine is idle" if load.is_busy else ""
+    )
     return [*findings, Finding("load", f"{load}{advice}")]
 
 
 def _kept() -> list[Finding]:
-    """What was kept, without measuring."""
+    """The kept ceilings, without measuring."""
     kept = [kept_ceilings(detect_target(), count) for count in _thread_counts()]
     return [
         Finding(_peak_name(each.threads), f"{each}, of {each.day}")

@@ -1,4 +1,4 @@
-"""What the doctor says of one thing."""
+"""What the doctor says about one thing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAME = 15
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line. `remedy` says what to do where something is missing, "" where all is well."""
+    """One line. `remedy` says what to do if something is missing; "" if all is well."""
 
     name: str
     text: str
@@ -19,7 +19,7 @@ class Finding:
     is_needed: bool = False
 
     def print(self) -> None:
-        """The name, what was found, and what to do."""
+        """Print the name, the finding, and what to do."""
         lines = self.text.splitlines() or [""]
         click.echo(f"{self.name:{_NAME}} {lines[0]}")
         for line in lines[1:]:

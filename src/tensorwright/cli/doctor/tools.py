@@ -1,7 +1,7 @@
-"""Packages and programs that single commands use: which are here, and what each is for.
+"""Packages and programs of single commands: which are installed, and the purpose of each.
 
-A program is asked for its version, a package for what pip knows; nothing is imported.  OpenCL is
-asked in a process of its own: whatever its drivers do to that one does no harm.
+The version of a program comes from the program, that of a package from pip; nothing is imported.
+OpenCL is queried in a separate process, which its drivers may crash without harm.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _PLATFORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package of Python that some commands need.
+    """A Python package that some commands need.
 
-    module, distribution   as it is imported, and as pip names it
-    install                what pip is told
+    module, distribution   its name for import, and its name for pip
+    install                the argument of pip install
     """
 
     name: str
@@ -56,7 +56,7 @@ PACKAGES = (
     Package(
         "ONNX Runtime",
         *("onnxruntime", "onnxruntime", "'tensorwright[bench]'"),
-        "comparisons, the usual peer",
+        "comparisons, the default peer",
     ),
     Package(
         "OpenVINO",
@@ -73,9 +73,7 @@ PROGRAMS = (
     Program(
         "gcc", "gcc", "--version", "apt install gcc", "C libraries, and targets that end in +c"
     ),
-    Program(
-        "clang", "clang", "--version", "apt install clang", "the same; one of the two is enough"
-    ),
+    Program("clang", "clang", "--version", "apt install clang", "as gcc; one of the two is enough"),
     Program(
         "Graphviz", "dot", "-V", "apt install graphviz", "pictures of graphs: rewrite --picture"
     ),
@@ -90,8 +88,8 @@ def packages() -> list[Finding]:
 def programs() -> list[Finding]:
     """A line for each of the programs, and one for the C compiler that the knob names."""
     chosen = knobs.C_COMPILER.get()
-    purpose = "targets that end in +c: the knob c_compiler"
-    remedy = "install gcc or clang, or name it by the knob c_compiler"
+    purpose = "targets that end in +c, by the knob c_compiler"
+    remedy = "install gcc or clang, or name a compiler by the knob c_compiler"
     used = Program("C compiler", chosen, "--version", remedy, purpose)
     return [_of_program(each) for each in (used, *PROGRAMS)]
 
@@ -114,7 +112,7 @@ def portable_opencl() -> list[Finding]:
 
 
 def version_of(distribution: str) -> str:
-    """As pip knows it; "" where it is not installed."""
+    """The version that pip knows; "" if it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -139,7 +137,7 @@ def _of_program(program: Program) -> Finding:
 
 
 def _output_of(command: Sequence[str]) -> str:
-    """What a program prints, on whichever stream; "" where it fails."""
+    """The output of a program, on either stream; "" if it fails."""
     try:
         done = subprocess.run(
             command, check=False, capture_output=True, text=True, timeout=_LIMIT_S

@@ -1,4 +1,4 @@
-"""`tensorwright operators`: what graphs are made of, and what `GraphBuilder.add` takes."""
+"""`tensorwright operators`: list the operators of graphs, which `GraphBuilder.add` takes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _COLUMNS = 80
 
 @click.command()
 def command() -> None:
-    """List the operators of graphs: their inputs, their attributes with defaults, what they give.
+    """List the operators of graphs: inputs, attributes with defaults, results.
 
     An input with ? may be left out, * stands for one or more; an attribute without = is required.
-    docs/operators.md says what each attribute means. What rules are written of is listed by
-    `tensorwright rules operators`.
+    docs/operators.md says what each attribute means. `tensorwright rules operators` lists the
+    operators of rules.
 
     Example: tensorwright operators
     """

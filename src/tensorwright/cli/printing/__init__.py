@@ -1,1 +1,1 @@
-"""What commands print: lines of prose, tables, and what a search has come to."""
+"""What commands print: lines of prose, tables, and the results of a search."""

@@ -1,7 +1,7 @@
 """What a tuning session achieved, as a table.
 
-Speed-ups are those of the last comparison, in which the untuned and the tuned took turns.  Where it
-did not take place the times are those on record, and no speed-up is claimed.
+Speed-ups come from the last comparison, in which the untuned and the tuned programs took turns.
+Without this comparison the times come from records, and no speed-up is claimed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tensorwright.tuning.session import (
 _COLUMNS = ("workload", "times", "trials", "untuned ms", "tuned ms", "speed-up")
 _NOT_COMPARED = "not compared"
 _UNSTEADY = "unsteady"
-_MOST_SPREAD = 2.0  # of a speed-up: one that may as well be twice as high is none
+_MOST_SPREAD = 2.0  # of a speed-up over the turns; a wider range has no number
 _FOUND_EARLIER, _TIMED_EARLIER, _DOUBTED = "*", "**", "~"
 _LONGEST_NAME = 28
 
 
 def print_workloads(results: Sequence[TaskResult]) -> None:
-    """One line per workload, the one that takes most of the time first, and the sums."""
+    """Print one line for each workload, the most expensive first, and the sums."""
     ordered = sorted(results, key=lambda each: each.task.weight * each.times_s[1], reverse=True)
     cells = [_line(result) for result in ordered]
     cells.append(_sum_line(results))
@@ -37,21 +37,21 @@ def print_workloads(results: Sequence[TaskResult]) -> None:
     marks = {_mark(result) for result in results}
     told = [_speed_up(result) for result in results]
     if any(each.startswith(_DOUBTED) for each in told):
-        click.echo(f"{_DOUBTED} no more than the turns differ among themselves")
+        click.echo(f"{_DOUBTED} not more than the differences between turns")
     if _UNSTEADY in told:
-        click.echo(
-            f"{_UNSTEADY}: the turns differ so much that they say nothing; is the machine busy?"
-        )
+        click.echo(f"{_UNSTEADY}: the turns differ too much to say anything; is the machine busy?")
     if _FOUND_EARLIER in marks:
-        click.echo(f"{_FOUND_EARLIER} an earlier run found this schedule; both times are of now")
+        click.echo(
+            f"{_FOUND_EARLIER} an earlier run found this schedule; both times are from this run"
+        )
     if _TIMED_EARLIER in marks:
-        click.echo(f"{_TIMED_EARLIER} on record from an earlier run, at another moment")
+        click.echo(f"{_TIMED_EARLIER} recorded by an earlier run, at another moment")
 
 
 def print_networks(networks: Sequence[NetworkResult], names: Sequence[str] = ()) -> None:
-    """Each network as a whole, untuned and tuned, as they took turns at the end.
+    """Print each network as a whole, untuned and tuned, from the turns at the end.
 
-    names   what the user calls them, in order; what the models call themselves where there are none
+    names   the user's names, in order; without them, the names of the models
     """
     called = names or [each.name for each in networks]
     for name, each in zip(called, networks, strict=True):
@@ -71,16 +71,18 @@ def _whole(network: NetworkResult) -> str:
 
 
 def print_untuned(result: TuneResult) -> None:
-    """Name the workloads that no search has seen, and their share of the time that is known."""
+    """Name the workloads that no search has seen, with their share of the measured time."""
     for each, share in result.untuned:
         workload = each.task.workload
         cause = f", {each.error}" if each.error else ""
-        told = f"{share:.1%} of the time" if math.isfinite(each.times_s[1]) else "not measured"
-        click.echo(f"  untuned {workload.key} {workload.name}: {told}{cause}")
+        share_text = (
+            f"{share:.1%} of the time" if math.isfinite(each.times_s[1]) else "not measured"
+        )
+        click.echo(f"  untuned {workload.key} {workload.name}: {share_text}{cause}")
 
 
 def ending(result: TuneResult) -> str:
-    """How much was tried in which time, and why it ended before the budget was spent."""
+    """The number of trials, the time, and why the session ended before its budget was spent."""
     reason = "" if result.reason is StopReason.BUDGET_SPENT else f" ({result.reason.value})"
     failed = sum(bool(each.error) for each in result.tasks)
     note = f", {failed} workloads could not be measured" if failed else ""
@@ -88,7 +90,7 @@ def ending(result: TuneResult) -> str:
 
 
 def format_ms(time_s: float) -> str:
-    """Milliseconds with four digits; "-" where nothing was measured."""
+    """Milliseconds with four digits; "-" without a measurement."""
     return f"{time_s * 1e3:.4g}" if math.isfinite(time_s) else "-"
 
 
@@ -124,7 +126,7 @@ def _sum_line(results: Sequence[TaskResult]) -> tuple[str, ...]:
 
 
 def _speed_up_of_all(results: Sequence[TaskResult], speed_up: float) -> str:
-    """As sure as the least sure of its parts."""
+    """The mark of a sum: that of its least certain part."""
     if not results:
         return "-"
     if any(each.compared is None for each in results):
@@ -151,7 +153,7 @@ def _speed_up(result: TaskResult) -> str:
 
 
 def _doubt(compared: Comparison) -> str:
-    """The mark of a speed-up that is no more than the turns differ among themselves."""
+    """The mark of a speed-up that is within the differences between turns."""
     return "" if compared.is_sure else _DOUBTED
 
 

@@ -15,17 +15,17 @@ from rich.text import Text
 from tensorwright.base import write_atomically
 
 _GAP = 2
-_FRAME = 3  # columns that a frame takes for each column, and one more
+_FRAME = 3  # characters of a frame for each column, and one more
 _LEAST_NAME = 12
 _CUT = "..."
 UNHELD = "*"
-"""Behind what belongs to a competitor that does not keep to the target's vectors."""
+"""The mark of a competitor that does not keep to the target's vectors."""
 
 
 def write_objects(
     path: str | os.PathLike[str], head: Mapping[str, object], rows: Sequence[Mapping[str, object]]
 ) -> None:
-    """Write `head` and, under "rows", a line for each of the others, whole or not at all.
+    """Write `head` and, under "rows", a line for each row: the whole file or nothing.
 
     Raises:  OutputError if the file cannot be written.
     """
@@ -36,7 +36,7 @@ def write_objects(
 
 
 def _finite(value: Any) -> Any:
-    """The same with None for numbers that JSON cannot say."""
+    """The same with None for numbers that JSON does not have."""
     match value:
         case float() if not math.isfinite(value):
             return None
@@ -51,9 +51,9 @@ def _finite(value: Any) -> Any:
 def print_table(
     columns: Sequence[str], cells: Sequence[Sequence[str]], console: Console | None = None
 ) -> None:
-    """Print any table in the same way: the first column to the left, the others to the right.
+    """Print a table with the first column aligned left and the others right.
 
-    On a terminal it is framed where that fits; else it is made to fit by `fit_table`.
+    On a terminal it gets a frame if that fits; otherwise `fit_table` makes it fit.
     """
     console = console or Console()
     if not console.is_terminal:
@@ -63,8 +63,8 @@ def print_table(
         print_line(fit_table(columns, cells, console.width), console)
         return
     table = Table()
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", no_wrap=True)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
     for line in cells:
         table.add_row(*map(Text, line))
     console.print(table)
@@ -77,10 +77,10 @@ def format_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
 
 
 def fit_table(columns: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> str:
-    """As `format_table`, in lines that are not longer than `width` where that can be.
+    """As `format_table`, with lines of at most `width` characters if possible.
 
-    Names are cut first, the longest first; numbers never. Columns for which there is no room then
-    stand below the others, beside the first column once more.
+    Names are shortened, the longest first; numbers never. Columns that still do not fit stand below
+    the others, beside the first column again.
     """
     widths = _cut_names(columns, cells, width, _LEAST_NAME)
     if sum(widths) + _GAP * (len(widths) - 1) > width:
@@ -90,15 +90,15 @@ def fit_table(columns: Sequence[str], cells: Sequence[Sequence[str]], width: int
         for line in (columns, *cells)
     ]
     blocks: list[list[int]] = [[]]
-    for place in range(1, len(widths)):
+    for number in range(1, len(widths)):
         used = widths[0] + sum(_GAP + widths[each] for each in blocks[-1])
-        if blocks[-1] and used + _GAP + widths[place] > width:
+        if blocks[-1] and used + _GAP + widths[number] > width:
             blocks.append([])
-        blocks[-1].append(place)
+        blocks[-1].append(number)
     texts = []
     for block in blocks:
         places = (0, *block)
-        sizes = [widths[place] for place in places]
+        sizes = [widths[number] for number in places]
         texts.append("\n".join(_align([line[p] for p in places], sizes) for line in lines))
     return "\n\n".join(texts)
 
@@ -106,19 +106,19 @@ def fit_table(columns: Sequence[str], cells: Sequence[Sequence[str]], width: int
 def _cut_names(
     columns: Sequence[str], cells: Sequence[Sequence[str]], width: int, least: int
 ) -> list[int]:
-    """Widths of columns with names cut, to `least` each at most, until all fit into `width`."""
+    """Widths of columns in which names are shortened, down to `least`, until all fit."""
     widths = _widths(columns, cells)
     excess = sum(widths) + _GAP * (len(widths) - 1) - width
-    for place in sorted(range(len(widths)), key=lambda place: -widths[place]):
-        if any(each[place][:1].isalpha() for each in cells):
-            cut = max(0, min(excess, widths[place] - max(least, len(columns[place]))))
-            widths[place] -= cut
+    for number in sorted(range(len(widths)), key=lambda number: -widths[number]):
+        if any(each[number][:1].isalpha() for each in cells):
+            cut = max(0, min(excess, widths[number] - max(least, len(columns[number]))))
+            widths[number] -= cut
             excess -= cut
     return widths
 
 
 def shorten(text: str, width: int) -> str:
-    """A name in so many columns: its middle is left out, because its end tells as much as its
+    """A name shortened to a width: its middle is left out, because its end says as much as its
     start.
     """
     if len(text) <= width:
@@ -129,7 +129,7 @@ def shorten(text: str, width: int) -> str:
 
 def _widths(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[int]:
     lines = [columns, *cells]
-    return [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    return [max(len(line[number]) for line in lines) for number in range(len(columns))]
 
 
 def _align(line: Sequence[str], widths: Sequence[int]) -> str:
@@ -139,5 +139,5 @@ def _align(line: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def print_line(text: str, console: Console) -> None:
-    """One line as it is, however long."""
+    """Print one line without wrapping."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Prose on a terminal: wrapped by words at its width; in a file or a pipe a line stays a line."""
+"""Wrap prose by words at the width of a terminal; in a file or a pipe a line stays a line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COMMAND = f"{_REMEDY}tensorwright "
 
 
 def echo_prose(text: str, *, err: bool = False) -> None:
-    """Print lines of prose, wrapped where the stream is a terminal."""
+    """Print lines of prose, wrapped if the stream is a terminal."""
     stream = sys.stderr if err else sys.stdout
     if stream.isatty():
         text = wrap_prose(text, shutil.get_terminal_size().columns)
@@ -21,10 +21,10 @@ def echo_prose(text: str, *, err: bool = False) -> None:
 
 
 def wrap_prose(text: str, columns: int) -> str:
-    """Wrap each line of prose; what goes on is indented.
+    """Wrap each line of prose; continued lines are indented.
 
-    Lines that are indented stay as they are: they are drawn, or stand there to be copied. A remedy
-    in words is prose.
+    Indented lines stay as they are: they are drawings, or commands to copy. A remedy in words is
+    prose.
     """
     return "\n".join(_wrapped(line, columns) for line in text.splitlines())
 

@@ -23,15 +23,15 @@ _USUAL = "rewriting"
 @click.command("coverage")
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
 @click.option("--suite", "suites", multiple=True, metavar="NAME", help="A whole suite.")
-@click.option("--file", type=click.Path(path_type=Path), help="Other rules than the shipped ones.")
-@click.option("--json", "output", metavar="FILE", help="Keep the counts in this file.")
+@click.option("--file", type=click.Path(path_type=Path), help="Rules instead of the shipped ones.")
+@click.option("--json", "output", metavar="FILE", help="Write the counts to this file.")
 def command(
     models: tuple[str, ...], suites: tuple[str, ...], file: Path | None, output: str | None
 ) -> None:
     """Count the places of networks at which each rule can be applied.
 
-    Each rule is looked for once, in the network as it is read: what other rules would make of it is
-    not counted. Without MODEL and --suite: the networks of suite rewriting.
+    Each rule is tried once, on the network as it is read, without applying other rules. Without
+    MODEL and --suite the command takes the networks of the suite rewriting.
 
     Example: tensorwright rules coverage light:inception_v1
     """
@@ -43,13 +43,13 @@ def command(
     if output is not None:
         check_writable(output, *names, file)
     rules = [each.rule for each in read_rules(file)]
-    found: dict[str, Places] = {}
+    places_by_network: dict[str, Places] = {}
     for name in names:
-        found[name] = places_of_rules(read_network(simplify(read_graph(name))), rules)
-        click.echo(f"{row_name(name)}: {_counted(found[name])}")
-    _print(found, [rule.name for rule in rules])
+        places_by_network[name] = places_of_rules(read_network(simplify(read_graph(name))), rules)
+        click.echo(f"{row_name(name)}: {_counted(places_by_network[name])}")
+    _print(places_by_network, [rule.name for rule in rules])
     if output is not None:
-        write_objects(output, {"rules": len(rules)}, list(_rows(found)))
+        write_objects(output, {"rules": len(rules)}, list(_rows(places_by_network)))
 
 
 def _counted(places: Places) -> str:
@@ -57,15 +57,18 @@ def _counted(places: Places) -> str:
     return f"{sum(places.values())} places, {matching} of {len(places)} rules"
 
 
-def _print(found: Mapping[str, Places], rules: Sequence[str]) -> None:
+def _print(places_by_network: Mapping[str, Places], rules: Sequence[str]) -> None:
     """A row for each rule that matches somewhere, the totals, and the names of the others."""
-    totals = {rule: sum(places[rule] for places in found.values()) for rule in rules}
+    totals = {rule: sum(places[rule] for places in places_by_network.values()) for rule in rules}
     used = sorted((rule for rule in rules if totals[rule]), key=lambda rule: -totals[rule])
-    rows = [_row(rule, [found[name][rule] for name in found], totals[rule]) for rule in used]
-    sums = [sum(places.values()) for places in found.values()]
-    kinds = [sum(map(bool, places.values())) for places in found.values()]
+    rows = [
+        _row(rule, [places_by_network[name][rule] for name in places_by_network], totals[rule])
+        for rule in used
+    ]
+    sums = [sum(places.values()) for places in places_by_network.values()]
+    kinds = [sum(map(bool, places.values())) for places in places_by_network.values()]
     rows += [_row("places", sums, sum(sums)), _row("rules", kinds, len(used))]
-    print_table(("rule", *(short_name(name) for name in found), "total"), rows)
+    print_table(("rule", *(short_name(name) for name in places_by_network), "total"), rows)
     idle = [rule for rule in rules if not totals[rule]]
     click.echo(f"{len(used)} of {len(rules)} rules match somewhere")
     if idle:
@@ -76,12 +79,12 @@ def _row(name: str, counts: Sequence[int], total: int) -> tuple[str, ...]:
     return (name, *(str(count) if count else "." for count in counts), str(total))
 
 
-def _rows(found: Mapping[str, Places]) -> list[dict[str, object]]:
+def _rows(places_by_network: Mapping[str, Places]) -> list[dict[str, object]]:
     return [
         {
             "model": row_name(name),
             "places": sum(places.values()),
             "rules": {rule: count for rule, count in places.items() if count},
         }
-        for name, places in found.items()
+        for name, places in places_by_network.items()
     ]

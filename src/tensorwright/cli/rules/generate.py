@@ -28,9 +28,9 @@ from tensorwright.rewriting.generate import PRESET_NAMES, Generated, generate_ru
 @click.option(
     "--work-folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keeps what is found until the file is written; OUTPUT.work if not given.",
+    help="Keeps the results until the file is written; by default OUTPUT.work.",
 )
-@click.option("--resume", is_flag=True, help="Go on with what the work folder keeps.")
+@click.option("--resume", is_flag=True, help="Continue from the work folder.")
 @seed_option
 def command(
     preset: str,
@@ -43,7 +43,7 @@ def command(
     resume: bool,
     seed: int,
 ) -> None:
-    """Enumerate operator graphs, prove what is equal, and write what no other rule implies.
+    """Enumerate operator graphs, prove which are equal, and write rules that no other implies.
 
     Example: tensorwright rules generate --preset taso --max-ops 2 -o new.rules
     """
@@ -53,31 +53,35 @@ def command(
         return
     work = work_folder or output.with_name(f"{output.name}.work")
     try:
-        found = generate_rules(
+        generated = generate_rules(
             preset, max_ops, seed, click.echo, workers=workers, work=work, resume=resume
         )
     except KeyboardInterrupt:
-        click.echo(f"What is found is kept in {work}: the same command with --resume goes on.")
+        click.echo(
+            f"The results so far are kept in {work}: the same command with --resume continues."
+        )
         raise
-    _print_graphs(found)
+    _print_graphs(generated)
     origin = f"{preset}, up to {max_ops} operators"
     if is_raw:
-        _write_candidates(found, origin, output)
+        _write_candidates(generated, origin, output)
     else:
-        write_selected(found, origin, output, workers)
+        write_selected(generated, origin, output, workers)
     remove_work(work, preset)
 
 
-def _print_graphs(found: Generated) -> None:
-    graphs = f"{found.graphs:,.0f} graphs represented, {found.two_outputs:,.0f} with two outputs"
-    memory = f"peak {found.peak_bytes / 1e9:.2f} GB"
-    if found.worker_bytes:
-        memory += f", {found.worker_bytes / 1e9:.2f} GB in a worker"
+def _print_graphs(generated: Generated) -> None:
+    graphs = (
+        f"{generated.graphs:,.0f} graphs represented, {generated.two_outputs:,.0f} with two outputs"
+    )
+    memory = f"peak {generated.peak_bytes / 1e9:.2f} GB"
+    if generated.worker_bytes:
+        memory += f", {generated.worker_bytes / 1e9:.2f} GB in a worker"
     click.echo(f"{graphs}; {memory}")
 
 
-def _write_candidates(found: Generated, origin: str, output: Path) -> None:
+def _write_candidates(generated: Generated, origin: str, output: Path) -> None:
     head = f"# candidates of {origin}\n"
-    write_atomically(output, head + "".join(f"{rule_text(rule)}\n" for rule in found.rules))
-    print_stages(found.stages)
-    click.echo(f"{len(found.rules)} candidate rules written to {output}")
+    write_atomically(output, head + "".join(f"{rule_text(rule)}\n" for rule in generated.rules))
+    print_stages(generated.stages)
+    click.echo(f"{len(generated.rules)} candidate rules written to {output}")

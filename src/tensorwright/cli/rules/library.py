@@ -1,4 +1,4 @@
-"""`tensorwright rules list | derive`: what the shipped rules are, and what follows from them."""
+"""`tensorwright rules list | derive`: the shipped rules, and what follows from them."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tensorwright.rewriting.library import LibraryRule
 from tensorwright.rewriting.prune import Derived, derive, rule_set
 
 UNKNOWN = 11
-"""Exit code of `rules derive` where no derivation was found."""
+"""Exit code of `rules derive` without a derivation."""
 
 _file_option = click.option(
-    "--file", type=click.Path(path_type=Path), help="Another file than the shipped one."
+    "--file", type=click.Path(path_type=Path), help="A file instead of the shipped one."
 )
 
 
 @click.command("list")
 @click.option("--operator", multiple=True, help="Only rules with this operator; may be repeated.")
-@click.option("--origin", help="Only rules whose origin has this in it.")
+@click.option("--origin", help="Only rules whose origin contains this.")
 @click.option("--name", metavar="PATTERN", help="Only names like this: 'matmul-*'.")
-@click.option("--counts", is_flag=True, help="Only how many, by operator and by origin.")
+@click.option("--counts", is_flag=True, help="Only the counts, by operator and by origin.")
 @_file_option
 def list_(
     operator: tuple[str, ...], origin: str | None, name: str | None, counts: bool, file: Path | None
@@ -65,9 +65,9 @@ def _fits(
 
 
 def _operators(rule: Rule) -> frozenset[str]:
-    """The names of operators, the outputs of one operator also as it."""
-    found = operator_names(*rule.left, *rule.right)
-    return found | {operator_named(name).output_of for name in found} - {""}
+    """The names of operators; the outputs of one operator also count as that operator."""
+    derived = operator_names(*rule.left, *rule.right)
+    return derived | {operator_named(name).output_of for name in derived} - {""}
 
 
 def _print_counts(title: str, words: Iterable[str]) -> None:
@@ -85,29 +85,29 @@ def derive_(rule: str, file: Path | None) -> None:
     Example: tensorwright rules derive "relu(relu(relu(?x))) == relu(?x)"
     """
     wanted = parse_rule(rule)
-    known = _by_name(read_rules(file))
-    found = derive(wanted, rule_set(known.values()))
-    if found is None:
+    rules_by_name = _by_name(read_rules(file))
+    derived = derive(wanted, rule_set(rules_by_name.values()))
+    if derived is None:
         click.echo("no derivation was found from these rules")
         click.get_current_context().exit(UNKNOWN)
-    click.echo(_told(found))
-    click.echo("rules:" if found.names else "both sides are the same")
-    for name in found.names:
-        click.echo(f"  {rule_text(known[name])}")
+    click.echo(_told(derived))
+    click.echo("rules:" if derived.names else "both sides are the same")
+    for name in derived.names:
+        click.echo(f"  {rule_text(rules_by_name[name])}")
 
 
 def _by_name(rules: Iterable[LibraryRule]) -> dict[str, Rule]:
-    """Rules by name; those without one are named by their place."""
+    """Rules by name; a rule without a name is named by its number."""
     named = (
-        replace(each.rule, name=each.rule.name or f"rule-{place}")
-        for place, each in enumerate(rules, 1)
+        replace(each.rule, name=each.rule.name or f"rule-{number}")
+        for number, each in enumerate(rules, 1)
     )
     return {rule.name: rule for rule in named}
 
 
-def _told(found: Derived) -> str:
-    lines = [f"follows from {', '.join(found.names) or 'nothing'}"]
-    for chain in found.chains:
+def _told(derived: Derived) -> str:
+    lines = [f"follows from {', '.join(derived.names) or 'nothing'}"]
+    for chain in derived.chains:
         if chain:
             lines.append(f"  {term_text(chain[0].before)}")
         for step in chain:

@@ -1,4 +1,4 @@
-"""`tensorwright rules operators`: what rules may be written of."""
+"""`tensorwright rules operators`: list the operators of rules."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _LETTERS = {
 
 @click.command("operators")
 def command() -> None:
-    """List the operators of rules: their parameters in brackets, their arguments behind them.
+    """List the operators of rules: parameters in brackets, then arguments.
 
-    What each means stands at the top of tensorwright/rewriting/operators/__init__.py.
+    The top of tensorwright/rewriting/operators/__init__.py says what each means.
 
     Example: tensorwright rules operators
     """
@@ -41,7 +41,7 @@ def command() -> None:
     click.echo(
         "?c is a number, as a tensor of rank 0; ?w a kernel; ?v is not negative.\n"
         "A parameter before ... may be repeated; a number may be a size, x.1 + y.1.\n"
-        "A name that begins with _ in the place of a parameter stands for any value."
+        "A name that begins with _ instead of a parameter stands for any value."
     )
 
 
@@ -58,7 +58,7 @@ def _arguments(operator: RewriteOperator) -> Iterator[str]:
 
 
 def _values(parameter: Parameter) -> str:
-    """The words that a parameter may be, and some of those that have a form; "" for a number."""
+    """The words that a parameter may be, and examples of words of a form; "" for a number."""
     if parameter.form and not parameter.words:
         first = parameter.samples[0]
         return f"a number as a word: {number_of_word(first)} is {first}"

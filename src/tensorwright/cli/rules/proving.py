@@ -57,7 +57,8 @@ def _exit_code(outcomes: Sequence[Outcome]) -> int:
 def check(rule: str) -> None:
     """Decide one rule: proved (exit code 0), refuted (10) or unknown (11).
 
-    For a rule that is false as it is written, a condition is looked for under which it is proved.
+    If the rule is false as it is written, the command looks for a condition under which it is
+    proved.
 
     Example: tensorwright rules check "relu(relu(?x)) == relu(?x)"
     """
@@ -74,9 +75,11 @@ def check(rule: str) -> None:
 @click.command("prove")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the proved, stamped.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write the proved rules, with stamps."
+)
 def prove_(file: Path | None, workers: int, output: Path | None) -> None:
-    """Decide every rule of a file; exit code 10 where one is refuted, 11 where one is unknown.
+    """Decide every rule of a file; exit code 10 if one is refuted, 11 if one is unknown.
 
     Without FILE: the rules that ship with tensorwright.
 
@@ -88,11 +91,11 @@ def prove_(file: Path | None, workers: int, output: Path | None) -> None:
         check_writable(output, file)
     outcomes: dict[int, Outcome] = {}
     progress = ProgressLines("rules")
-    for place, outcome in prove_all(rules, workers):
-        outcomes[place] = outcome
+    for number, outcome in prove_all(rules, workers):
+        outcomes[number] = outcome
         progress.show(len(outcomes), len(rules))
         if not isinstance(outcome, Proved):
-            click.echo(f"{rule_text(rules[place])}\n{outcome}")
+            click.echo(f"{rule_text(rules[number])}\n{outcome}")
     counts = Counter(type(outcome).__name__.lower() for outcome in outcomes.values())
     click.echo(f"{len(rules)} rules: {_counted(counts)}; stamp {stamp_of()}")
     proved = (outcome for outcome in outcomes.values() if isinstance(outcome, Proved))
@@ -103,8 +106,8 @@ def prove_(file: Path | None, workers: int, output: Path | None) -> None:
         click.echo(f"{old} have the stamp of other axioms or of another prover")
     if output is not None:
         kept = [
-            replace(listed[place], rule=stamped(each))
-            for place, each in sorted(outcomes.items())
+            replace(listed[number], rule=stamped(each))
+            for number, each in sorted(outcomes.items())
             if isinstance(each, Proved)
         ]
         write_atomically(output, library_text(read_head(file), kept))
@@ -117,26 +120,26 @@ def _counted(counts: Counter[str]) -> str:
 
 @click.command()
 @click.argument("rule", metavar="NAME|RULE")
-@click.option("--file", type=click.Path(path_type=Path), help="The file in which NAME is a rule.")
+@click.option("--file", type=click.Path(path_type=Path), help="The file with the rule NAME.")
 def explain(rule: str, file: Path | None) -> None:
     """Show both graphs of a rule and the axioms of its proof, or an example where it fails.
 
-    NAME is that of a shipped rule, or of one in --file.
+    NAME is the name of a shipped rule, or of a rule in --file.
 
     Example: tensorwright rules explain "relu(relu(?x)) == relu(?x)"
     """
-    found = parse_rule(rule) if "==" in rule else named_rule(rule, file)
-    for word, side in (("left", found.left), ("right", found.right)):
+    parsed = parse_rule(rule) if "==" in rule else named_rule(rule, file)
+    for word, side in (("left", parsed.left), ("right", parsed.right)):
         click.echo(f"{word}:")
         for line in _drawn(side):
             click.echo(f"  {line}")
-    outcome = prove(found)
+    outcome = prove(parsed)
     click.echo(str(outcome))
     if isinstance(outcome, Proved):
-        known = instances(load_axioms())
+        axioms_by_name = instances(load_axioms())
         click.echo("axioms:")
         for name in outcome.axioms:
-            click.echo(f"  {known[name][0]}")
+            click.echo(f"  {axioms_by_name[name][0]}")
 
 
 def _drawn(roots: tuple[Term, ...]) -> list[str]:
@@ -160,20 +163,21 @@ def axioms(wanted: bool, budget: str, workers: int) -> None:
 
     Example: tensorwright rules axioms --validate --budget quick
     """
-    known = instances(load_axioms())
+    axioms_by_name = instances(load_axioms())
     if not wanted:
-        for each in known.values():
+        for each in axioms_by_name.values():
             more = f"  ({len(each)} like it)" if len(each) > 1 else ""
             click.echo(f"{each[0]}{more}")
         return
     checked: list[Checked] = []
-    for found in check_axioms(QUICK if budget == "quick" else FULL, workers):
-        checked.append(found)
-        click.echo(_validated(found.validation))
+    for result in check_axioms(QUICK if budget == "quick" else FULL, workers):
+        checked.append(result)
+        click.echo(_validated(result.validation))
     shapes = sum(each.validation.shapes for each in checked)
     faults = sum(len(each.validation.faults) for each in checked)
     click.echo(
-        f"{len(known)} properties, {shapes} shapes, {faults} faults; hash {set_hash(load_axioms())}"
+        f"{len(axioms_by_name)} properties, {shapes} shapes, {faults} faults; "
+        f"hash {set_hash(load_axioms())}"
     )
     proved = consistency(load_axioms())
     click.echo(f"consistency: {len(proved)} of {len(FALSE_GOALS)} false goals are proved")
@@ -181,16 +185,17 @@ def axioms(wanted: bool, budget: str, workers: int) -> None:
     click.get_current_context().exit(1 if faults or proved else 0)
 
 
-def _validated(found: Validation) -> str:
-    sampled = f", {found.sampled} by random inputs" if found.sampled else ""
-    whole = ", 4x4x4x4 among them" if found.whole else ""
-    every = " (there are no others)" if found.complete else ""
-    line = f"{found.name}: {found.shapes} shapes{every}, {found.unequal} unequal{whole}{sampled}"
-    return "\n".join([line, *(f"  FALSE: {fault}" for fault in found.faults)])
+def _validated(validation: Validation) -> str:
+    sampled = f", {validation.sampled} by random inputs" if validation.sampled else ""
+    whole = ", 4x4x4x4 among them" if validation.whole else ""
+    every = " (there are no others)" if validation.complete else ""
+    counts = f"{validation.shapes} shapes{every}, {validation.unequal} unequal{whole}{sampled}"
+    line = f"{validation.name}: {counts}"
+    return "\n".join([line, *(f"  FALSE: {fault}" for fault in validation.faults)])
 
 
 def _redundancy(checked: Sequence[Checked]) -> str:
-    """Which properties follow from the others, and which of these are there on purpose."""
+    """Say which properties follow from the others, and which of these are intended."""
     base = [each for each in checked if not each.is_shortcut]
     shortcuts = [each for each in checked if each.is_shortcut]
     lines = [
@@ -216,8 +221,8 @@ def suggest_axioms(file: Path, workers: int) -> None:
     """
     rules = [each.rule for each in read_rules(file)]
     outcomes = prove_all(rules, workers)
-    unknown = sorted(place for place, each in outcomes if not isinstance(each, Proved | Refuted))
-    missing = missing_properties(rules[place] for place in unknown)
+    unknown = sorted(number for number, each in outcomes if not isinstance(each, Proved | Refuted))
+    missing = missing_properties(rules[number] for number in unknown)
     for each in missing:
         click.echo(f"{rule_text(each.rule)}    explains {len(each.candidates)}")
     click.echo(f"{len(unknown)} of {len(rules)} unproved, {len(missing)} properties missing")

@@ -1,4 +1,4 @@
-"""Files of rules and names of rules, as commands take them."""
+"""Read the files and names of rules that commands take."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tensorwright.rewriting.library import (
 
 
 def read_rules(path: Path | None) -> tuple[LibraryRule, ...]:
-    """The rules of a file; those that ship with the package where none is given.
+    """The rules of a file, or those that ship with the package.
 
-    Raises:  UsageError for a file that cannot be read, or a line that is no rule.
+    Raises:  UsageError for a file that cannot be read, or a line that is not a rule.
     """
     return read_library(_lines(path))
 

@@ -1,4 +1,4 @@
-"""The last stages of `rules generate`: prove candidates, drop what is implied, write the rules."""
+"""The last stages of `rules generate`: prove candidates, drop implied ones, write the rules."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tensorwright.rewriting.library import LibraryRule, build_library, library_t
 from tensorwright.rewriting.prune import Progress, select_rules
 
 
-def write_selected(found: Generated, origin: str, output: Path, workers: int) -> None:
+def write_selected(generated: Generated, origin: str, output: Path, workers: int) -> None:
     """Prove and prune candidates, print the pruning table, write the rules that are kept.
 
-    Verdicts are kept beside the output; the same command goes on after Ctrl-C.
+    Verdicts are kept beside the output; the same command continues after Ctrl-C.
     """
     verdicts = verdicts_of(output)
     with _kept_on_interrupt(verdicts):
-        selection = select_rules(found.rules, workers, verdicts=verdicts, progress=_progress())
+        selection = select_rules(generated.rules, workers, verdicts=verdicts, progress=_progress())
     head = (f"Rules of {origin}: proved, and none implied by the others.",)
     rules = [LibraryRule(rule, origin) for rule in selection.kept]
     write_atomically(output, library_text(head, rules))
-    print_stages((*found.stages, *stages_of(selection)))
+    print_stages((*generated.stages, *stages_of(selection)))
     _print_failures([*((rule, "refuted") for rule in selection.refuted), *selection.unknown])
     counts = (
         f"{len(selection.implied)} implied",
@@ -60,12 +60,12 @@ def _kept_on_interrupt(verdicts: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"Verdicts are kept in {verdicts}: the same command goes on.", err=True)
+        click.echo(f"Verdicts are kept in {verdicts}: the same command continues.", err=True)
         raise
 
 
 def verdicts_of(output: Path) -> Path:
-    """Where answers are kept while rules for this file are proved."""
+    """The file of answers while rules for this file are proved."""
     return output.with_name(f"{output.name}.verdicts")
 
 

@@ -158,11 +158,11 @@ def _operator(doc: str, running: _Running) -> Operator:
 
 RUNNING_OPERATORS = (
     _operator(
-        "sum of the elements up to each place along the axis",
+        "sum of the elements up to each position along the axis",
         _Running("cumsum", sum_over, Fn.ADD, 0),
     ),
     _operator(
-        "product of the elements up to each place along the axis",
+        "product of the elements up to each position along the axis",
         _Running("cumprod", prod_over, Fn.MUL, 1),
     ),
 )

@@ -270,7 +270,7 @@ MOVEMENT_OPERATORS = (
     rearrangement(
         "transpose",
         "dimensions in another order",
-        (Attribute("perm", (), "which input dimension comes at each place; empty: reversed"),),
+        (Attribute("perm", (), "which input dimension comes at each position; empty: reversed"),),
         _transposed,
         _before_transposing,
         Movement.REORDER,

@@ -135,7 +135,7 @@ WINDOW_ATTRIBUTES = (
     Attribute("pads", (), "elements added: all begins, then all ends; empty: 0"),
     Attribute("dilations", (), "steps between the elements of a window; empty: 1"),
 )
-GROUPS = Attribute("groups", 1, "channels are divided into so many independent groups")
+GROUPS = Attribute("groups", 1, "the number of independent groups of channels")
 
 
 def _output_shape(x: TensorType, w: TensorType, attributes: Attributes) -> tuple[int, ...]:

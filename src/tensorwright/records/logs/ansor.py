@@ -1,4 +1,4 @@
-"""Ansor's log lines: one measured program each, its steps as its own tuner writes them.
+"""Ansor's log lines: one measured program each, its steps as Ansor's tuner writes them.
 
     {"i": [[WORKLOAD, TARGET, HARDWARE, TARGET_HOST, LAYOUT_REWRITE, INPUTS], [[], STEPS]],
      "r": [[COSTS_S...], ERROR_NO, ALL_COST_S, TIMESTAMP], "v": "v0.6"}
@@ -22,7 +22,7 @@ class AnsorLine:
     """One line.
 
     function, arguments   the workload: a function's name or a digest, and the rest as text
-    target                what was compiled for
+    target                the machine of the program
     steps                 names of the steps: "SP", "RE", "FU", ..., in order
     """
 
@@ -46,12 +46,12 @@ class AnsorLine:
 def parse_ansor(line: str, where: str) -> AnsorLine:
     """Read one line.
 
-    Raises:  RecordError that names `where`, for a line that is none.
+    Raises:  RecordError that names `where`, for a line of another form.
     """
     fields, read = parse_object(line, where), LineReader(where)
     missing = [name for name in ("i", "r", "v") if name not in fields]
     if missing:
-        raise read.fault(f"no line of Ansor: it lacks {', '.join(missing)}")
+        raise read.fault(f"not a line of Ansor: it lacks {', '.join(missing)}")
     given, state = read.items(fields["i"], 2, "the input")
     workload, target, *_ = (*read.items(given, None, "the task"), "", "")
     steps = read.items(read.items(state, 2, "the state")[1], None, "the steps")

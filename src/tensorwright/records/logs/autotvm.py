@@ -6,8 +6,8 @@
      "version": 0.2, "tvm_version": "..."}
 
 Arguments that are tensors are ["TENSOR", SHAPE, DTYPE]. An entity is a name, its kind, its value:
-"sp" sizes, outermost first, -1 for what the others leave; "ot" one value; "re" positions of loops;
-"an" words for loops.
+"sp" sizes, outermost first, -1 for the size that the others leave; "ot" one value; "re" positions
+of loops; "an" words for loops.
 Source:  Chen et al., "Learning to Optimize Tensor Programs", NeurIPS 2018, and its program, TVM.
 """
 
@@ -28,7 +28,7 @@ EntityValue = Scalar | tuple[Scalar, ...]
 
 @dataclass(frozen=True, slots=True)
 class LoggedEntity:
-    """A knob and what it was."""
+    """A knob and its value."""
 
     name: str
     kind: str
@@ -62,7 +62,7 @@ Argument = LoggedTensor | Scalar | tuple["Argument", ...]
 class AutoTvmLine:
     """One line.
 
-    target, task   what was compiled for, and the name of the template
+    target, task   the machine of the program, and the name of the template
     arguments      of the task: tensors, strides, padding, ...; `keywords` as JSON text
     index          number of the configuration in its space
     entities       its knobs
@@ -98,17 +98,17 @@ class AutoTvmLine:
 def parse_autotvm(line: str, where: str) -> AutoTvmLine:
     """Read one line.
 
-    Raises:  RecordError that names `where`, for a line that is none.
+    Raises:  RecordError that names `where`, for a line of another form.
     """
     fields, read = parse_object(line, where), LineReader(where)
     if "v" in fields:
         raise read.fault(f"a line of version {fields['v']}", "only version 0.2 is read")
-    known = ("input", "config", "result", "version", "tvm_version")
-    missing = [name for name in known[:4] if name not in fields]
-    if missing or set(fields) - set(known):
+    names = ("input", "config", "result", "version", "tvm_version")
+    missing = [name for name in names[:4] if name not in fields]
+    if missing or set(fields) - set(names):
         wrong = [f"lacks {name}" for name in missing]
-        wrong += [f"has {name}" for name in fields if name not in known]
-        raise read.fault(f"no line of AutoTVM: it {', '.join(wrong)}")
+        wrong += [f"has {name}" for name in fields if name not in names]
+        raise read.fault(f"not a line of AutoTVM: it {', '.join(wrong)}")
     if fields["version"] != VERSION:
         raise read.fault(f"a line of version {fields['version']}", "only version 0.2 is read")
     target, task, arguments, keywords = read.items(fields["input"], 4, "the input")
@@ -131,7 +131,7 @@ def parse_autotvm(line: str, where: str) -> AutoTvmLine:
 
 
 def format_autotvm(line: AutoTvmLine) -> str:
-    """The line as JSON, as it was: without its newline."""
+    """The line as JSON in its original form, without its newline."""
     fields: dict[str, object] = {
         "input": [
             line.target,
@@ -179,7 +179,7 @@ def _argument(value: object, read: LineReader) -> Argument:
 def _scalar(value: object, read: LineReader) -> Scalar:
     if value is None or isinstance(value, int | float | str):
         return value
-    raise read.fault(f"{value!r} is no plain value")
+    raise read.fault(f"{value!r} is not a plain value")
 
 
 def _to_json(argument: Argument) -> object:

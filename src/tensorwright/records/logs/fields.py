@@ -1,4 +1,4 @@
-"""Reading the parts of log lines: what is not as it should be is told with the place."""
+"""Read the parts of log lines; errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FAILURES = {
     7: "running it took too long",
     8: "it failed",
 }
-"""What the error numbers of AutoTVM and Ansor say; 0 is no error."""
+"""The meaning of the error numbers of AutoTVM and Ansor; 0 is no error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a measurement of another tuner gave.
+    """The result of a measurement of another tuner.
 
-    costs_s   seconds of each repeat     all_cost_s   that measuring took
+    costs_s   seconds of each repeat     all_cost_s   seconds of the whole measurement
     error_no  a key of `FAILURES`, or 0  timestamp    seconds since 1970
     """
 
@@ -36,12 +36,12 @@ class Result:
 
     @property
     def latency_s(self) -> float:
-        """The mean of the repeats; infinite where it failed."""
+        """The mean of the repeats; infinite if it failed."""
         return math.inf if self.error_no else math.fsum(self.costs_s) / len(self.costs_s)
 
     @property
     def failure(self) -> str:
-        """Why there is no time, "" where there is one."""
+        """Why there is no time, or ""."""
         return FAILURES.get(self.error_no, "it failed") if self.error_no else ""
 
     def to_json(self) -> list[object]:
@@ -50,17 +50,17 @@ class Result:
 
 
 class LineReader:
-    """Takes a parsed line apart; refusals name the place that it was given."""
+    """Takes a parsed line apart; errors name the file and line that it was given."""
 
     def __init__(self, where: str) -> None:
         self.where = where
 
     def fault(self, reason: str, remedy: str = "") -> RecordError:
-        """What is wrong with the line."""
+        """The error that the line has this fault."""
         return record_error(self.where, reason, remedy)
 
     def items(self, value: object, count: int | None, what: str) -> list[object]:
-        """A list, of so many items where that is given."""
+        """A list, of `count` items if that is given."""
         if not isinstance(value, list) or (count is not None and len(value) != count):
             wanted = "a list" if count is None else f"a list of {count} items"
             raise self.fault(f"{what} must be {wanted}")
@@ -79,7 +79,7 @@ class LineReader:
         return value
 
     def number(self, value: object, what: str) -> float:
-        """A number; whole ones stay whole, so that they are written as they were."""
+        """A number; whole numbers stay whole, so that they are written in the same form."""
         if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
             raise self.fault(f"{what} must be a number")
         return value  # type: ignore[return-value]

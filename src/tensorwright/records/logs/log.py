@@ -1,4 +1,4 @@
-"""Files of log lines: which tuner wrote them, and what they say."""
+"""Files of log lines: the tuner that wrote them, and their content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LogLine = AutoTvmLine | AnsorLine
 
 
 class LogFormat(StrEnum):
-    """Who writes such lines."""
+    """The tuners that write such lines."""
 
     OWN = "tensorwright"
     AUTOTVM = "autotvm"
@@ -31,7 +31,7 @@ _PARSERS: dict[LogFormat, Callable[[str, str], LogLine]] = {
 
 
 def format_of(path: str | os.PathLike[str]) -> LogFormat:
-    """Who wrote a file, by its first line; ours where that tells nothing.
+    """The tuner that wrote a file, by its first line; tensorwright if that does not tell.
 
     Raises:  RecordError for a file that cannot be read.
     """
@@ -52,8 +52,8 @@ def format_of(path: str | os.PathLike[str]) -> LogFormat:
 def read_log(path: str | os.PathLike[str], written_by: LogFormat) -> dict[int, LogLine]:
     """The lines of a file of another tuner, by their numbers from 1.
 
-    Empty lines, and those that start with #, are none.
-    Raises:  RecordError for a file that cannot be read, or that names the first bad line.
+    Empty lines, and lines that start with #, are skipped.
+    Raises:  RecordError for a file that cannot be read, or with the first bad line.
     """
     parse = _PARSERS[written_by]
     return {number: parse(text, f"file {path}, line {number}") for number, text in _lines(path)}
@@ -75,12 +75,12 @@ def _lines(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
         raise record_error(f"file {path}", reason, "check the path") from error
-    found: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     for number, line in enumerate(content.split(b"\n"), 1):
         try:
             text = line.decode().strip()
         except UnicodeDecodeError:
             raise record_error(f"file {path}, line {number}", "not UTF-8 text") from None
         if text and not text.startswith("#"):
-            found.append((number, text))
-    return found
+            lines.append((number, text))
+    return lines

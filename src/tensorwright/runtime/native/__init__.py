@@ -1,1 +1,1 @@
-"""Code in this process: loading it, calling it, and its threads."""
+"""Native code in this process: load it, call it, and run its threads."""

@@ -1,4 +1,4 @@
-"""A native loop of calls of a kernel, so that Python's time between calls does not count."""
+"""A native loop that calls a kernel, so that Python's time between calls does not count."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ The driver is a small LLVM module, compiled once per process. It reads a frame:
     threads, begin, end, moving_count                             the runs begin..end are done
     clock, ticks                                                  if given, ticks[i]: step i began
 
-A run with a team forks its threads once (`team.py`); in others each kernel forks for itself.
-Base 0 is address 0, so that what counts from it is a plain number.
+A run with a team forks its threads once (`team.py`); in other runs each kernel forks its threads.
+Base 0 is address 0, so that an offset from it is a plain number.
 """
 
 from __future__ import annotations
@@ -191,8 +191,8 @@ class Driver:
 
 
 def driver() -> Driver:
-    """The process's driver, compiled when first asked for."""
-    with _LOCK:  # of two made at once, one would be unloaded under its user's feet
+    """The process's driver, compiled on its first use."""
+    with _LOCK:  # if two were made at once, one would be unloaded while it is used
         return _driver()
 
 
@@ -235,7 +235,7 @@ class Program:
 
     runs (k, 3) and steps (n, 3) are the driver's tables; a host step has an empty row, so that
     positions are those of the plan. refs (m, 2) has base and offset of each argument, and moving
-    (l, 3) is the driver's. `code` keeps the addresses in `steps` valid.
+    (l, 3) is a table of the driver. `code` keeps the addresses in `steps` valid.
     """
 
     plan: Plan
@@ -257,7 +257,7 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
             raise InternalError(
                 stage="runtime",
                 where=f"kernel {kernel.symbol}",
-                reason="it is launched on a grid, which this processor does not do",
+                reason="it is launched on a grid, which processors cannot do",
             )
     kernels = [part.address(kernel.symbol) for part, kernel in zip(code, plan.kernels, strict=True)]
     steps: list[tuple[int, int, int]] = []
@@ -282,12 +282,12 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
 
 
 def base_count(plan: Plan) -> int:
-    """How many base addresses a frame has."""
+    """The number of base addresses of a frame."""
     return 2 + len(plan.inputs) + len(plan.outputs) + len(plan.constants)
 
 
 def base_index(plan: Plan, ref: BufferRef) -> int:
-    """Which base address a reference counts from."""
+    """The number of the base address of a reference."""
     match host_ref(ref):
         case InputRef(index):
             return 1 + index

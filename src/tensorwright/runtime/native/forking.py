@@ -1,8 +1,8 @@
 """Keep a forked child from hanging in its first parallel region.
 
 libgomp's worker threads do not survive a fork, and libgomp does not notice: a child whose parent
-has run a parallel region waits for them for ever. So from then on the child's calls run on one
-thread. A server that loads a model, forks, and only then runs it, keeps its threads.
+has run a parallel region waits for them forever. So after such a fork the child's calls run on one
+thread. A server that loads a model, forks, and then runs it keeps its threads.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import ClassVar, Protocol
 
 
 class Teamed(Protocol):
-    """Something that asks the runtime for threads."""
+    """A user of the runtime's threads."""
 
     def run_alone(self) -> None:
         """Ask for one thread from now on."""
 
 
 class _State:
-    """Of this process; guarded by the lock."""
+    """The state of this process; guarded by the lock."""
 
     lock: ClassVar[threading.Lock] = threading.Lock()
     members: ClassVar[weakref.WeakSet[Teamed]] = weakref.WeakSet()
@@ -30,7 +30,7 @@ class _State:
 
 
 def join(member: Teamed, threads: int) -> int:
-    """Note a member that will ask for so many threads, and return how many it may have."""
+    """Register a member that wants some threads, and return how many it may have."""
     if threads <= 1:
         return threads
     with _State.lock:

@@ -1,13 +1,13 @@
 """Load object code into this process and give the addresses of its functions.
 
 All objects live in one LLVM ORC session, linked by JITLink, which puts an object's code and
-constants into one block (so that the small code model always holds). Sixty objects load in 8 ms;
+constants into one block, so that the small code model is always valid. Sixty objects load in 8 ms;
 MCJIT, one engine for each, takes eight times that. An object may refer to other objects' symbols
-only through what `runtime_symbols` lists (the C mathematical library, and the memory functions that
-LLVM calls on its own) and the OpenMP functions, which are those of `team.py`.
+only if `runtime_symbols` lists them (the C mathematical library, and the memory functions that LLVM
+calls implicitly), and the OpenMP functions, which are those of `team.py`.
 
 The small loops that this package writes by hand in LLVM IR (the driver, the loop of calls, the
-measurement of the machine's peak) become native code here, too: `load_ir`.
+measurement of the machine's peak) also become native code here: `load_ir`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _LOADS_PER_SESSION = 1000
 
 
 class LoadedObject:
-    """Object code in executable memory, which is given back when the last reference goes.
+    """Object code in executable memory, which is freed with the last reference.
 
-    Whoever keeps an address must keep this object too. Safe to use from several threads.
+    Code that keeps an address must also keep this object. Safe to use from several threads.
     """
 
     __slots__ = ("_session", "_tracker", "symbols")
@@ -60,15 +60,15 @@ class LoadedObject:
         return int(self._tracker[symbol])
 
     def __del__(self) -> None:
-        del self._tracker  # before the session, whose end would leave it dangling
+        del self._tracker  # before the session, which would leave it dangling
 
 
 class Session:
     """An ORC session with one library for each source of symbols.
 
-    Objects that were unloaded leave some 8 kB behind (the name of their library, which LLVM keeps
-    until the session ends), so `load_object` moves on to a new session after some thousand loads;
-    an old one ends with its last object.
+    Unloaded objects leave about 8 kB behind (the name of their library, which LLVM keeps
+    until the session ends), so `load_object` starts a new session after some thousand loads;
+    an old session ends with its last object.
     """
 
     __slots__ = ("_jit", "_libraries", "_stand_ins", "arch", "loads")
@@ -96,7 +96,7 @@ class Session:
         _check_machine(data, self.arch)
         builder = llvm.JITLibraryBuilder().add_object_img(data)
         builder.add_jit_library(_SYMBOLS_LIBRARY).add_jit_library(_TEAM_LIBRARY)
-        for name, address in self._stand_ins:  # in a library, the process's own would go first
+        for name, address in self._stand_ins:  # in a library, the process's would go first
             builder.import_symbol(name, address)
         for symbol in symbols:
             builder.export_symbol(symbol)
@@ -142,7 +142,7 @@ class _Current:
 
 
 def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
-    """Link an object file and find the addresses of `symbols`, which it must define.
+    """Link an object file, and look up the addresses of `symbols`, which it must define.
 
     Raises:  InternalError if it is not an object for this machine, or if a symbol is missing.
     """
@@ -156,7 +156,7 @@ def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
 
 
 def compile_ir(ir_text: str, target: CpuTarget | None = None) -> bytes:
-    """Object code of LLVM IR that was written by hand; for this machine where `target` is None."""
+    """The object code of hand-written LLVM IR; for this machine where `target` is None."""
     return compile_module(ir_text, target or detect_target())
 
 
@@ -166,16 +166,16 @@ def load_ir(ir_text: str, symbols: Sequence[str], target: CpuTarget | None = Non
 
 
 def runtime_symbols() -> tuple[tuple[str, int], ...]:
-    """Names and addresses of what object code may call, OpenMP aside; those that exist here."""
+    """Names and addresses of the existing functions that object code may call, without OpenMP."""
     libm = _load_libm()
     process = ctypes.CDLL(None)
-    found = [(name, _address(libm, name)) for name in LIBM_SYMBOLS]
-    found += [(name, _address(process, name)) for name in _MEMORY_SYMBOLS]
-    return tuple((name, address) for name, address in found if address)
+    functions = [(name, _address(libm, name)) for name in LIBM_SYMBOLS]
+    functions += [(name, _address(process, name)) for name in _MEMORY_SYMBOLS]
+    return tuple((name, address) for name, address in functions if address)
 
 
 def _team_imports(openmp: OpenMP | None) -> tuple[tuple[str, int], ...]:
-    """Names and addresses of what the functions of teams call."""
+    """Names and addresses of the functions that the functions of teams call."""
     if openmp is None:
         return ()
     process = ctypes.CDLL(None)
@@ -184,24 +184,24 @@ def _team_imports(openmp: OpenMP | None) -> tuple[tuple[str, int], ...]:
 
 
 def _check_machine(data: bytes, arch: str) -> None:
-    """Refuse an ELF object of another processor, which the linker would take without a word."""
+    """Refuse an ELF object of another processor, which the linker would accept silently."""
     if data[:4] != b"\x7fELF":
         return
-    found = int.from_bytes(data[_ELF_MACHINE], "little")
+    machine = int.from_bytes(data[_ELF_MACHINE], "little")
     wanted = _ELF_MACHINES[arch]
-    if found != wanted:
+    if machine != wanted:
         raise InternalError(
             stage="runtime",
             where="object code",
-            reason=f"it is for ELF machine {found}, and this one is {wanted}",
+            reason=f"it is for ELF machine {machine}, but this one is {wanted}",
             remedy="compile it again for this machine",
         )
 
 
 def _load_libm() -> ctypes.CDLL:
-    """The C mathematical library; in the C library itself where there is no separate one."""
+    """The C mathematical library; the C library if there is no separate one."""
     try:
-        return ctypes.CDLL("libm.so.6")  # glibc; asking find_library first would start a compiler
+        return ctypes.CDLL("libm.so.6")  # glibc; find_library would start a compiler
     except OSError:
         return ctypes.CDLL(ctypes.util.find_library("m"))
 

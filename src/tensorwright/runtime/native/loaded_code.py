@@ -1,4 +1,4 @@
-"""Load what a back end compiled for a processor: an object file, or a shared object."""
+"""Load compiled code for a processor: an object file, or a shared object."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MACH_O, _MACH_O_TYPE, _MACH_O_SHARED = b"\xcf\xfa\xed\xfe", slice(12, 16), 6
 
 
 class LoadedCode(Protocol):
-    """Code in this process; whoever keeps an address must keep this object too."""
+    """Code in this process; code that keeps an address must also keep this object."""
 
     def address(self, symbol: str) -> int:
         """The address of one of its symbols."""
@@ -38,7 +38,7 @@ class SharedObject:
 def load_code(code: bytes, symbols: Sequence[str]) -> LoadedCode:
     """Load compiled code into this process. It runs: load only what you compiled.
 
-    Raises:  MachineError where the system cannot load a shared object; as `load_object` for others.
+    Raises:  MachineError if the system cannot load a shared object; the errors of `load_object`.
     """
     return _load_shared(code, symbols) if _is_shared(code) else load_object(code, symbols)
 

@@ -1,8 +1,8 @@
-"""Find the OpenMP runtime that compiled kernels fork and join through: GNU's libgomp.
+"""Find the OpenMP runtime with which compiled kernels fork and join: GNU's libgomp.
 
-A process must have one copy: two of them spin against each other and make a fork-join thousands
-of times slower. So, first of these: the copy already loaded (PyTorch brings one, under whatever
-name), the system's, one inside an installed wheel. Where there is none, kernels run on one thread,
+A process must have one copy: two of them spin against each other and make a fork-join thousands of
+times slower. So the order is: the copy that is already loaded (PyTorch has one, under some name),
+the system's copy, a copy inside an installed wheel. Without libgomp, kernels run on one thread,
 through stand-ins with the same binary interface, and a warning says so once.
 """
 
@@ -25,10 +25,10 @@ OPENMP_SYMBOLS = (
     "omp_get_thread_num",
     "omp_get_num_threads",
 )
-"""What a kernel may call; see `team.py` for who answers.
+"""The functions that a kernel may call; `team.py` says which functions answer.
 
 A kernel divides its work by `omp_get_num_threads()` inside the region, never by the number that it
-asked for: the runtime may give fewer threads, and the stand-ins give one.
+requested: the runtime may give fewer threads, and the stand-ins give one.
 """
 
 _MAPS = Path("/proc/self/maps")
@@ -38,7 +38,7 @@ _REMEDY = "install libgomp (Debian: apt install libgomp1; Fedora: dnf install li
 
 
 class Origin(Enum):
-    """Where the runtime was found."""
+    """Where the runtime comes from."""
 
     LOADED = "already loaded"
     SYSTEM = "system"
@@ -49,7 +49,7 @@ class Origin(Enum):
 class OpenMP:
     """A libgomp in this process: its file, where it came from, the addresses of its functions.
 
-    `duplicates` are further copies that the process had loaded before us; not ours to mend.
+    `duplicates` are further copies that the process had loaded before; they cannot be unloaded.
     """
 
     path: str
@@ -59,30 +59,29 @@ class OpenMP:
 
 
 class _State:
-    """What this process has found; guarded by the lock."""
+    """The result of the search in this process; guarded by the lock."""
 
     lock = threading.Lock()
     searched = False
-    found: OpenMP | None = None
+    runtime: OpenMP | None = None
     spin: bool | None = None
     has_warned = False
 
 
 def openmp_runtime() -> OpenMP | None:
-    """The process's runtime, searched for (and loaded) once; None where there is none."""
+    """The process's runtime, searched for (and loaded) once; None if there is none."""
     with _State.lock:
         if not _State.searched:
-            _State.found = find_openmp()
+            _State.runtime = find_openmp()
             _State.searched = True
-        return _State.found
+        return _State.runtime
 
 
 def usable_threads(asked: int | None = None) -> int:
-    """How many threads kernels use: those asked for, else those of the knob `threads`.
+    """The number of threads of kernels: the requested one, or that of the knob `threads`.
 
-    Where there is no runtime, the knob counts as 1.
-    Raises:  UsageError for fewer than one; MachineError if more than one are asked for and there is
-             no libgomp.
+    Without a runtime, the knob counts as 1.
+    Raises:  UsageError for fewer than one; MachineError for more than one without libgomp.
     """
     wanted = knobs.THREADS.get() if asked is None else knobs.THREADS.read(asked)
     if wanted <= 1 or openmp_runtime() is not None:
@@ -99,7 +98,7 @@ def usable_threads(asked: int | None = None) -> int:
         _State.has_warned = True
     if is_first:
         warnings.warn(
-            f"no libgomp found: programs run on one thread; {_REMEDY}", RuntimeWarning, stacklevel=2
+            f"no libgomp: programs run on one thread; {_REMEDY}", RuntimeWarning, stacklevel=2
         )
     return 1
 
@@ -109,22 +108,22 @@ def find_openmp(
 ) -> OpenMP | None:
     """Search in the order stated above, without remembering the result.
 
-    `loaded` are the files mapped into this process, `folders` the places that wheels live in.
+    `loaded` are the files mapped into this process, `folders` those of wheels.
     """
     mapped = loaded_libraries() if loaded is None else tuple(loaded)
     copies = tuple(path for path in mapped if Path(path).name.startswith("libgomp"))
     for path in copies:
         others = tuple(other for other in copies if other != path)
-        found = _open(path, Origin.LOADED, others)
-        if found is not None:
-            return found
-    found = _open(_SYSTEM_NAME, Origin.SYSTEM)
-    if found is not None:
-        return found
+        runtime = _open(path, Origin.LOADED, others)
+        if runtime is not None:
+            return runtime
+    runtime = _open(_SYSTEM_NAME, Origin.SYSTEM)
+    if runtime is not None:
+        return runtime
     for path in _bundled(sys.path if folders is None else folders):
-        found = _open(path, Origin.BUNDLED)
-        if found is not None:
-            return found
+        runtime = _open(path, Origin.BUNDLED)
+        if runtime is not None:
+            return runtime
     return None
 
 
@@ -141,9 +140,8 @@ def loaded_libraries() -> tuple[str, ...]:
 def set_spin(is_spinning: bool) -> bool:
     """Say how idle worker threads wait: spinning (fast fork-join) or asleep (leaves the cores).
 
-    libgomp reads this from the environment when it is loaded and never again. Returns whether the
-    wish is in force: False means that the library was loaded before, under another setting or
-    one that we do not know.
+    libgomp reads this from the environment only when it is loaded. Returns whether the setting is
+    in force: False means that the library was loaded before, with another or an unknown setting.
     """
     with _State.lock:
         if _State.searched or _has_libgomp():
@@ -178,11 +176,11 @@ def _open(path: str, origin: Origin, duplicates: tuple[str, ...] = ()) -> OpenMP
 
 
 def _bundled(folders: Iterable[str]) -> tuple[str, ...]:
-    found = [
+    paths = [
         str(path)
         for folder in folders
         if Path(folder).is_dir()
         for pattern in _WHEEL_PATTERNS
         for path in sorted(Path(folder).glob(pattern))
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(paths))

@@ -1,7 +1,7 @@
 """Measure what this machine can do: arithmetic per second, and bytes per second.
 
-The figures are the ceiling that kernels are compared with, so they are measured by the same means
-as kernels are made: LLVM IR, compiled for the target, called through libgomp.
+Kernels are compared with these ceilings, so the measurement uses the same means as kernels: LLVM
+IR, compiled for the target, called through libgomp.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def measure_peak(target: CpuTarget, threads: int = 1, dtype: DType = DType.F32) 
     """Floating-point operations per second of `threads` threads, an FMA counting as two.
 
     Every thread runs a loop of independent FMAs on registers; the best of several short runs,
-    under 0.2 s in all where the cores are free.
+    below 0.2 s in all if the cores are free.
     Raises:  MachineError if the target's instructions are not those of this machine, or if
-             several threads are asked for and there is no libgomp.
+             several threads are requested and there is no libgomp.
     """
     chains = 12 if target.vector_registers < 32 else 24
     lanes = target.lanes(dtype)
@@ -39,7 +39,7 @@ def measure_peak(target: CpuTarget, threads: int = 1, dtype: DType = DType.F32) 
 
 
 def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 << 26) -> float:
-    """Bytes per second that `threads` threads read together from a buffer of that size.
+    """Bytes per second that `threads` threads read together from a buffer of a size.
 
     A buffer smaller than the last cache measures that cache, in several passes, so that starting
     the threads does not count; memory needs several times the size of the last cache.
@@ -58,7 +58,7 @@ def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 <
 def _best_time(target: CpuTarget, threads: int, ir_text: str, *numbers: int) -> float:
     """Seconds of the shortest of many runs of `measure({*numbers, results})`, after one to warm up.
 
-    Each thread writes what it has computed into 64 bytes of the results.
+    Each thread writes its result into 64 bytes of the results.
     """
     check_runs_here(target, "runtime", remedy="measure the target 'native'")
     code = load_ir(ir_text, ("measure",), target)
@@ -74,7 +74,7 @@ def _best_time(target: CpuTarget, threads: int, ir_text: str, *numbers: int) -> 
         call(ctypes.addressof(arguments), threads)
         best_s = min(best_s, time.perf_counter() - start)
         repeats += 1
-        time.sleep(_PAUSE_S)  # threads that share a core are placed anew when they wake
+        time.sleep(_PAUSE_S)  # threads that share a core may get other cores when they wake
     return best_s
 
 
@@ -93,7 +93,7 @@ entry:
 {start}
   %slot = getelementptr i64, ptr %arguments, i64 {last_argument}
   %results = load ptr, ptr %slot
-  %place = getelementptr [64 x i8], ptr %results, i64 %index
+  %result = getelementptr [64 x i8], ptr %results, i64 %index
   br label %loop
 loop:
   %i = phi i64 [0, %entry], [%next, %loop]
@@ -105,14 +105,14 @@ loop:
 done:
 {sums}
   %first = extractelement {vector} %s{last}, i32 0
-  store {element} %first, ptr %place
+  store {element} %first, ptr %result
   ret void
 }}
 """
 
 
 def _fma_loop(lanes: int, chains: int, dtype: DType) -> str:
-    """IR of `measure({rounds, results})`: x = x * a + b in so many independent vectors."""
+    """IR of `measure({rounds, results})`: x = x * a + b in `chains` independent vectors."""
     element, bits = ("float", 32) if dtype is DType.F32 else ("double", 64)
     vector = f"<{lanes} x {element}>"
     fma = f"@llvm.fmuladd.v{lanes}f{bits}"
@@ -127,9 +127,9 @@ def _fma_loop(lanes: int, chains: int, dtype: DType) -> str:
 
 
 def _read_loop(lanes: int) -> str:
-    """IR of `measure({elements, data, part, results})`: each thread adds up its own part.
+    """IR of `measure({elements, data, part, results})`: each thread adds up its part.
 
-    It reads so many elements, beginning anew at the end of its part.
+    It reads the given number of elements, and starts again at the end of its part.
     """
     vector = f"<{lanes} x float>"
     steps = [

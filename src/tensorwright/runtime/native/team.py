@@ -1,28 +1,28 @@
 """Teams: threads that libgomp forks once, and that then share many parallel loops without a fork.
 
-A fork and join through libgomp takes 0.7 us where its threads spin, 40 us where they sleep; handing
-a piece to a thread that waits in a team for it, and waiting until it is done, takes 0.1 us.
+A fork and join through libgomp takes 0.7 us if its threads spin, and 40 us if they sleep.  Handing
+a piece to a waiting thread of a team, and waiting until it is done, takes 0.1 us.
 
     tensorwright_team(main, context, threads)     forks, runs main(context) on the first thread
     tensorwright_parallel(body, data, threads, flags)
     tensorwright_thread_num()                     as GOMP_parallel, omp_get_thread_num and
     tensorwright_num_threads()                    omp_get_num_threads; inside main, other threads
-                                                  of the team run body, too
+                                                  of the team also run body
 
-Object code is linked to these in the place of libgomp's functions (`STAND_INS`), so that kernels do
-not know who shares out their loops. Each thread of a team has a slot on the stack of the first,
-which its POSIX thread-specific value points to:
+Object code is linked to these functions instead of libgomp's (`STAND_INS`), so kernels do not know
+what divides their loops. Each thread of a team has a slot on the stack of the first thread; its
+POSIX thread-specific value points to the slot:
 
-    slot        epoch, body, data, count, number, team      written by the first thread, but number
+    slot        epoch, body, data, count, number, team      number by itself, the rest by the first
     slot + 128  done                                         written by the thread itself
     team + 128  main, context, size                          (the first thread's slot is the team)
 
 To give work, the first thread writes body, data and count into the slots of the others that take
-part and then raises their epochs; a thread that has done its piece copies the epoch to `done`. No
-body means the end. A count of 0 means outside of any loop; a loop inside another runs alone.
+part, and then raises their epochs. A thread that has done its piece copies the epoch to `done`. A
+null body means the end. A count of 0 means outside of any loop; a loop inside another runs alone.
 
-A thread that waits spins for some 50 us, then offers its core to others between looks: where
-threads outnumber cores, whoever is waited for must get to run.
+A waiting thread spins for about 50 us, and then yields its core between looks: if there are more
+threads than cores, the thread for which it waits must be able to run.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ STAND_INS = {
     "omp_get_thread_num": "tensorwright_thread_num",
     "omp_get_num_threads": "tensorwright_num_threads",
 }
-"""Who answers what kernels call by these names."""
+"""The functions that kernels call under these names."""
 
 RENAMED = {
     "GOMP_parallel": "tensorwright.libgomp_parallel",
     "omp_get_thread_num": "tensorwright.libgomp_thread_num",
     "omp_get_num_threads": "tensorwright.libgomp_num_threads",
 }
-"""Under which names `team_ir` calls libgomp's own functions: it may not find those of others."""
+"""The names under which `team_ir` calls libgomp's functions, distinct from other libraries'."""
 
 POSIX_SYMBOLS = ("pthread_getspecific", "pthread_setspecific", "sched_yield")
 
@@ -78,7 +78,7 @@ def team_ir(arch: str) -> str:
 
 @lru_cache(maxsize=1)
 def _slot_key() -> int:
-    """The process's key of the thread-specific value that points to a thread's slot."""
+    """The process's key of the thread-specific value, which points to a thread's slot."""
     key = ctypes.c_uint64(0)  # pthread_key_t has 32 bits or 64
     error = ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None)
     if error:
@@ -221,12 +221,12 @@ done:
   ret void
 }
 
-define internal void @await(ptr %place, i64 %value) nounwind {
+define internal void @await(ptr %word, i64 %value) nounwind {
 entry:
   br label %look
 look:
   %looks = phi i64 [0, %entry], [%looks.next, %pause], [%looks, %offer]
-  %now = load atomic i64, ptr %place acquire, align 8
+  %now = load atomic i64, ptr %word acquire, align 8
   %is_there = icmp eq i64 %now, %value
   br i1 %is_there, label %done, label %wait
 wait:

@@ -1,1 +1,1 @@
-"""What an executable does, as plain data: made, checked, written. Read `plan.py` first."""
+"""Plans: what an executable does, as plain data. Read `plan.py` first."""

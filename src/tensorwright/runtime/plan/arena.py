@@ -1,14 +1,14 @@
-"""The memory planner: give every intermediate tensor a place in one arena.
+"""The memory planner: give every intermediate tensor an offset in one arena.
 
 Two tensors may share bytes if no step needs both. Finding the smallest arena is NP-hard (it is
 dynamic storage allocation); largest first, each into the tightest gap that fits, reaches the lower
 bound on chains and residual networks and comes within a tenth of it on random lifetimes. Source:
 Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference, 2020, "greedy by
-size". Where it stays above the bound, tensors in order of their first step are tried, too.
+size". If the result is above the bound, tensors in order of their first step are also tried.
 
-Every tensor begins on a multiple of 64 bytes, a cache line. Positions modulo 4096 are left to
-chance: where the result of an addition lies relative to its operands made no difference that rose
-above the noise, at 16 KiB to 1 MiB for each.
+Every tensor begins on a multiple of 64 bytes, a cache line. Positions modulo 4096 are not
+chosen: the position of the result of an addition relative to its operands made no difference above
+the noise, at 16 KiB to 1 MiB for each.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ class Lifetime:
 
     @property
     def room_bytes(self) -> int:
-        """The bytes that it takes: whole cache lines."""
+        """Its bytes in the arena: whole cache lines."""
         return -(-self.size_bytes // ALIGNMENT) * ALIGNMENT
 
     def meets(self, other: Lifetime) -> bool:
-        """Whether a step needs both."""
+        """Whether a step needs both tensors."""
         return self.first_step <= other.last_step and other.first_step <= self.last_step
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Where each tensor begins, sorted by name.
+    """The offset of each tensor, sorted by name.
 
     peak_bytes   size of the arena
-    live_bytes   the most that is alive in one step: no arena can be smaller
+    live_bytes   the most bytes that one step needs: no arena can be smaller
     """
 
     offsets: tuple[tuple[str, int], ...]
@@ -64,7 +64,7 @@ _Placed = tuple[int, Lifetime]  # offset, tensor
 def plan_memory(tensors: Sequence[Lifetime]) -> MemoryPlan:
     """Place all tensors; deterministic.
 
-    Raises:  InternalError for a name given twice, and a size or lifetime that is negative.
+    Raises:  InternalError for a repeated name, and a negative size or lifetime.
     """
     if len({tensor.name for tensor in tensors}) != len(tensors):
         raise _fault("tensors", "two of them have the same name")
@@ -83,7 +83,7 @@ def plan_memory(tensors: Sequence[Lifetime]) -> MemoryPlan:
 def _place(
     tensors: Sequence[Lifetime], order: Callable[[Lifetime], tuple[object, ...]]
 ) -> list[_Placed]:
-    """One after another, each into the tightest gap between those alive at the same time."""
+    """Place one after another, each in the tightest gap between tensors of the same time."""
     placed: list[_Placed] = []  # sorted by offset
     for tensor in sorted(tensors, key=order):
         offset = _best_offset(tensor, placed) if tensor.size_bytes else 0

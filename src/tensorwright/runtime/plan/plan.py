@@ -6,10 +6,10 @@
     ref   ::= host | DeviceRef(host)
     host  ::= InputRef(i) | OutputRef(i) | ConstantRef(i) | ArenaRef(offset, size)
 
-A plan holds no code and no numbers: object code and constants stand beside it, by position. Steps
-run in order; a step sees everything that earlier ones wrote. Buffers that a kernel writes overlap
-no other argument of the same step. All offsets are multiples of 64 bytes, so that every argument
-of a kernel is. A kernel that shares out its loops forks threads for it; inside a team, which is
+A plan holds neither code nor numbers: object code and constants are beside it, by position. Steps
+run in order, and a step sees everything that earlier steps wrote. A buffer that a kernel writes
+does not overlap another argument of the same step. All offsets are multiples of 64 bytes, and so
+are all arguments of kernels. A kernel that divides its loops forks threads; inside a team, which is
 forked once, it gives the work to the team's threads instead.
 
 A reference says in which memory a buffer lies: the host's, or a device's own, which has a copy of
@@ -37,7 +37,7 @@ from tensorwright.base import (
 
 Attributes: TypeAlias = tuple[tuple[str, AttributeValue], ...]
 Place = TypeVar("Place")
-"""Where an argument lies: a tensor's name, and a reference once memory is planned."""
+"""The location of an argument: a tensor's name, or a reference after memory is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class TensorSpec:
 
 @dataclass(frozen=True, slots=True)
 class InputRef:
-    """A place in the caller's input `index`."""
+    """A position in the caller's input `index`."""
 
     index: int
     offset_bytes: int = 0
@@ -75,7 +75,7 @@ class InputRef:
 
 @dataclass(frozen=True, slots=True)
 class OutputRef:
-    """A place in output `index`; steps may read what earlier steps wrote there."""
+    """A position in output `index`; steps may read what earlier steps wrote there."""
 
     index: int
     offset_bytes: int = 0
@@ -86,7 +86,7 @@ class OutputRef:
 
 @dataclass(frozen=True, slots=True)
 class ConstantRef:
-    """A place in constant `index`."""
+    """A position in constant `index`."""
 
     index: int
     offset_bytes: int = 0
@@ -146,7 +146,7 @@ class TypedRef:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSpec:
-    """What a kernel does with one argument, and how many bytes it may touch."""
+    """How a kernel uses one argument, and how many bytes it may touch."""
 
     role: Role
     size_bytes: int
@@ -156,7 +156,7 @@ class ArgumentSpec:
 class KernelSpec:
     """A compiled kernel; on `Threads`, `void symbol(ptr arguments, ptr workspace, i32 threads)`.
 
-    `launches` are its calls, as its signature has them.  It needs
+    `launches` are its calls, from its signature.  It needs
     workspace_bytes + threads * local_workspace_bytes of scratch memory.
     """
 
@@ -167,15 +167,15 @@ class KernelSpec:
     launches: tuple[Launch, ...] = ON_THREADS
 
     def scratch_bytes(self, threads: int) -> int:
-        """Bytes of scratch memory for so many threads."""
+        """Bytes of scratch memory for a number of threads."""
         return self.workspace_bytes + threads * self.local_workspace_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class KernelStep(Generic[Place]):
-    """Call `kernels[kernel]`. flops and bytes_moved are what the step must do at least.
+    """Call `kernels[kernel]`. flops and bytes_moved are the least work of the step.
 
-    most_threads   on how many threads it runs at most; on all that the executable has where 0
+    most_threads   the most threads on which it runs; 0 is all threads of the executable
     """
 
     kernel: int
@@ -213,7 +213,7 @@ Step: TypeAlias = KernelStep[BufferRef] | CopyStep | HostStep[TypedRef]
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """Steps begin..end, none of them on the host, run with threads that are forked once."""
+    """Steps begin..end, none of them on the host, share threads that are forked once."""
 
     begin: int
     end: int
@@ -221,9 +221,9 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole program; `threads` is the number that its schedules were chosen for.
+    """A whole program; `threads` is the number for which its schedules were chosen.
 
-    teams   in order; each kernel outside of them forks for itself
+    teams   in order; each kernel outside of them forks its threads
     """
 
     name: str
@@ -238,7 +238,7 @@ class Plan:
     teams: tuple[Team, ...] = ()
 
     def scratch_bytes(self, threads: int) -> int:
-        """Scratch memory for the kernel that needs most; they take turns."""
+        """The scratch memory of the kernel that needs most; kernels use it in turn."""
         return max((kernel.scratch_bytes(threads) for kernel in self.kernels), default=0)
 
     @property

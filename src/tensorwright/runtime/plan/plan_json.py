@@ -46,9 +46,9 @@ _ON_THREADS = to_data(ON_THREADS)
 
 
 def plan_to_data(plan: Plan) -> object:
-    """The plan as `json.dumps` takes it, equal for equal plans.
+    """The plan in the form that `json.dumps` takes, equal for equal plans.
 
-    Kernels on threads do not say so: earlier versions, which know nothing else, read them.
+    The launch of a kernel on threads is left out, so that earlier versions can read the plan.
     """
     data: Any = to_data(plan)
     for kernel in data["kernels"]:
@@ -60,7 +60,7 @@ def plan_to_data(plan: Plan) -> object:
 def plan_from_data(data: object) -> Plan:
     """The inverse of `plan_to_data`.
 
-    Raises:  ValueError that says what does not fit.
+    Raises:  ValueError with the part that does not fit.
     """
     plan = from_data(data, _KINDS)
     if not isinstance(plan, Plan):

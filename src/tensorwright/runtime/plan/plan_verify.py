@@ -1,6 +1,6 @@
-"""Check a plan before its addresses are believed: every reference inside its buffer.
+"""Check a plan before its addresses are used: every reference is inside its buffer.
 
-Theorem:  if `verify_plan` is silent, each kernel touches only the bytes that its `ArgumentSpec`s
+Theorem:  if `verify_plan` does not raise, each kernel touches only the bytes that its `ArgumentSpec`s
           grant, inside live buffers, aligned; nothing that one step writes overlaps another of its
           arguments; only outputs and the arena are written, and the arena is read only where an
           earlier step wrote, in the same memory; kernels use the memory of their target's kind,
@@ -37,7 +37,7 @@ _WRITTEN = ("arena", "out", f"{_ON_DEVICE}arena", f"{_ON_DEVICE}out", f"{_ON_DEV
 def verify_plan(plan: Plan) -> None:
     """Do nothing if the plan is sound.
 
-    Raises:  InternalError naming the first step that is not, or the first such team.
+    Raises:  InternalError with the first unsound step or team.
     """
     _check_teams(plan)
     written: dict[str, list[tuple[int, int]]] = {}
@@ -111,7 +111,7 @@ def uses_of_step(plan: Plan, step: Step) -> Iterator[Use]:
 
 
 def spans_of_step(plan: Plan, step: Step) -> tuple[Span, ...]:
-    """The places that a step reads and writes, in the order of its arguments."""
+    """The spans that a step reads and writes, in the order of its arguments."""
     return tuple(_span(plan, use) for use in uses_of_step(plan, step))
 
 
@@ -133,7 +133,7 @@ def _span(plan: Plan, use: Use) -> Span:
     if ref.offset_bytes % ALIGNMENT:
         raise ValueError(f"{ref} does not begin on a multiple of {ALIGNMENT} bytes")
     if size_bytes < 0 or not 0 <= ref.offset_bytes <= limit - size_bytes:
-        raise ValueError(f"{size_bytes} bytes at {ref} pass the end of the buffer")
+        raise ValueError(f"{size_bytes} bytes at {ref} exceed the buffer")
     if is_written and isinstance(ref, InputRef | ConstantRef):
         raise ValueError(f"{ref} is written")
     return name, ref.offset_bytes, ref.offset_bytes + size_bytes

@@ -1,14 +1,14 @@
-"""From calls on named tensors to a plan: lifetimes, places in the arena, references.
+"""From calls on named tensors to a plan: lifetimes, offsets in the arena, references.
 
     Network("net", target, 2, inputs, outputs, constants, kernels, types=(("t1", type), ...),
             calls=(KernelStep(0, ("x", "w", "t1"), "conv"), KernelStep(1, ("t1", "y"), "relu")),
             parts=(("t1", Inside("t3", 4096)),))
 
 A tensor is an input, an output, a constant, or an intermediate one, which lives in the arena from
-the call that first names it to the last. `parts` says which tensors are a part of another one, or
-all of it under another shape (a reshape): their producers write straight into the whole, their
-consumers read it there. An output that nothing can write in place (it is an input, a constant, a
-part of something else) is copied at the end.
+the call that first names it to the last. `parts` says which tensors are a part of another tensor,
+or all of it in another shape (a reshape): their producers write directly into the whole tensor, and
+their consumers read it there. An output that no step can write in place (it is an input, a
+constant, or a part of another tensor) is copied at the end.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from tensorwright.runtime.plan.plan import (
 )
 from tensorwright.runtime.plan.plan_verify import verify_plan
 
-if TYPE_CHECKING:  # a plan is run without the code generators
+if TYPE_CHECKING:  # a plan runs without the code generators
     from tensorwright.codegen import Signature
 
 
 def kernel_spec(signature: Signature) -> KernelSpec:
-    """What a plan says about a kernel.
+    """The description of a kernel in a plan.
 
-    Raises:  InternalError for a parameter with extents that are not bound.
+    Raises:  InternalError for a parameter with unbound extents.
     """
     arguments = tuple(
         ArgumentSpec(each.role, TensorType(each.buffer.dtype, each.buffer.extents).size_bytes)
@@ -74,7 +74,7 @@ class Inside:
 class Network:
     """A program on named tensors.
 
-    types     of the intermediate tensors, as they lie in memory; borders know their own
+    types     of intermediate tensors, in memory; inputs, outputs and constants have theirs
     parts     offsets are multiples of 64 bytes; a part of an input or of a constant is only read
     """
 
@@ -93,8 +93,8 @@ class Network:
 def make_plan(network: Network) -> Plan:
     """Place every tensor and turn the calls into steps.
 
-    Raises:  InternalError for a tensor without a type, and for whatever `plan_memory` and
-             `verify_plan` refuse.
+    Raises:  InternalError for a tensor without a type; the errors of `plan_memory` and
+             `verify_plan`.
     """
     table = _Table(network)
     copied = [spec for spec in network.outputs if not table.is_written_in_place(spec.name)]
@@ -124,7 +124,7 @@ def make_plan(network: Network) -> Plan:
 
 
 class _Table:
-    """Where each tensor lives. A name is first an input, then a constant, then an output."""
+    """The location of each tensor. A name is first an input, then a constant, then an output."""
 
     def __init__(self, network: Network) -> None:
         self.parts = dict(network.parts)
@@ -141,17 +141,17 @@ class _Table:
                 self._borders[spec.name] = kind(index)
 
     def is_written_in_place(self, output: str) -> bool:
-        """Whether steps write an output themselves; else it is copied at the end."""
+        """Whether steps write an output directly; otherwise it is copied at the end."""
         return output not in self.parts and isinstance(self._borders[output], OutputRef)
 
     def type(self, name: str) -> TensorType:
-        """The tensor's type, or a complaint."""
+        """The tensor's type.  Raises: InternalError if it has none."""
         if name not in self._types:
             raise _fault(name, "it has no type")
         return self._types[name]
 
     def root(self, name: str) -> tuple[str, int]:
-        """The tensor that this one is a part of, in the end, and the offset in it."""
+        """The outermost tensor of which this one is a part, and the offset in it."""
         offset = 0
         seen = {name}
         while name in self.parts:
@@ -169,7 +169,7 @@ class _Table:
         return name, offset
 
     def lifetimes(self, steps: Iterable[Sequence[str]]) -> tuple[Lifetime, ...]:
-        """Of the tensors in the arena that are no part of another; `steps` names what each uses."""
+        """Lifetimes of arena tensors that are not parts; `steps` names the tensors of each step."""
         uses: dict[str, tuple[int, int]] = {}
         for step, names in enumerate(steps):
             for root in dict.fromkeys(self.root(name)[0] for name in names):

@@ -1,12 +1,12 @@
-"""Which steps run on how many threads, and which share one team: decided before a plan runs.
+"""Decide on how many threads each step runs, and which steps share one team, before a plan runs.
 
     plan = choose_teams(plan)                       by the work of each step
     plan = choose_teams(plan, seconds_of=predict)   by predicted seconds
-    plan = choose_teams(plan, limits={3: 1})        kernel 3 on one thread, as was measured
+    plan = choose_teams(plan, limits={3: 1})        kernel 3 on one thread, by measurement
 
-A step that is short runs on as many threads as have something to do: handing a piece to another
-thread and fetching what it wrote takes a few tenths of a microsecond. Between two steps on the host
-everything is one team, but for long stretches on one thread: the others would wait for nothing.
+A short step runs on as few threads as have enough work: handing a piece to another thread and
+fetching its results takes a few tenths of a microsecond. All steps between two host steps are one
+team, except long stretches on one thread, in which the other threads would only wait.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from tensorwright.base import Target, cpu_target
 from tensorwright.runtime.plan.plan import BufferRef, HostStep, KernelStep, Plan, Step, Team
 
 SecondsOf: TypeAlias = Callable[[KernelStep[BufferRef], Target], float]
-"""How long a step takes on one thread."""
+"""Predicts the seconds of a step on one thread."""
 
 Limits: TypeAlias = Mapping[int, int]
-"""Number of a kernel -> on how many threads it runs at most; all where 0."""
+"""Number of a kernel -> the most threads on which it runs; 0 is all."""
 
 LEAST_SHARE_S = 2.5e-7
-"""The least that a thread must have to do in a step to take part in it."""
+"""The least work with which a thread takes part in a step."""
 
 _LONGEST_WAIT_S = 1e-3
 _BYTES_PER_SECOND = 80e9
-_FLOPS_PER_SECOND_AND_BYTE = 1.25e9  # of vectors, whose width the target knows
+_FLOPS_PER_SECOND_AND_BYTE = 1.25e9  # for each byte of the target's vectors
 _LEAST_VECTOR_BYTES = 16
 
 
 def estimate_seconds(step: KernelStep[BufferRef], target: Target) -> float:
-    """About how long a step takes on one thread with all it reads in the second cache."""
+    """The estimated time of a step on one thread, if it reads from the second cache."""
     vector_bytes = max(cpu_target(target).vector_bytes, _LEAST_VECTOR_BYTES)
     computing_s = step.flops / (_FLOPS_PER_SECOND_AND_BYTE * vector_bytes)
     return max(computing_s, step.bytes_moved / _BYTES_PER_SECOND)
@@ -47,7 +47,7 @@ def choose_teams(
 ) -> Plan:
     """The plan with a number of threads for each kernel, and its teams.
 
-    limits   on how many threads some kernels run at most, all where 0; others by `seconds_of`
+    limits   the most threads of some kernels, 0 is all; `seconds_of` decides for the others
     """
     steps = tuple(_limited(step, plan, seconds_of, limits) for step in plan.steps)
     teams = () if plan.threads == 1 else tuple(_teams(steps, plan, seconds_of))
@@ -55,7 +55,7 @@ def choose_teams(
 
 
 def without_teams(plan: Plan) -> Plan:
-    """The plan with each kernel forking for itself, on all threads."""
+    """The plan in which each kernel forks its threads, on all threads."""
     steps = tuple(
         replace(step, most_threads=0) if isinstance(step, KernelStep) else step
         for step in plan.steps
@@ -73,14 +73,14 @@ def _limited(step: Step, plan: Plan, seconds_of: SecondsOf, limits: Limits) -> S
 
 
 def _teams(steps: Sequence[Step], plan: Plan, seconds_of: SecondsOf) -> Iterator[Team]:
-    """A team begins and ends with a shared step: what is around it is on one thread anyway."""
+    """Let a team begin and end with a shared step: steps around it run on one thread anyway."""
     for shared in _stretches(steps, plan, seconds_of):
         if len(shared) > 1:
             yield Team(shared[0], shared[-1] + 1)
 
 
 def _stretches(steps: Sequence[Step], plan: Plan, seconds_of: SecondsOf) -> Iterator[list[int]]:
-    """The steps on several threads, cut at steps on the host and at long waits between them."""
+    """The steps on several threads, cut at host steps and at long waits between them."""
     shared: list[int] = []
     waited_s = 0.0
     for position, step in enumerate(steps):

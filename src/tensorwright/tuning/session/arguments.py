@@ -1,4 +1,4 @@
-"""What a session is given, in groups: where, how long, how it searches, by what parts."""
+"""The arguments of a session in groups: setting, budget, search, parts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ROUND_SIZE = 16
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the records of a session have in common; `hardware` is this machine's where ""."""
+    """What all records of a session share; `hardware` is this machine's where ""."""
 
     target: CpuTarget
     threads: int
     hardware: str = ""
 
     def filters(self, workload: str) -> dict[str, Any]:
-        """What a record store is asked for, to give the records of a workload."""
+        """The filters with which a record store gives the records of a workload."""
         return {
             "workload": workload,
             "target": self.target.key,
@@ -44,13 +44,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent, over all runs of a session: whichever is spent first."""
+    """What all runs of a session together may spend; the limit that is reached first counts."""
 
     minutes: float | None = None
     trials: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no amount.
+        """Refuse numbers that are not amounts.
 
         Raises:  UsageError
         """
@@ -73,21 +73,21 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
-    """How a session goes about it; the defaults are meant to be right.
+    """How a session searches; the defaults suit most sessions.
 
     round_size      candidates of a round
-    should_resume   whether an unfinished session of the same arguments goes on
+    should_resume   whether an unfinished session of the same arguments continues
     should_rank     whether the best few are measured again at the end
     patience        rounds without a gain of the whole after which the session ends; never where 0
-    task_patience   rounds without a gain after which a workload gets none any more; never where 0
-    recheck_rounds  the best schedule of a workload is measured again after so many rounds; never
+    task_patience   rounds without a gain after which a workload gets no more rounds; never where 0
+    recheck_rounds  rounds after which the best schedule of a workload is measured again; never
                     where 0
     seeds           most schedules from elsewhere that are tried for a workload before the search
-    after_s         seconds of the minutes that are kept for what the caller does afterwards
-    compared_later  keys of workloads that the caller compares afterwards: without a trial they need
-                    not be measured again at the end
-    strategy        who proposes: a name of `STRATEGIES`, or settings of one of them
-    proposing       a model that says where populations and chains start
+    after_s         seconds of the minutes that are kept for later work of the caller
+    compared_later  keys of workloads that the caller compares later: without a trial they are not
+                    measured again at the end
+    strategy        what proposes schedules: a name of `STRATEGIES`, or settings of one of them
+    proposing       a model from which populations and chains start
     """
 
     round_size: int = ROUND_SIZE
@@ -105,14 +105,14 @@ class TuneOptions:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How to search, and who is told.
+    """How to search, and the callbacks.
 
     seed         of every random choice; the knob `seed` where None
-    objective    what the scheduler makes small; the weighted sum of all times where None
+    objective    the number that the scheduler makes small; the weighted sum of all times where None
     interrupt    lets another thread stop the session; Ctrl-C does so in the main thread
-    keeps_model  whether the cost model starts from what earlier sessions learned, and is kept for
-                 later ones, in a file beside the store (`kept_model.py`)
-    learning     what describes programs, and what model judges them
+    keeps_model  whether the cost model starts from earlier sessions, and is kept for later ones, in
+                 a file beside the store (`kept_model.py`)
+    learning     the features of programs, and the cost model
     space        whether sketches, templates or both are tried
     """
 
@@ -129,11 +129,11 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Parts of a session that take the place of the usual ones, where they are given.
+    """Parts of a session that replace the default ones.
 
-    builder, runner   closed by the caller; else workers of the session's own
-    make_strategy     the search of each task; else that of the options
-    make_space        the schedules of each task; else what `Search.space` says
+    builder, runner   closed by the caller; by default the session has its workers
+    make_strategy     the search of each task; by default that of the options
+    make_space        the schedules of each task; by default those of `Search.space`
     """
 
     builder: Builder | None = None

@@ -1,4 +1,4 @@
-"""What a session has spent of its budget, and where its time goes."""
+"""The spent part of a session's budget, and where its time goes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensorwright.tuning.session.saved_state import Spent
 
 
 class Activity(Enum):
-    """What a session's time goes into."""
+    """The kinds of work for which a session spends time."""
 
     SEARCH = "search"
     BUILD = "build"
@@ -22,8 +22,8 @@ class Activity(Enum):
 class Spending:
     """Counts trials and seconds over all runs of a session; mutable.
 
-    reserve_s   of the seconds, kept for the ranking at the end
-    after_s     of the seconds, kept for what comes after it
+    reserve_s   seconds that are kept for the ranking at the end
+    after_s     seconds that are kept for later work
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Spending:
 
     @property
     def is_late(self) -> bool:
-        """Whether the minutes are spent, but for what is kept."""
+        """Whether the minutes are spent, except the seconds that are kept."""
         return self._is_past(self._reserve_s + self._after_s)
 
     @property
@@ -73,13 +73,13 @@ class Spending:
         return self.is_late or (trials is not None and self.trials >= trials)
 
     def room(self, size: int) -> int:
-        """How many candidates a round of `size` may have; at least one."""
+        """The number of candidates of a round of `size`; at least one."""
         trials = self._budget.trials
         return size if trials is None else max(1, min(size, trials - self.trials))
 
     @contextmanager
     def counting(self, activity: Activity) -> Iterator[None]:
-        """Count the time of the block."""
+        """Count the time of the block for a kind of work."""
         start = time.monotonic()
         try:
             yield
@@ -87,5 +87,5 @@ class Spending:
             self._seconds[activity] += time.monotonic() - start
 
     def seconds(self, activity: Activity) -> float:
-        """Seconds of this run that went into something."""
+        """Seconds of this run for a kind of work."""
         return self._seconds[activity]

@@ -1,15 +1,15 @@
 """Choose among the best schedules of every workload by running the whole network.
 
-A kernel that is fast alone may be slow among others: its constants come from memory, its inputs
-from the cache of whichever core has computed them.  Here a few executables, each with another
-choice for every workload, run in turn, and each step is timed as it runs among the others.  What is
-best for each workload makes one more executable, which must win as a whole before it is taken.
-What stands (the untuned schedules, and what was chosen before) takes part as a whole: it stays
-until another beats it here.
+A kernel that is fast alone may be slow in a network: its constants come from memory, and its inputs
+from the cache of the core that computed them.  So a few executables, each with another choice for
+every workload, run in turns, and each step is timed while the network runs.  The best schedules of
+all workloads make one more executable, which is taken only if it wins as a whole.  The standing
+executables (the untuned schedules, and the earlier choice) take part as a whole: one of them stays
+until another one beats it here.
 
-Then the kernels run on all threads and on one in turn: which of them gain nothing from more than
-one is measured, and must win against the estimate.  At last what was chosen takes turns with the
-untuned program: that is what a search may say that it has gained.
+Then the kernels run on all threads and on one thread in turns.  This shows which kernels gain
+nothing from more than one thread; the result must win against the estimate.  At the end the chosen
+program takes turns with the untuned one, and a search claims only this speed-up.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from tensorwright.tuning.session.last_comparison import (
 from tensorwright.tuning.session.result import NetworkResult
 
 _TOP = 24
-_WORST = 1.3  # times as slow as the best, alone: such a one does not win among others either
+_WORST = 1.3  # times as slow as the best alone: a slower schedule does not win in a network either
 _OTHERS = 2
 _ROUNDS = 12
 _TURNS = 4 * _ROUNDS
-_LEAST_GAIN = 0.015  # a schedule must be so much faster to replace the one that is best alone
-_LEAST_WHOLE_GAIN = 0.004  # a network must be so much faster to replace one that stands
-_MEMORY_SHARE = 0.3  # of the machine's, for constants in several packings
-_LEAST_TURNS = 5  # of whole networks, though time is up: they decide
-_RUNS = 10  # of an executable at least, until it is known whether it is the best
-_COMPARED_SHARE = 0.5  # of the time at most, for these runs
+_LEAST_GAIN = 0.015  # of the time: a schedule must gain this to replace the one that is best alone
+_LEAST_WHOLE_GAIN = 0.004  # of the time: a network must gain this to replace a standing one
+_MEMORY_SHARE = 0.3  # of the machine's memory, for constants in several packings
+_LEAST_TURNS = 5  # of whole networks, even if the time is up: they decide
+_RUNS = 10  # the least runs of an executable that decide whether it is the best
+_COMPARED_SHARE = 0.5  # of the time: the most for these runs
 _BUILT, _TIMED, _CHOSEN, _THREADS = 0.35, 0.55, 0.68, 0.8  # shares of the time: ends of stages
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What was chosen for a network, and what that is worth against the untuned schedules."""
+    """The choice for a network, and its comparison with the untuned schedules."""
 
     choice: NetworkChoice
     result: NetworkResult
@@ -75,21 +75,21 @@ def choose_in_network(
     """Compare schedules of all workloads inside the network.
 
     options   workload key -> trace texts, the best alone first; at least one for each workload
-    limit_s   about so long it may take, once the best alone are built, which are needed anyway: the
-              fewer are compared, and the fewer turns they have; two at least are, and what stands
-              as far as memory goes
+    limit_s   about how long it may take after the best alone are built, which are needed anyway;
+              a shorter time means fewer executables and fewer turns, but at least two executables,
+              and the standing ones that fit into memory
     standing  workload key -> trace text, for every workload: one of these is chosen unless another
-              is clearly faster; the dearest to keep first, the untuned ones last
+              is clearly faster; the most important to keep first, the untuned ones last
 
-    None where `should_stop` turned true.  Raises: as building and running kernels.
+    None if `should_stop` became true.  Raises: as building and running kernels.
     """
     built: dict[tuple[str, str], Kernel] = {}
 
     def make(traces: Mapping[str, str]) -> Executable:
         for workload in parts.workloads:
-            place = workload.key, traces[workload.key]
-            if place not in built:
-                built[place] = build_cached(workload, parse_trace(place[1]), target)
+            build = workload.key, traces[workload.key]
+            if build not in built:
+                built[build] = build_cached(workload, parse_trace(build[1]), target)
         kernels = {key: built[key, trace] for key, trace in traces.items()}
         return assemble(parts, kernels, target, threads)
 
@@ -145,7 +145,7 @@ def _against_untuned(
     limit_s: float,
     should_stop: Callable[[], bool],
 ) -> Chosen:
-    """A choice and what it is worth; the untuned schedules where it turns out to be slower."""
+    """A choice and its comparison; the untuned schedules if the choice is slower."""
     traces, before = untuned
     limits = dict(choice.thread_limits)
     after = _limited(parts, tuned, limits) if limits else tuned
@@ -160,27 +160,27 @@ def _against_untuned(
 def variants_of(
     options: Mapping[str, Sequence[str]], standing: Sequence[Mapping[str, str]]
 ) -> list[dict[str, str]]:
-    """What is compared as a whole, each once: the best alone, what stands, then the others."""
+    """The choices to compare as a whole, each once: best alone, standing ones, others."""
     count = max(map(len, options.values()), default=1)
     others = [
         {key: traces[min(n, len(traces) - 1)] for key, traces in options.items()}
         for n in range(count)
     ]
-    found: list[dict[str, str]] = []
+    choices: list[dict[str, str]] = []
     for each in (others[0], *map(dict, standing), *others[1:]):
-        if each not in found:
-            found.append(each)
-    return found
+        if each not in choices:
+            choices.append(each)
+    return choices
 
 
 def choose_whole(totals: Sequence[float], is_standing: Sequence[bool]) -> int:
-    """Which network is taken: the fastest, but one that stands where that is hardly slower."""
+    """The number of the chosen network: the fastest, or a standing one that is hardly slower."""
     best = min(range(len(totals)), key=lambda n: totals[n])
     stands = [n for n, stays in enumerate(is_standing) if stays]
     if not stands:
         return best
-    known = min(stands, key=lambda n: totals[n])
-    return best if totals[best] < (1 - _LEAST_WHOLE_GAIN) * totals[known] else known
+    best_standing = min(stands, key=lambda n: totals[n])
+    return best if totals[best] < (1 - _LEAST_WHOLE_GAIN) * totals[best_standing] else best_standing
 
 
 def choose_threads(
@@ -190,11 +190,11 @@ def choose_threads(
     limit_s: float,
     should_stop: Callable[[], bool] = never,
 ) -> tuple[tuple[str, int], ...] | None:
-    """(workload key, on how many threads it runs at most; all where 0) by measurement.
+    """(workload key, the most threads on which it runs; 0 is all) by measurement.
 
-    limit_s   after so long, no further turn is begun
+    limit_s   the seconds after which no turn begins
 
-    Empty where that is no faster than the program is already, None where `should_stop` turned true.
+    Empty if the limits do not make the program faster, None if `should_stop` became true.
     """
     if program.threads == 1:
         return ()
@@ -230,8 +230,8 @@ def options_of(
 ) -> tuple[str, ...]:
     """The schedules of a workload worth trying in a network, the best alone first.
 
-    These are the best on record, the best of other structures, the second best, and the one by
-    rule.
+    These are the best on record, the best of other structures, the heuristic one, and the second
+    best.
     """
     records = store.top(_TOP, **setting.filters(workload.key))
     state = state_of(workload)
@@ -241,17 +241,17 @@ def options_of(
     near = {record.trace for record in good if record.median_s <= limit}
     structures = list({_structure(trace): trace for trace in reversed(traces)}.values())[::-1]
     others = [trace for trace in structures[1:] if trace in near]
-    found = [*traces[:1], *others[:_OTHERS], default, *traces[1:2]]
-    return tuple(dict.fromkeys(found))
+    candidates = [*traces[:1], *others[:_OTHERS], default, *traces[1:2]]
+    return tuple(dict.fromkeys(candidates))
 
 
 def _structure(trace: str) -> str:
-    """A trace without its numbers."""
+    """The structure of a trace: its text without numbers."""
     return re.sub(r"\b\d+\b", "#", trace)
 
 
 def is_replayable(state: ScheduleState, trace: str) -> bool:
-    """Whether this version can follow a trace from a state."""
+    """Whether this version can replay a trace from a state."""
     try:
         replay(state, parse_trace(trace))
     except TensorwrightError:
@@ -260,13 +260,13 @@ def is_replayable(state: ScheduleState, trace: str) -> bool:
 
 
 def _most_variants(parts: Partition) -> int:
-    """How many executables may be held at once, at least two."""
+    """How many executables fit into memory at once, at least two."""
     size = sum(array.nbytes for array in parts.graph.constants.values())
     return max(2, int(_MEMORY_SHARE * physical_memory_bytes() / max(1, size)) - 1)
 
 
 def _most_compared(program: Executable, inputs: Mapping[str, Array], limit_s: float) -> int:
-    """How many executables can take their turns in so many seconds, two at least."""
+    """How many executables can take their turns within some seconds, at least two."""
     run = program.bind(dict(inputs))
     run.run()
     start = time.monotonic()
@@ -282,7 +282,7 @@ def _step_times(
     deadline: float,
     should_stop: Callable[[], bool],
 ) -> list[dict[str, float]] | None:
-    """For each executable, seconds in the kernels of each workload, in one run."""
+    """For each executable, the seconds in the kernels of each workload in one run."""
     keys = workloads_of_steps(parts)
     samples: list[list[list[float]]] = [[] for _ in executables]
     for number in range(_ROUNDS):
@@ -292,10 +292,10 @@ def _step_times(
             taken.append([step.time_s for step in executable.profile(inputs, 3)])
         if number and time.monotonic() > deadline:
             break
-    found: list[dict[str, float]] = []
+    seconds: list[dict[str, float]] = []
     for taken in samples:
         totals: dict[str, float] = {}
         for key, times in zip(keys, zip(*taken, strict=True), strict=False):  # copies come last
             totals[key] = totals.get(key, 0.0) + typical_seconds(times)
-        found.append(totals)
-    return found
+        seconds.append(totals)
+    return seconds

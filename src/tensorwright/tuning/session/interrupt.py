@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish: the first one is remembered, the second one interrupts at once."""
+"""Ctrl-C as a request: the first one is remembered, the second one interrupts immediately."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from types import FrameType
 
 
 class Interrupt:
-    """Whether the user has asked to stop; also for a caller that wants to ask itself."""
+    """Whether the user has asked to stop; a caller can also ask."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
 
     @property
     def is_set(self) -> bool:
-        """Whether somebody asked."""
+        """Whether the user or a caller has asked."""
         return self._event.is_set()
 
     def set(self) -> None:
-        """Ask; from any thread."""
+        """Ask to stop, from any thread."""
         self._event.set()
 
     @contextmanager
     def on_ctrl_c(self) -> Iterator[None]:
-        """Take SIGINT as asking, inside the block; elsewhere than in the main thread, nothing."""
+        """Take SIGINT as a request inside the block; outside of the main thread, do nothing."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

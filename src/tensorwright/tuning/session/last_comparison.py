@@ -1,8 +1,8 @@
-"""The last comparison of a search: a network untuned and as it was tuned, in turns.
+"""The last comparison of a search: the untuned and the tuned network in turns.
 
-Whatever was chosen was chosen because it looked fast, so the times by which it was chosen are too
-good; and times on record are of other moments.  Here the two take turns anew, as a whole and step
-by step, and speed-ups are claimed from these times alone.
+A schedule is chosen because it looked fast, so the times of the choice are too good; and times on
+record come from other moments.  Here the two networks take new turns, as a whole and step by step,
+and speed-ups are claimed from these times only.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ TOO_SHORT = "the time was too short"
 
 @dataclass(slots=True)
 class _Samples:
-    """Seconds of a program, a number for each of its turns; mutable.
+    """Seconds of a program, one number for each of its turns; mutable.
 
-    workloads   key -> of all its calls together
+    workloads   key -> seconds of all its calls together
     """
 
     whole: list[float] = field(default_factory=list)
@@ -44,10 +44,10 @@ def compare_with_untuned(
 ) -> NetworkResult:
     """Both programs of a network in turns, as a whole and workload by workload.
 
-    tuned     is the untuned program itself where nothing was faster
-    schedules   of both, by workload key: what is the same in both was left as it is
-    limit_s   about so long it may take; where not even a few turns end in twice that time, there is
-              nothing to say
+    tuned     is the untuned program if nothing was faster
+    schedules   of both, by workload key: equal ones show that a workload was not changed
+    limit_s   about how long it may take; if a few turns do not end within twice that time, there
+              is no comparison
     """
     name = parts.graph.name
     samples = _take_turns(parts, (untuned, tuned), limit_s, should_stop)
@@ -68,7 +68,7 @@ def compare_with_untuned(
 def compare_programs(
     parts: Partition, untuned: Executable, tuned: Executable, limit_s: float
 ) -> NetworkResult:
-    """As `compare_with_untuned`, as a whole only: the steps of the two may differ."""
+    """As `compare_with_untuned`, but only as a whole: the steps of the two may differ."""
     samples = _take_turns(parts, (untuned, tuned), limit_s, never)
     if samples is None:
         return NetworkResult(parts.graph.name, reason=TOO_SHORT)
@@ -91,7 +91,7 @@ def _take_turns(
     limit_s: float,
     should_stop: Callable[[], bool],
 ) -> list[_Samples] | None:
-    """The samples of each; None where the first turn says that a few take too long."""
+    """The samples of each; None if the first turn shows that a few turns take too long."""
     inputs = random_inputs(parts.graph)
     keys = workloads_of_steps(parts)
     runs = [program.bind(dict(inputs)) for program in programs]
@@ -132,6 +132,6 @@ def _same(before: Sequence[float], after: Sequence[float]) -> Comparison:
 
 
 def _per_call(compared: Comparison, count: int) -> Comparison:
-    """One call, from the times of all calls together."""
+    """The comparison of one call, from the times of all calls together."""
     untuned_s, tuned_s = compared.untuned_s / count, compared.tuned_s / count
     return replace(compared, untuned_s=untuned_s, tuned_s=tuned_s)

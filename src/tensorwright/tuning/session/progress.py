@@ -1,4 +1,4 @@
-"""How a tuning session stands, and how it is shown: a live table, plain lines, or nothing."""
+"""The progress of a tuning session, and its display: a live table, plain lines, or nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-_DRIFT = 0.2  # worth a word
+_DRIFT = 0.2  # of the time: a larger change is reported
 _WIDTH = 80
 _LONGEST_NAME = 24
 
@@ -30,7 +30,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What a schedule of a workload took when it was measured, and again later; in seconds."""
+    """The seconds of a schedule when it was measured first, and when it was measured again."""
 
     name: str
     key: str
@@ -53,7 +53,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One workload. Times are infinite where nothing was measured.
+    """One workload. Times are infinite without a measurement.
 
     weight    how often it runs           trials   candidates on record
     error     why nothing could be measured, "" otherwise
@@ -70,7 +70,7 @@ class TaskRow:
 
     @property
     def cost_s(self) -> float:
-        """What it adds to the time of the whole; 0 where nothing was measured."""
+        """Its part of the time of the whole; 0 without a measurement."""
         return self.weight * self.best_s if math.isfinite(self.best_s) else 0.0
 
 
@@ -78,11 +78,11 @@ class TaskRow:
 class Progress:
     """The whole session at one moment.
 
-    trials, elapsed_s               of the whole session, all its runs
+    trials, elapsed_s               of all runs of the session
     trials_here, elapsed_here_s     of this run
-    trials_budget, seconds_budget   None where there is no such limit
+    trials_budget, seconds_budget   None without such a limit
     search_s, build_s, measure_s    of this run
-    drift                           of the schedule that was measured again last
+    drift                           of the schedule that was last measured again
     """
 
     phase: Phase
@@ -102,15 +102,15 @@ class Progress:
     @property
     def latencies_s(self) -> tuple[tuple[str, float], ...]:
         """The estimated time of each network: the weighted sum of its workloads' best."""
-        found: dict[str, float] = {}
+        times: dict[str, float] = {}
         for row in self.rows:
             for network, weight in row.uses or (("", row.weight),):
-                found[network] = found.get(network, 0.0) + weight * row.cost_s / row.weight
-        return tuple(sorted(found.items()))
+                times[network] = times.get(network, 0.0) + weight * row.cost_s / row.weight
+        return tuple(sorted(times.items()))
 
     @property
     def eta_s(self) -> float:
-        """Seconds until the budget is spent, at the present pace; infinite where unknown."""
+        """Seconds until the budget is spent, at the present pace; infinite if unknown."""
         rest = math.inf
         if self.seconds_budget is not None:
             rest = max(0.0, self.seconds_budget - self.elapsed_s)
@@ -121,17 +121,17 @@ class Progress:
 
     @property
     def default_s(self) -> float:
-        """Weighted time of all default schedules, of the workloads that have one."""
+        """The weighted time of the default schedules of workloads that have one."""
         return sum(row.weight * row.default_s for row in self.rows if math.isfinite(row.default_s))
 
     @property
     def best_s(self) -> float:
-        """Weighted time of the best schedules, of the workloads that have one."""
+        """The weighted time of the best schedules of workloads that have one."""
         return sum(row.cost_s for row in self.rows)
 
 
 class Callback(Protocol):
-    """Told how a session goes. Called from the session's thread, between measurements."""
+    """Gets the progress of a session, on the session's thread, between measurements."""
 
     def on_progress(self, progress: Progress) -> None:
         """After the start, after every round, and at the end (phase DONE)."""
@@ -141,7 +141,7 @@ class Callback(Protocol):
 
 
 class PlainLines:
-    """A line per round, and one where the machine is seen to be unsteady; for files and pipes."""
+    """Prints a line for each round, and one if the machine is unsteady; for files and pipes."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -156,11 +156,11 @@ class PlainLines:
                 print(line, file=self._stream, flush=True)
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """There is nothing to close."""
 
 
 class LiveTable:
-    """A table that is drawn anew after every round; for a terminal."""
+    """Draws a table after every round; for a terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._live = Live(console=console or Console(stderr=True), auto_refresh=False)
@@ -177,23 +177,23 @@ class LiveTable:
             self.close()
 
     def close(self) -> None:
-        """Leave the table as it stands, and give the cursor back."""
+        """Leave the table on the terminal, and restore the cursor."""
         if self._is_started:
             self._live.stop()
             self._is_started = False
 
 
 def choose_callbacks(is_quiet: bool = False) -> tuple[Callback, ...]:
-    """The usual display: nothing if quiet, a table on a terminal, else plain lines."""
+    """The default display: nothing if quiet, a table on a terminal, otherwise plain lines."""
     if is_quiet:
         return ()
     return (LiveTable(),) if sys.stderr.isatty() else (PlainLines(),)
 
 
 def summary(progress: Progress) -> str:
-    """The session in a line; where that is too long for 80 columns, in several.
+    """The session in one line, or in several if it is longer than 80 columns.
 
-    Of default and best only the times are told: they are of different moments.
+    It has the times of default and best, but no quotient: they come from different moments.
     """
     budget = f"/{progress.trials_budget}" if progress.trials_budget is not None else ""
     parts = [
@@ -222,13 +222,13 @@ def summary(progress: Progress) -> str:
 
 
 def unsteady_lines(progress: Progress) -> list[str]:
-    """That the machine is unsteady, where it was seen to be."""
+    """The message that the machine is unsteady, if a schedule showed it."""
     drift = progress.drift
     return [str(drift)] if drift is not None and drift.is_unsteady else []
 
 
 def _filled(parts: Sequence[str]) -> list[str]:
-    """The parts with commas between them, in lines that no terminal wraps."""
+    """The parts separated by commas, in lines that no terminal wraps."""
     lines = [parts[0]]
     for part in parts[1:]:
         if len(lines[-1]) + len(part) + 3 <= _WIDTH:

@@ -1,4 +1,4 @@
-"""Measure the best few of a workload again, in turn, before one of them is called the best.
+"""Measure the best few schedules of a workload again, in turns, to decide which is the best.
 
 A first measurement may have been lucky. The default schedule takes part, so that a tuned result is
 never slower than no tuning at all.
@@ -30,22 +30,22 @@ from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 
-_RANKED = 4  # traces of a workload, besides the default
-_NEAR = 1.15  # times as slow as the best, for more than two: slower ones do not win
+_RANKED = 4  # traces of a workload, beside the default
+_NEAR = 1.15  # times as slow as the best, after the first two: slower ones do not win
 _MOST_RANKINGS = 3
 
 _Turns: TypeAlias = dict[str, tuple[float, ...]]
-"""The times of traces that took turns; none of one whose answer was wrong."""
+"""The times of traces that took turns; a trace with a wrong answer has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
     """The parts that a session works with.
 
-    predictor      chooses the default schedules, and what races first; the rule where None
-    make_default   the default schedule of a task by rule; the first of its space where None
-    keeps_kernels  whether what is built for the ranking goes into the kernel cache
-    has_races      whether the first round of a task tries what the predictor expects to be fast
+    predictor      chooses the default schedules and the first races; heuristics where None
+    make_default   the heuristic schedule of a task; the first of its space where None
+    keeps_kernels  whether kernels of the ranking go into the kernel cache
+    has_races      whether the first round of a task tries the predictor's favourites
     """
 
     builder: Builder
@@ -61,7 +61,7 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The best of those that took turns, and the default schedule against it."""
+    """The best schedule that took turns, and its comparison with the default."""
 
     trace: str
     compared: Comparison
@@ -83,8 +83,10 @@ class Ranking:
         self._should_stop = should_stop
 
     def rank(self, workload: Workload, default: str) -> Ranked | None:
-        """Measure until the best on record is one of those that took turns, but not for ever: of
-        hundreds that are as fast as each other, some were measured by luck as a little faster.
+        """Measure until the best on record has taken turns.
+
+        There is a limit: among hundreds of equally fast schedules, some have slightly better
+        records by luck.
 
         default   trace of the default schedule
         """
@@ -96,8 +98,8 @@ class Ranking:
                 break
             near = [one for one in top[2:] if one.median_s <= _NEAR * top[0].median_s]
             top = [*top[:2], *near]
-            known = records_of(self._store, self._setting, workload.key)
-            untuned = standing(known, default)
+            records = records_of(self._store, self._setting, workload.key)
+            untuned = standing(records, default)
             if untuned is not None and all(one.trace != default for one in top):
                 top.append(untuned)
             turns = self._measure(workload, top) if len(top) > 1 else {}
@@ -110,9 +112,9 @@ class Ranking:
         return _compared(default, trace, ranked.get(trace, last))
 
     def _measure(self, workload: Workload, records: Sequence[Record]) -> _Turns:
-        """Put the new times of some records into the store; seconds of those that have some.
+        """Store the new times of some records, and return the seconds of those that have times.
 
-        The kernels may be kept: a network will need one of them, and its comparisons others.
+        The kernels may be kept: a network needs one of them, and its comparisons need others.
         """
         target = self._setting.target
         requests = [build_request(workload, one.trace, target) for one in records]
@@ -139,8 +141,8 @@ class Ranking:
 
 
 def _compared(default: str, best: str, turns: _Turns) -> Ranked | None:
-    """The default schedule and the best in turns that both took; the fastest where the best took
-    none.  None where the default took none.
+    """The comparison of the default schedule and the best, in turns of both; of the fastest if the
+    best took no turns.  None if the default took none.
     """
     timed = {trace: times_s for trace, times_s in turns.items() if times_s}
     if default not in timed:
@@ -153,7 +155,7 @@ def _compared(default: str, best: str, turns: _Turns) -> Ranked | None:
 
 
 def renewed(record: Record, measured: Measurement) -> Record | None:
-    """The record with its new times; None where they say nothing about this very program."""
+    """The record with its new times; None if they belong to another program."""
     if measured.status is Status.OK:
         return with_times(record, measured.times_s)
     if measured.status is Status.WRONG_ANSWER:

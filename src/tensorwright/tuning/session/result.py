@@ -1,8 +1,7 @@
-"""What comes of a session, as values.
+"""The results of a session, as values.
 
-A speed-up is the quotient of two times that were measured in turns, at one moment: what disturbs
-one disturbs the other as much.  Times on record may be minutes or days apart, and nothing is
-claimed of their quotient.
+A speed-up is the quotient of two times that were measured in turns, so that a disturbance affects
+both equally.  Times on record may be minutes or days apart, and their quotient claims nothing.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ class StopReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is untuned and what is tuned, each in its turns; seconds of a run.
+    """The seconds of the untuned and the tuned program, in turns.
 
-    least, most   of the speed-up, by how much the faster half of the turns of each differ
-    is_same       whether nothing was better than the untuned, which stays
+    least, most   the range of the speed-up, from the faster half of the turns of each
+    is_same       whether nothing was better than the untuned program, which stays
     """
 
     untuned_s: float
@@ -42,28 +41,28 @@ class Comparison:
 
     @classmethod
     def of(cls, untuned: Sequence[float], tuned: Sequence[float]) -> Self:
-        """From the faster half of the turns of each: foreign load only ever adds time."""
+        """From the faster half of the turns of each, because other load only adds time."""
         least, most = min(untuned) / max(tuned), max(untuned) / min(tuned)
         return cls(median(untuned), median(tuned), least, most)
 
     @classmethod
     def of_same(cls, times: Sequence[float]) -> Self:
-        """Of what was left as it is: it is as fast as itself."""
+        """The comparison of an unchanged program with itself."""
         return cls(median(times), median(times), 1.0, 1.0, is_same=True)
 
     @property
     def as_untuned(self) -> Self:
-        """What it is where the untuned stays."""
+        """The comparison if the untuned program stays."""
         return replace(self, tuned_s=self.untuned_s, least=1.0, most=1.0, is_same=True)
 
     @property
     def speed_up(self) -> float:
-        """Untuned over tuned: above 1 where tuning has gained something."""
+        """Untuned over tuned: above 1 if tuning has gained something."""
         return self.untuned_s / self.tuned_s
 
     @property
     def is_sure(self) -> bool:
-        """Whether one is faster by more than the turns differ."""
+        """Whether one program is faster by more than the turns differ."""
         return not self.least <= 1 <= self.most
 
     def __str__(self) -> str:
@@ -72,12 +71,12 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class NetworkResult:
-    """What came of a whole network.
+    """The result for a whole network.
 
-    whole      it untuned and tuned; None where they were not compared
-    workloads  (key, one of its calls in the running network, untuned and tuned)
-    traces     (key, the schedule that is taken), as text
-    reason     why they were not compared, "" otherwise
+    whole      untuned and tuned; None if they were not compared
+    workloads  (key, comparison of one of its calls in the running network)
+    traces     (key, text of the chosen schedule)
+    reason     why there was no comparison, "" otherwise
     """
 
     name: str
@@ -88,11 +87,11 @@ class NetworkResult:
 
     @property
     def is_slower(self) -> bool:
-        """Whether the tuned is slower, by more than the turns differ."""
+        """Whether the tuned network is slower by more than the turns differ."""
         return self.whole is not None and self.whole.most < 1
 
     def as_untuned(self, traces: Mapping[str, str]) -> Self:
-        """What it is where the untuned stays, with these schedules."""
+        """The result if the untuned network stays, with these schedules."""
         whole = None if self.whole is None else self.whole.as_untuned
         workloads = tuple((key, compared.as_untuned) for key, compared in self.workloads)
         return replace(self, whole=whole, workloads=workloads, traces=tuple(sorted(traces.items())))
@@ -100,18 +99,18 @@ class NetworkResult:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What came of one workload; times in seconds per call, infinite where not measured.
+    """The result for one workload; times in seconds per call, infinite without a measurement.
 
-    default_s, best_s   as they are on record: measured at different moments
-    trace      the schedule that is the best alone, "" where none was measured well
-    error      why none was, "" otherwise
-    tried      schedules on record besides the default
-    compared   the default schedule and the best, in turns: in the network where one was tuned, else
-               alone; None where they did not take turns
-    taken      the schedule that was compared: what a network takes; alone, the best of those that
-               took turns; where nothing was compared, `trace`
+    default_s, best_s   times on record, measured at different moments
+    trace      the schedule that is the best alone, "" without an OK record
+    error      why there is no OK record, "" otherwise
+    tried      schedules on record beside the default
+    compared   the default schedule and the best in turns: inside the network if one was tuned,
+               otherwise alone; None without turns
+    taken      the schedule that was compared: that of the network; alone, the best that took
+               turns; without a comparison, `trace`
     earlier    the schedules that were on record before this run
-    is_default_earlier   whether so was the time of the default one
+    is_default_earlier   whether the time of the default schedule was on record before this run
     """
 
     task: Task
@@ -128,8 +127,8 @@ class TaskResult:
 
     @property
     def is_from_earlier(self) -> bool:
-        """Whether an earlier run has measured what is shown: the schedule that is taken, or, where
-        nothing was compared in this run, one of the times.
+        """Whether an earlier run measured the chosen schedule or, without a comparison in this run,
+        one of the times.
         """
         if self.compared is not None:
             return not self.compared.is_same and self.taken in self.earlier
@@ -137,35 +136,35 @@ class TaskResult:
 
     @property
     def speed_up(self) -> float:
-        """Default over best where they took turns, else NaN."""
+        """Default over best if they took turns, otherwise NaN."""
         return math.nan if self.compared is None else self.compared.speed_up
 
     @property
     def is_untuned(self) -> bool:
-        """Whether there is nothing to choose from but the default schedule."""
+        """Whether the default schedule is the only one."""
         return self.tried == 0
 
     @property
     def times_s(self) -> tuple[float, float]:
-        """Untuned and tuned: in the last comparison where there was one, else as on record."""
+        """Untuned and tuned seconds: of the last comparison, or otherwise of records."""
         if self.compared is not None:
             return self.compared.untuned_s, self.compared.tuned_s
         return self.default_s, self.best_s
 
     @property
     def cost_s(self) -> float:
-        """What the workload adds to the time of the whole; 0 where it was not measured."""
+        """The workload's part of the time of the whole; 0 if it was not measured."""
         tuned_s = self.times_s[1]
         return self.task.weight * tuned_s if math.isfinite(tuned_s) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class TuneResult:
-    """What came of a session.
+    """The result of a session.
 
     trials, elapsed_s    of all runs of the session
     search_s, build_s, measure_s   of this run
-    networks             each network as a whole, where some were tuned
+    networks             each tuned network as a whole
     """
 
     session: str
@@ -179,7 +178,7 @@ class TuneResult:
     networks: tuple[NetworkResult, ...] = ()
 
     def with_networks(self, networks: Sequence[NetworkResult]) -> Self:
-        """The result with networks; their workloads have the times that they take there."""
+        """The result with networks; their workloads have the times inside the networks."""
         of_key: dict[str, list[Comparison]] = {}
         taken: dict[str, str] = {}
         for network in networks:
@@ -198,32 +197,32 @@ class TuneResult:
     def untuned(self) -> tuple[tuple[TaskResult, float], ...]:
         """The workloads without a search, and their share of the measured time, largest first."""
         total_s = sum(each.cost_s for each in self.tasks) or 1.0
-        found = [(each, each.cost_s / total_s) for each in self.tasks if each.is_untuned]
-        return tuple(sorted(found, key=lambda pair: -pair[1]))
+        shares = [(each, each.cost_s / total_s) for each in self.tasks if each.is_untuned]
+        return tuple(sorted(shares, key=lambda pair: -pair[1]))
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the session can go on where it stopped."""
+        """Whether the session can continue where it stopped."""
         return self.reason is StopReason.INTERRUPTED
 
     @property
     def resume_text(self) -> str:
-        """What to tell the user about going on; "" where the session is finished."""
+        """How the user can continue; "" if the session is finished."""
         if not self.is_interrupted:
             return ""
         return (
             f"stopped after {self.trials} trials, all of them kept (session {self.session});\n"
-            "the same command goes on"
+            "the same command continues"
         )
 
 
-def _together(found: Sequence[Comparison]) -> Comparison:
-    """One workload in several networks: the mean of its times."""
-    count = len(found)
+def _together(comparisons: Sequence[Comparison]) -> Comparison:
+    """The comparison of one workload in several networks: the mean of its times."""
+    count = len(comparisons)
     return Comparison(
-        math.fsum(each.untuned_s for each in found) / count,
-        math.fsum(each.tuned_s for each in found) / count,
-        min(each.least for each in found),
-        max(each.most for each in found),
-        all(each.is_same for each in found),
+        math.fsum(each.untuned_s for each in comparisons) / count,
+        math.fsum(each.tuned_s for each in comparisons) / count,
+        min(each.least for each in comparisons),
+        max(each.most for each in comparisons),
+        all(each.is_same for each in comparisons),
     )

@@ -1,7 +1,7 @@
-"""The rounds of a session: warm-up, search, ranking, and what is kept after each.
+"""The rounds of a session: warm-up, search and ranking.
 
-Records reach the store after every round, so that a killed session loses the round in flight and
-no more; Ctrl-C keeps even what that round has measured.
+The records reach the store after every round, so that a killed session loses only the round in
+progress.  Ctrl-C keeps even the measurements of that round.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tensorwright.tuning.session.trusted_records import records_of, top_of
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
-_RESERVE_SHARE = 0.15  # of the minutes at most, kept for the ranking at the end
+_RESERVE_SHARE = 0.15  # the largest share of the minutes that is kept for the ranking at the end
 _RESERVE_S = 1.6
 _RESERVE_PER_TASK_S = 0.4
 _SUSPICIOUS = 1.2  # times as long as before: something else may have run meanwhile
-_ASKED_AHEAD = 24  # the costliest workloads, whose races are chosen by what they promise
-_LEAST_GAIN = 1e-3  # share of the whole that a round must gain to count
+_ASKED_AHEAD = 24  # the most expensive workloads, whose races are ordered by promised gain
+_LEAST_GAIN = 1e-3  # the share of the whole that a round must gain to count
 
 Pair = tuple[TaskSearch, Candidate]
 
@@ -123,10 +123,10 @@ class Session:
     # Rounds
 
     def _warm_up(self) -> None:
-        """Measure the default schedules that are not on record, then those from elsewhere.
+        """Measure the default schedules that are not on record, then schedules from elsewhere.
 
-        The costliest by prediction come first; what takes next to nothing waits for its first
-        round.
+        The most expensive by prediction come first; workloads that cost next to nothing wait for
+        their first round.
         """
         searches = costliest_first(self.searches)
         defaults = [
@@ -140,8 +140,8 @@ class Session:
         self._measure_all([(search, seed) for search in searches for seed in search.seeds])
 
     def _ask_favourites(self) -> None:
-        """Ask for the favourites of the costliest workloads, where that was not done beside the
-        building: what they promise decides who is first.
+        """Predict the favourites of the most expensive workloads, if that was not done during
+        building: the promised gain decides which workload is first.
         """
         self._ahead = [search for search in self._ahead if search.is_before_race]
         errands = [each for search in self._ahead if (each := search.favourites_errand())]
@@ -155,7 +155,7 @@ class Session:
                 search.ask_favourites()
 
     def _measure_all(self, pairs: Sequence[Pair]) -> None:
-        """Many workloads to a round."""
+        """Measure candidates of many workloads in each round."""
         size = max(self.options.round_size, 1)
         for start in range(0, len(pairs), size):
             if self._should_stop() or self.budget.is_spent:
@@ -194,7 +194,7 @@ class Session:
         is_whole = count == len(candidates) if racers else self.begun >= self.options.round_size
         if self._should_stop() and not is_whole:
             self._save(is_finished=False)
-            return  # cut short: when the session goes on, the rest of it comes first
+            return  # cut short: the next run begins with the rest
         self.begun = 0
         search.state.history = (*search.state.history, search.state.best_s)
         gained = self._whole() < (1 - _LEAST_GAIN) * before or not math.isfinite(before)
@@ -206,9 +206,9 @@ class Session:
         return frozenset(one.trace for one in records_of(self.store, self.setting, search.key))
 
     def _round(self, pairs: Sequence[Pair], phase: Phase) -> int:
-        """Build all, measure one after the other, and put what came of it into the store.
+        """Build all, measure one after the other, and store the records.
 
-        Returns:  how many; fewer than all where the session shall stop.
+        Returns:  how many; fewer than all if the session has to stop.
         """
         requests = [
             build_request(search.state.task.workload, candidate.trace, self.setting.target)
@@ -217,7 +217,7 @@ class Session:
         with self.budget.counting(Activity.BUILD):
             errands = [each for search in self._ahead if (each := search.favourites_errand())]
             results = self.tools.builder.build(requests, self._should_stop, errands)
-        found: list[tuple[TaskSearch, Record]] = []
+        measured: list[tuple[TaskSearch, Record]] = []
         with (
             hold_turn(self._should_stop) as is_held,
             self.budget.counting(Activity.MEASURE),
@@ -226,17 +226,17 @@ class Session:
                 record = self._try(search, candidate, result) if is_held else None
                 if record is None:
                     break
-                found.append((search, record))
+                measured.append((search, record))
                 self.budget.trials_here += 1
                 search.note(candidate, record)
-        self._keep(found)
+        self._keep(measured)
         self.rounds += 1
         self._save(is_finished=False)
         self._tell(phase)
-        return len(found)
+        return len(measured)
 
     def _try(self, search: TaskSearch, candidate: Candidate, result: BuildResult) -> Record | None:
-        """Measure a candidate that was built; None where the session shall stop."""
+        """Measure a built candidate; None if the session has to stop."""
         if self._should_stop():
             return None
         match result:
@@ -259,8 +259,8 @@ class Session:
                 return self._record(search, candidate, one.status, one.times_s, one.error)
 
     def _recheck(self, search: TaskSearch) -> None:
-        """Measure the best again if that was long ago: the others race against it, and it may have
-        been lucky, or the machine may have become slower.
+        """Measure the best schedule again if its measurement is old: the others race against it,
+        and it may have been lucky, or the machine may have become slower.
         """
         top = top_of(self.store, self.setting, search.key, 1)
         every = self.options.recheck_rounds
@@ -285,7 +285,7 @@ class Session:
         search.read_times(self.store, self.setting)
 
     def _measured_again(self, workload: Workload, built: Kernel, record: Record) -> Record | None:
-        """A record with new times of its kernel; None where it could not be measured."""
+        """A record with new times of its kernel; None if it could not be measured."""
         with (
             hold_turn(self._should_stop) as is_held,
             self.budget.counting(Activity.MEASURE),
@@ -314,18 +314,18 @@ class Session:
             round=self.rounds,
         )
 
-    def _keep(self, found: Sequence[tuple[TaskSearch, Record]]) -> None:
+    def _keep(self, measured: Sequence[tuple[TaskSearch, Record]]) -> None:
         """Append to the store, then tell the strategies."""
-        texts = [text for search, _ in found for text in search.texts]
-        self.store.append([record for _, record in found], texts)
+        texts = [text for search, _ in measured for text in search.texts]
+        self.store.append([record for _, record in measured], texts)
         with self.budget.counting(Activity.SEARCH):
             for search in self.searches:
-                own = [record for owner, record in found if owner is search]
+                own = [record for owner, record in measured if owner is search]
                 if own and search.strategy is not None:
                     search.strategy.observe(own)
 
     def _rank(self) -> None:
-        """Measure the best few of every workload again, in turn; the costliest workload first."""
+        """Measure the best few of every workload again, in turns; the most expensive first."""
         ranking = Ranking(self.setting, self.store, self.tools, self._should_end)
         for search in sorted(self.searches, key=lambda each: -each.state.cost_s):
             if self._should_end():
@@ -339,7 +339,7 @@ class Session:
     # Budget and state
 
     def _whole(self) -> float:
-        """Weighted time of the whole; infinite where a workload that may be measured has none."""
+        """The weighted time of the whole; infinite if a measurable workload has no time."""
         return math.fsum(
             search.state.cost_s
             for search in self.searches
@@ -347,19 +347,19 @@ class Session:
         )
 
     def _should_stop(self) -> bool:
-        """Whether the round in flight shall end early."""
+        """Whether the round in progress has to end early."""
         return self.interrupt.is_set or self.budget.is_late
 
     def _should_abandon(self) -> bool:
-        """Whether even the measurement in flight shall end."""
+        """Whether even the measurement in progress has to end."""
         return self.interrupt.is_set
 
     def _should_end(self) -> bool:
-        """Whether the ranking shall end."""
+        """Whether the ranking has to end."""
         return self.interrupt.is_set or self.budget.is_over
 
     def _reserve_s(self, tasks: int) -> float:
-        """What the ranking at the end will take."""
+        """The expected seconds of the ranking at the end."""
         seconds = self.search.budget.seconds
         if seconds is None or not self.options.should_rank:
             return 0.0
@@ -401,12 +401,12 @@ class Session:
 
 
 def seed_of(search: Search) -> int:
-    """The seed of a search: the knob `seed` where it says none."""
+    """The seed of a search; the knob `seed` if it has none."""
     return knobs.SEED.get() if search.seed is None else search.seed
 
 
 def _is_suspicious(fresh: Record, before: Record) -> bool:
-    """Whether a program took much longer than it did before."""
+    """Whether a program took much longer than before."""
     is_timed = fresh.status is Status.OK and before.status is Status.OK
     return is_timed and fresh.median_s > _SUSPICIOUS * before.median_s
 

@@ -1,6 +1,6 @@
-"""What a tuning session keeps of itself in the record store, to go on where it stopped.
+"""The state of a tuning session in the record store, from which it can continue.
 
-Records hold all that was measured; this holds how the budget was spent.
+Records hold all measurements; the state holds how the budget was spent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tensorwright.tuning.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """How far a session has come.
+    """The progress of a session.
 
     counts      per workload key, its trials          histories   its best time after each round
     idle_rounds   rounds at the end that did not gain anything for the whole
@@ -48,7 +48,7 @@ def session_arguments(
     learning: Learning | None = None,
     space: SpaceKind = SpaceKind.SKETCHES,
 ) -> str:
-    """What makes two runs the same session: everything but the budget."""
+    """The arguments that identify a session: everything except the budget."""
     weights = {task.workload.key: task.weight for task in tasks}
     fields: dict[str, Any] = {
         "workloads": weights,
@@ -67,10 +67,10 @@ def session_arguments(
 
 
 def load_spent(store: RecordStore, identity: str) -> Spent:
-    """What an unfinished session of this id has spent; nothing where there is none.
+    """What an unfinished session of this id has spent; nothing if there is none.
 
-    A finished one counts as nothing: running it again is a new search, with the same records.
-    Raises:  RecordError if what was saved cannot be read.
+    A finished session counts as none: running it again is a new search, with the same records.
+    Raises:  RecordError if the saved state cannot be read.
     """
     saved = store.session(identity)
     if saved is None or saved.id != identity:
@@ -95,13 +95,13 @@ def load_spent(store: RecordStore, identity: str) -> Spent:
             stage="tune",
             where=f"session {identity}",
             reason=f"its saved state cannot be read ({type(error).__name__}: {error})",
-            remedy="start afresh, without resuming",
+            remedy="start a new session, without resuming",
         ) from error
     return Spent() if spent.is_finished else spent
 
 
 def save_spent(store: RecordStore, identity: str, model: str, arguments: str, spent: Spent) -> None:
-    """Save, replacing what was saved before."""
+    """Save the state, which replaces the one before."""
     histories = {
         key: [time_s if math.isfinite(time_s) else None for time_s in times]
         for key, times in spent.histories

@@ -1,6 +1,6 @@
-"""Schedules that were good elsewhere: on a like machine, with other threads, by an older version.
+"""Schedules that were good elsewhere: on a similar machine, with other threads, by another version.
 
-Their times say nothing here, so they are candidates like any other: measured first, never believed.
+Their times say nothing here, so they are ordinary candidates: measured first, never trusted.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ _OF_EACH = 2  # schedules from one machine and version
 def seeds_of(
     store: RecordStore, setting: Setting, workload: Workload, count: int
 ) -> tuple[Candidate, ...]:
-    """The best schedules of a workload from elsewhere, the likest place first, each once.
+    """The best schedules of a workload from elsewhere, the most similar origin first, each once.
 
-    Left out are those that the session may believe anyway, and machines of another kind.
+    Schedules that the session trusts anyway are left out, and those of machines of another kind.
     """
     groups: dict[tuple[int, str, str, int, str], list[Record]] = {}
     for record in store.query(workload=workload.key):
         distance = _distance(record, setting)
         if distance is not None:
-            place = (record.target, record.hardware, record.threads, record.tool_version)
-            groups.setdefault((distance, *place), []).append(record)
-    known = {each.trace for each in records_of(store, setting, workload.key)}
-    found: dict[str, Candidate] = {}
+            origin = (record.target, record.hardware, record.threads, record.tool_version)
+            groups.setdefault((distance, *origin), []).append(record)
+    trusted = {each.trace for each in records_of(store, setting, workload.key)}
+    seeds: dict[str, Candidate] = {}
     for _, records in sorted(groups.items(), key=lambda item: item[0]):
         for record in rank(records)[:_OF_EACH]:
-            if record.trace not in known:
-                found.setdefault(record.trace, Candidate(record.trace, "", record.decisions))
-    return tuple(found.values())[:count]
+            if record.trace not in trusted:
+                seeds.setdefault(record.trace, Candidate(record.trace, "", record.decisions))
+    return tuple(seeds.values())[:count]
 
 
 def _distance(record: Record, setting: Setting) -> int | None:
-    """0 for an older version here, 1 for other threads, 2 for a like machine; None: no seed."""
+    """0 for another version here, 1 for other threads, 2 for a similar machine; None: no seed."""
     if record.status is not Status.OK:
         return None
     is_here = record.hardware == setting.hardware and record.target == setting.target.key

@@ -1,9 +1,9 @@
 """A tuning session: rounds of proposing, building and measuring, for one or many workloads.
 
-First every workload that may matter gets its default schedule measured; then the scheduler gives
-rounds to workloads until the budget is spent, the first of which is a race of what a model, trained
-before, expects to be the fastest; at last the best few of each are measured again, in turn, with
-the default among them. `rounds.py` is how.
+First the default schedule of every workload that may matter is measured.  Then the scheduler gives
+rounds to workloads until the budget is spent.  The first round of a workload is a race of the
+schedules that the time model expects to be the fastest.  At the end the best few schedules of each
+workload and the default are measured again, in turns.  `rounds.py` does this.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from tensorwright.tuning.time_model import this_machine
 
 
 def make_space(task: Task, target: CpuTarget, kind: SpaceKind = SpaceKind.SKETCHES) -> Space:
-    """The usual space of a task; without other algorithms where the knob `winograd` says so."""
+    """The default space of a task; without other algorithms if the knob `winograd` says so."""
     return space_of(state_of(task.workload), target, algorithms=knobs.WINOGRAD.get(), kind=kind)
 
 
 def make_default(task: Task, target: CpuTarget) -> Candidate:
-    """The first of the usual space, made without the others."""
+    """The first sketch of the default space, made without the others."""
     by_rule = next(sketches_of(state_of(task.workload), target))
     return default_candidate(Space((by_rule,)))
 
@@ -60,21 +60,21 @@ def tune(
 ) -> TuneResult:
     """Search for fast schedules of some workloads until the budget is spent.
 
-    setting     where: target, threads, machine        search   how long and how, and who is told
-    name        what is tuned, for people
-    measuring   how candidates are measured, where no runner is given
-    parts       what takes the place of the usual builder, runner, strategy, ...
+    setting     target, threads, machine               search   budget, method and callbacks
+    name        a name for people
+    measuring   how candidates are measured, if no runner is given
+    parts       replacements of the default builder, runner, strategy, ...
 
     Tasks of equal workloads count as one, with the sum of their weights.
-    Raises:  UsageError without a budget and for a strategy that is none, MachineError for a target
-             that cannot run here, RecordError and OutputError as the store.
+    Raises:  UsageError without a budget and for an unknown strategy, MachineError for a target that
+             cannot run here, RecordError and OutputError as the store.
     """
     if search.budget.is_open:
         raise UsageError(
             stage="tune",
             where="budget",
             reason="neither trials nor minutes are given",
-            remedy="give one of them",
+            remedy="give at least one of them",
         )
     check_strategy(search.options.strategy)
     check_measures_here(setting.target)
@@ -149,7 +149,7 @@ def _usual_scheduler(search: Search, seed: int) -> Scheduler:
 def check_measures_here(target: CpuTarget) -> None:
     """Refuse a target whose programs cannot be measured on this machine, with a MachineError."""
     check_runs_here(
-        target, "tune", remedy="tune on a machine that can run it, and bring the records"
+        target, "tune", remedy="tune on a machine that can run it, and import its records"
     )
 
 
@@ -157,8 +157,8 @@ def merge(tasks: Sequence[Task]) -> tuple[Task, ...]:
     """One task for each workload key, in the order of the first; weights add up."""
     merged: dict[str, Task] = {}
     for task in tasks:
-        known = merged.get(task.workload.key)
-        merged[task.workload.key] = task if known is None else _joined(known, task)
+        earlier = merged.get(task.workload.key)
+        merged[task.workload.key] = task if earlier is None else _joined(earlier, task)
     return tuple(merged.values())
 
 

@@ -1,4 +1,4 @@
-"""The search of one workload inside a session: its state, its strategy, what the store knows."""
+"""The search of one workload inside a session: its state, its strategy, its records."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from tensorwright.tuning.strategies.strategy import Strategy
 from tensorwright.tuning.task_scheduling.scheduler import TaskState
 
 _RACERS = 8  # schedules that a model expects to be fast, in the first round of a workload
-_LEAST_SHARE = 0.01  # of the predicted time of the whole, to be measured at once
-_MOST_FAILURES = 48  # after so many trials without a good one, a workload is given up
+_LEAST_SHARE = 0.01  # of the predicted time of the whole: a larger share is measured immediately
+_MOST_FAILURES = 48  # trials without an OK record after which a workload is given up
 
 
 @dataclass(slots=True)
 class TaskSearch:
-    """Where one task stands, and its strategy; mutable.
+    """The state of one task, and its strategy; mutable.
 
-    strategy           made when it is first asked: a short session never comes to most of them
-    make_strategy      makes it, and tells it what is on record; None where the task has no space
-    make_by_rule       makes the schedule by rule, which races beside the favourites: predictions
-                       may be far off
-    predictor          knows schedules for the first round; None without a model trained before
-    favourites         what it expects to be fast; None before it was asked
+    strategy           made on its first use: a short session does not reach most of them
+    make_strategy      makes it, and tells it the records; None if the task has no space
+    make_by_rule       makes the heuristic schedule, which races beside the favourites, because
+                       predictions may be far off
+    predictor          predicts schedules for the first round; None without a time model
+    favourites         the schedules that it expects to be fast; None before it was asked
     seeds              schedules from elsewhere that wait to be measured
     is_default_known   whether the default schedule need not be measured any more
-    is_default_measured   whether it was, in this run
+    is_default_measured   whether it was measured in this run
     earlier            traces that were on record before this run
     ranked             the best that took turns at the end, against the default schedule
     """
@@ -63,63 +63,62 @@ class TaskSearch:
 
     @property
     def key(self) -> str:
-        """Of the workload."""
+        """The key of the workload."""
         return self.state.task.workload.key
 
     @property
     def default_trace(self) -> str:
-        """The default schedule as text; "" where the task has no space."""
+        """The default schedule as text; "" if the task has no space."""
         return self.default.trace if self.default is not None else ""
 
     def race(self, tried: Set[str]) -> tuple[Candidate, ...]:
-        """What the first round tries: the default and schedules from elsewhere, where that was not
-        done before, then those expected to be fast.  Nothing where no model expects anything, and
-        after the first round.
+        """The schedules of the first round: the default and schedules from elsewhere, if they were
+        not measured before, then the favourites.  None without a model, or after the first round.
 
         tried   traces on record
         """
         if not self.is_before_race:
             return ()
         first = () if self.is_default_known or self.default is None else (self.default,)
-        known = tried | {each.trace for each in first}
+        taken = tried | {each.trace for each in first}
         others = [*self.seeds]
         with suppress(TensorwrightError):
             others += [self.make_by_rule()] if self.make_by_rule is not None else []
         others += [each.candidate for each in self.ask_favourites()]
-        new = {each.trace: each for each in reversed(others) if each.trace not in known}
+        new = {each.trace: each for each in reversed(others) if each.trace not in taken}
         return (*first, *reversed(new.values()))
 
     @property
     def is_before_race(self) -> bool:
-        """Whether its first round is still to come, and is a race."""
+        """Whether its first round has not begun, and is a race."""
         return self.predictor is not None and not self.state.history
 
     def ask_favourites(self) -> tuple[Favourite, ...]:
-        """What is expected to be fast; none where no model has an opinion."""
+        """The schedules that are expected to be fast; none without a model."""
         if self.favourites is None:
-            found: tuple[Favourite, ...] = ()
+            favourites: tuple[Favourite, ...] = ()
             if self.predictor is not None:
                 with suppress(TensorwrightError):
-                    found = self.predictor.top(self.state.task.workload, _RACERS)
-            self.take_favourites(found)
+                    favourites = self.predictor.top(self.state.task.workload, _RACERS)
+            self.take_favourites(favourites)
         return self.favourites or ()
 
     def take_favourites(self, favourites: tuple[Favourite, ...]) -> None:
-        """Note what is expected to be fast: the more it promises, the sooner it is tried."""
+        """Note the favourites: the more they promise, the sooner they are tried."""
         self.favourites = favourites
         if favourites:
             best = min((each.estimate for each in favourites), key=lambda each: each.seconds)
             self.state.hoped_s, self.state.hoped_upper_s = best.seconds, best.upper_seconds
 
     def favourites_errand(self) -> Errand | None:
-        """To ask for what is expected to be fast in another process; None where it is known."""
+        """The job that predicts the favourites in another process; None if they are known."""
         if not self.is_before_race or self.predictor is None or self.favourites is not None:
             return None
         question = self.predictor.top_question(self.state.task.workload, _RACERS)
         return Errand(Job(_answer, (question,)), self.take_favourites)
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
-        """What the strategy proposes; where it fails, the task is given up with a warning."""
+        """The strategy's proposals; if it fails, the task is given up with a warning."""
         self.open_strategy()
         if self.strategy is None:
             return ()
@@ -131,7 +130,7 @@ class TaskSearch:
             return ()
 
     def open_strategy(self) -> None:
-        """Make the strategy now; where that fails, the task is exhausted, and says why."""
+        """Make the strategy now; if that fails, the task is exhausted, and its error says why."""
         if self.strategy is not None or self.make_strategy is None:
             return
         try:
@@ -140,7 +139,7 @@ class TaskSearch:
             self.give_up(error)
 
     def give_up(self, error: TensorwrightError) -> None:
-        """The task has no space."""
+        """Note that the task has no space."""
         self.state.error = f"no schedule space: {error}"
         self.state.is_exhausted = True
         self.make_strategy = None
@@ -162,7 +161,7 @@ class TaskSearch:
             state.is_exhausted = True
 
     def read_times(self, store: RecordStore, setting: Setting) -> None:
-        """Default and best time, as the store has them."""
+        """The default and the best time in the store."""
         top = top_of(store, setting, self.key, 1)
         self.state.best_s = top[0].median_s if top else math.inf
         if top:
@@ -171,7 +170,7 @@ class TaskSearch:
         self.state.default_s = default.median_s if default is not None else math.inf
 
     def result(self, store: RecordStore, setting: Setting) -> TaskResult:
-        """What came of it."""
+        """The result of the task."""
         top = top_of(store, setting, self.key, 1)
         others = {each.trace for each in records_of(store, setting, self.key)}
         state, best = self.state, top[0].trace if top else ""
@@ -197,10 +196,10 @@ def _answer(question: TopQuestion) -> tuple[Favourite, ...]:
 def open_search(
     state: TaskState, tools: Tools, store: RecordStore, setting: Setting, seed: int, count: int
 ) -> TaskSearch:
-    """Make the strategy of a task, and tell it what is on record.
+    """Make the strategy of a task, and tell it the records.
 
     seed    of its random choices
-    count   most schedules from elsewhere that are to be tried
+    count   the most schedules from elsewhere to try
     """
     task = state.task
     key = task.workload.key
@@ -221,25 +220,25 @@ def open_search(
     search.predictor = tools.predictor if tools.has_races else None
     if search.predictor is not None and tools.make_default is not None:
         search.make_by_rule = partial(tools.make_default, task, setting.target)
-    known = records_of(store, setting, key)
-    search.earlier = frozenset(one.trace for one in known)
-    if known:
+    records = records_of(store, setting, key)
+    search.earlier = frozenset(one.trace for one in records)
+    if records:
         search.open_strategy()
     search.is_default_known = any(
-        one.trace == search.default_trace and one.status is not Status.CENSORED for one in known
+        one.trace == search.default_trace and one.status is not Status.CENSORED for one in records
     )
     seeds = seeds_of(store, setting, task.workload, count) if count else ()
     search.seeds = tuple(each for each in seeds if each.trace != search.default_trace)
     search.read_times(store, setting)
-    if known and not math.isfinite(state.best_s):
-        state.error = failure_text(known[-1])
+    if records and not math.isfinite(state.best_s):
+        state.error = failure_text(records[-1])
     return search
 
 
 def _default(
     state: TaskState, make_space: Callable[[], Space], tools: Tools, setting: Setting
 ) -> Candidate:
-    """The schedule of the workload when it is not tuned; its state learns what it should take."""
+    """The schedule of the untuned workload; its state gets the predicted time."""
     if tools.predictor is None:
         if tools.make_default is None:
             return default_candidate(make_space())
@@ -257,10 +256,10 @@ def failure_text(record: Record) -> str:
 
 
 def costliest_first(searches: Sequence[TaskSearch]) -> list[TaskSearch]:
-    """The searches whose workloads may matter, the one that is expected to cost most first.
+    """The searches whose workloads may matter, the most expensive by prediction first.
 
-    Left out are those that take next to nothing of the whole even if they take as long as is
-    exceeded once in ten times.  Without predictions all stay, as they are.
+    Workloads are left out if they are next to nothing of the whole even at the time that is
+    exceeded once in ten times.  Without predictions all stay in their order.
     """
     costs = [search.state.task.weight * search.state.predicted_s for search in searches]
     whole_s = math.fsum(cost for cost in costs if math.isfinite(cost))

@@ -1,4 +1,4 @@
-"""The records that a session believes: of its own setting, by this version of the compiler."""
+"""The records that a session trusts: of its setting, by this version of the compiler."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tensorwright.tuning.session.arguments import Setting
 
 def records_of(store: RecordStore, setting: Setting, workload: str) -> tuple[Record, ...]:
     """All records of a workload that the session may learn from."""
-    found = store.query(**setting.filters(workload))
-    return tuple(record for record in found if is_current(record))
+    records = store.query(**setting.filters(workload))
+    return tuple(record for record in records if is_current(record))
 
 
 def top_of(store: RecordStore, setting: Setting, workload: str, count: int) -> tuple[Record, ...]:
