@@ -9,13 +9,7 @@ from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
-from tensorwright.graph.layout import (
-    choose_layouts,
-    conversions,
-    describe_layouts,
-    layout_cost,
-)
-from tensorwright.graph.parse import parse
+from tensorwright.graph.layout import choose_layouts, conversions, describe_layouts, layout_cost
 from tensorwright.graph.partition import (
     AliasCall,
     ConcatInPlace,
@@ -40,14 +34,8 @@ from tensorwright.graph.passes import (
 from tensorwright.graph.physical import physical_shape, to_physical, to_plain
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
-from tensorwright.graph.text_file import load_text, save_text
 from tensorwright.graph.verify import verify
-from tensorwright.graph.workload import (
-    Workload,
-    build_workload,
-    program_workload,
-    reference,
-)
+from tensorwright.graph.workload import Workload, build_workload, program_workload, reference
 
 __all__ = [
     "PASSES",
@@ -80,10 +68,8 @@ __all__ = [
     "interpret",
     "last_uses",
     "layout_cost",
-    "load_text",
     "lower_codes",
     "operator_of",
-    "parse",
     "partition",
     "physical_shape",
     "program",
@@ -92,7 +78,6 @@ __all__ = [
     "reference",
     "rename_tensors",
     "run_node",
-    "save_text",
     "simplify",
     "simplify_with_report",
     "to_physical",

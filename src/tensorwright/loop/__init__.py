@@ -23,10 +23,9 @@ from tensorwright.loop.lowering import lower
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes import (
     CPU_PASSES,
-    PASSES,
+    DEFAULT_PIPELINE,
     Pass,
     TargetPass,
-    bind_decisions,
     cut_at_breakpoints,
     hoist_conditions,
     order_tiles,
@@ -36,7 +35,6 @@ from tensorwright.loop.passes import (
     run_target_passes,
     simplify_loops,
     unroll_guarded,
-    unroll_loops,
     verify,
     version_guards,
     widen_local_buffers,
@@ -45,8 +43,8 @@ from tensorwright.loop.traversal import buffers_used, children_of, total_size, w
 
 __all__ = [
     "CPU_PASSES",
+    "DEFAULT_PIPELINE",
     "FOLD_IDENTITIES",
-    "PASSES",
     "Allocate",
     "Barrier",
     "Block",
@@ -64,7 +62,6 @@ __all__ = [
     "Store",
     "TargetPass",
     "Window",
-    "bind_decisions",
     "block",
     "buffers_used",
     "children_of",
@@ -81,7 +78,6 @@ __all__ = [
     "simplify_loops",
     "total_size",
     "unroll_guarded",
-    "unroll_loops",
     "verify",
     "version_guards",
     "walk",
