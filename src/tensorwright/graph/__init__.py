@@ -9,7 +9,7 @@ from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
-from tensorwright.graph.layout import choose_layouts, conversions, describe_layouts, layout_cost
+from tensorwright.graph.layout import choose_layouts, conversions, describe_layouts
 from tensorwright.graph.partition import (
     AliasCall,
     ConcatInPlace,
@@ -31,7 +31,7 @@ from tensorwright.graph.passes import (
     simplify,
     simplify_with_report,
 )
-from tensorwright.graph.physical import physical_shape, to_physical, to_plain
+from tensorwright.graph.physical import physical_shape, to_physical
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
 from tensorwright.graph.verify import verify
@@ -55,6 +55,7 @@ __all__ = [
     "Pricing",
     "Program",
     "Workload",
+    "@@",
     "are_alike",
     "as_program",
     "build_workload",
@@ -67,7 +68,6 @@ __all__ = [
     "elide_concats",
     "interpret",
     "last_uses",
-    "layout_cost",
     "lower_codes",
     "operator_of",
     "partition",
@@ -81,7 +81,6 @@ __all__ = [
     "simplify",
     "simplify_with_report",
     "to_physical",
-    "to_plain",
     "verify",
     "verify_partition",
 ]

@@ -18,8 +18,6 @@ _GAP = 2
 _FRAME = 3  # columns that a frame takes for each column, and one more
 _LEAST_NAME = 12
 _CUT = "..."
-UNHELD = "*"
-"""Behind what belongs to a competitor that does not keep to the target's vectors."""
 
 
 def write_objects(

@@ -14,7 +14,6 @@ from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.task import Task
 
 Scores = NDArray[np.float64]
-Features = NDArray[np.float32]
 
 
 class Guide(Protocol):
