@@ -74,8 +74,8 @@ MOST_MODULES = 15
 LABORATORY = "tensorwright_lab"
 LABORATORY_SOURCE = Path(__file__).parents[2] / "lab" / "src" / LABORATORY
 LABORATORY_ORDER = (
-    "loop_interpreter zoo suites judging feature_sets cost_models strategies proposing pretraining "
-    "competitors comparison exact_extraction bench pretrain demo"
+    "graph_text loop_interpreter zoo suites judging feature_sets cost_models strategies "
+    "proposing pretraining competitors comparison exact_extraction bench pretrain demo"
 ).split()
 """The folders and modules of the second package, which imports the first one as it likes."""
 

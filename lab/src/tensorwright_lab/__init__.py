@@ -9,6 +9,7 @@
     strategies        searches that are compared with the usual one
     proposing         a model that proposes schedules before anything was measured
     pretraining       the models that the compiler ships, trained
+    graph_text        a graph from its text
     loop_interpreter  runs loop nests as the IR means them, to judge passes and code
     exact_extraction  the cheapest term of an e-graph, proved
     bench, pretrain, demo, suites   what it adds to the command line

@@ -13,14 +13,8 @@ import click
 import onnx
 
 from tensorwright.cli import INTERRUPTED
-from tensorwright.cli.arguments.check_model import show_logits
 from tensorwright.cli.arguments.models import read_graph, read_proto
-from tensorwright.cli.arguments.options import (
-    THREADS,
-    Minutes,
-    records_option,
-    seed_option,
-)
+from tensorwright.cli.arguments.options import THREADS, Minutes, records_option, seed_option
 from tensorwright.cli.printing.summary import format_ms, print_workloads
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.drivers.tune import search, setting_of
@@ -39,6 +33,7 @@ from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import MemoryStore, RecordStore, opened
 from tensorwright.runtime import faster_half, typical_seconds, usable_threads
 from tensorwright.tuning.session import Budget, Comparison, Search, choose_callbacks
+from tensorwright_lab.comparison.logits import show_logits
 
 MODEL = "light:squeezenet"
 TOLERANCE = 1e-4

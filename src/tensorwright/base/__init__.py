@@ -43,7 +43,7 @@ from tensorwright.base.laboratory import (
     require_laboratory,
 )
 from tensorwright.base.machine import LINE_BYTES, Cache, read_caches, read_text
-from tensorwright.base.memory import check_fits, peak_memory_bytes, physical_memory_bytes
+from tensorwright.base.memory import check_fits, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
 from tensorwright.base.printer import HERE, Printer
 from tensorwright.base.sources import source_digest
@@ -158,7 +158,6 @@ __all__ = [
     "output_error",
     "override",
     "parse_target",
-    "peak_memory_bytes",
     "physical_memory_bytes",
     "read_caches",
     "read_text",

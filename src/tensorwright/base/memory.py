@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import resource
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 from tensorwright.base.errors import MachineError
 
@@ -14,21 +11,6 @@ from tensorwright.base.errors import MachineError
 def physical_memory_bytes() -> int:
     """The memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def peak_memory_bytes() -> int:
-    """The most memory that this process has had at once.
-
-    Where the kernel says it of the program alone: what `getrusage` says begins with that of the
-    process by which this one was started.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def check_fits(sizes: Mapping[str, int]) -> None:

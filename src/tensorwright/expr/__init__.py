@@ -61,7 +61,7 @@ from tensorwright.expr.building.intrinsics import (
     tanh,
     trunc,
 )
-from tensorwright.expr.canonical import canonical_text, structural_key
+from tensorwright.expr.canonical import canonical_text
 from tensorwright.expr.condition import (
     all_of,
     any_of,
@@ -296,7 +296,6 @@ __all__ = [
     "simplify_condition",
     "sin",
     "sqrt",
-    "structural_key",
     "substitute",
     "substitute_condition",
     "substitute_value",

@@ -7,7 +7,6 @@ and of the kernel cache are hashes of this text, so a change here makes old reco
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, assert_never
 
@@ -47,11 +46,6 @@ def canonical_text(outputs: Sequence[Tensor], constants: Set[Placeholder] = froz
     writer = _Writer(constants)
     names = [writer.tensor(output) for output in outputs]
     return "\n".join([*writer.lines, f"outputs {' '.join(names)}"])
-
-
-def structural_key(outputs: Sequence[Tensor], constants: Set[Placeholder] = frozenset()) -> str:
-    """16 hexadecimal digits of the hash of `canonical_text`."""
-    return hashlib.sha256(canonical_text(outputs, constants).encode()).hexdigest()[:16]
 
 
 class _Writer:

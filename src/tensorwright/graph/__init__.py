@@ -9,13 +9,7 @@ from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
-from tensorwright.graph.layout import (
-    choose_layouts,
-    conversions,
-    describe_layouts,
-    layout_cost,
-)
-from tensorwright.graph.parse import parse
+from tensorwright.graph.layout import choose_layouts, conversions, describe_layouts
 from tensorwright.graph.partition import (
     AliasCall,
     ConcatInPlace,
@@ -37,17 +31,11 @@ from tensorwright.graph.passes import (
     simplify,
     simplify_with_report,
 )
-from tensorwright.graph.physical import physical_shape, to_physical, to_plain
+from tensorwright.graph.physical import physical_shape, to_physical
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
-from tensorwright.graph.text_file import load_text, save_text
 from tensorwright.graph.verify import verify
-from tensorwright.graph.workload import (
-    Workload,
-    build_workload,
-    program_workload,
-    reference,
-)
+from tensorwright.graph.workload import Workload, build_workload, program_workload, reference
 
 __all__ = [
     "PASSES",
@@ -67,6 +55,7 @@ __all__ = [
     "Pricing",
     "Program",
     "Workload",
+    "@@",
     "are_alike",
     "as_program",
     "build_workload",
@@ -79,11 +68,8 @@ __all__ = [
     "elide_concats",
     "interpret",
     "last_uses",
-    "layout_cost",
-    "load_text",
     "lower_quantized",
     "operator_of",
-    "parse",
     "partition",
     "physical_shape",
     "program",
@@ -92,11 +78,9 @@ __all__ = [
     "reference",
     "rename_tensors",
     "run_node",
-    "save_text",
     "simplify",
     "simplify_with_report",
     "to_physical",
-    "to_plain",
     "verify",
     "verify_partition",
 ]

@@ -68,20 +68,6 @@ def to_physical(array: Array, layout: Layout) -> Array:
     return np.ascontiguousarray(moved)
 
 
-def to_plain(array: Array, layout: Layout) -> Array:
-    """The inverse of `to_physical`."""
-    if layout.is_plain:
-        return np.ascontiguousarray(array)
-    moved = array
-    order = _order(layout, array.ndim - (layout.block > 1))
-    if layout.block > 1:
-        at = order.index(layout.axis)
-        moved = np.moveaxis(moved, -1, at + 1)
-        shape = moved.shape
-        moved = moved.reshape(*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :])
-    return np.ascontiguousarray(moved.transpose(np.argsort(order)))
-
-
 def memory_order(shape: Sequence[int], layout: Layout) -> tuple[tuple[int, int], ...]:
     """(dimension, extent) from the outermost to the innermost, without what has extent 1.
 

@@ -24,10 +24,9 @@ from tensorwright.loop.lowering import lower
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes import (
     CPU_PASSES,
-    PASSES,
+    DEFAULT_PIPELINE,
     Pass,
     TargetPass,
-    bind_decisions,
     cut_at_breakpoints,
     hoist_conditions,
     order_tiles,
@@ -37,7 +36,6 @@ from tensorwright.loop.passes import (
     run_target_passes,
     simplify_loops,
     unroll_guarded,
-    unroll_loops,
     verify,
     version_guards,
     widen_local_buffers,
@@ -46,8 +44,8 @@ from tensorwright.loop.traversal import buffers_used, children_of, total_size, w
 
 __all__ = [
     "CPU_PASSES",
+    "DEFAULT_PIPELINE",
     "FOLD_IDENTITIES",
-    "PASSES",
     "Allocate",
     "Barrier",
     "Block",
@@ -65,7 +63,6 @@ __all__ = [
     "Store",
     "TargetPass",
     "Window",
-    "bind_decisions",
     "block",
     "buffers_used",
     "children_of",
@@ -83,7 +80,6 @@ __all__ = [
     "simplify_loops",
     "total_size",
     "unroll_guarded",
-    "unroll_loops",
     "verify",
     "version_guards",
     "walk",

@@ -8,12 +8,7 @@ from tensorwright.schedule.algorithms import (
     find_convolution,
     winograd_matrices,
 )
-from tensorwright.schedule.analysis import (
-    Analysis,
-    Region,
-    analyse,
-    tile_region,
-)
+from tensorwright.schedule.analysis import Analysis, Region, analyse, tile_region
 from tensorwright.schedule.execution import THREADS, ForKind, Scope, may_not_be_inside
 from tensorwright.schedule.primitive import Primitive, applied
 from tensorwright.schedule.primitives import (
@@ -57,14 +52,7 @@ from tensorwright.schedule.state import (
     initial_state,
     reads_of,
 )
-from tensorwright.schedule.trace import (
-    Trace,
-    bind,
-    format_trace,
-    open_decisions,
-    parse_trace,
-    replay,
-)
+from tensorwright.schedule.trace import Trace, bind, format_trace, parse_trace, replay
 from tensorwright.schedule.workload import Schedulable, Workload, state_of
 
 __all__ = [
@@ -121,7 +109,6 @@ __all__ = [
     "initial_state",
     "may_not_be_inside",
     "obstacle_to_packing",
-    "open_decisions",
     "parse_trace",
     "reads_of",
     "render",

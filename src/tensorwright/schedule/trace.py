@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, TypeAlias
 
-from tensorwright.expr import Decision, Index, IndexExpr, decisions_of, substitute
+from tensorwright.expr import Decision, Index, IndexExpr, substitute
 from tensorwright.schedule.primitive import Primitive, applied
 from tensorwright.schedule.primitives import PRIMITIVES
 from tensorwright.schedule.state import ScheduleState
@@ -62,16 +62,3 @@ def _bind_step(step: Primitive, mapping: Mapping[Any, Index]) -> Primitive:
         elif isinstance(value, tuple) and any(isinstance(item, IndexExpr) for item in value):
             changes[field.name] = tuple(substitute(item, mapping) for item in value)
     return replace(step, **changes) if changes else step  # type: ignore[type-var]
-
-
-def open_decisions(trace: Trace) -> tuple[str, ...]:
-    """The names of the decisions that are not bound, sorted."""
-    names: set[str] = set()
-    for step in trace:
-        for field in fields(step):  # type: ignore[arg-type]
-            value = getattr(step, field.name)
-            items = value if isinstance(value, tuple) else (value,)
-            for item in items:
-                if isinstance(item, IndexExpr):
-                    names |= {decision.name for decision in decisions_of(item)}
-    return tuple(sorted(names))

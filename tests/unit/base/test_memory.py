@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import tensorwright
-from tensorwright.base import MachineError, check_fits, peak_memory_bytes, physical_memory_bytes
+from tensorwright.base import MachineError, check_fits, physical_memory_bytes
 from tensorwright.expr import placeholder
 from tensorwright.graph import GraphBuilder
 from tensorwright.ops import operator
 from tensorwright.processes import Child, Done, Job
+from tensorwright_lab.bench.machine import peak_memory_bytes
 
 TEBI = 1 << 40
 

@@ -1,6 +1,8 @@
-"""The structural key: names do not count, everything else does."""
+"""The canonical text: names do not count, everything else does."""
 
 from __future__ import annotations
+
+import hashlib
 
 import pytest
 from tests.unit.expr.programs import PROGRAMS, conv2d, matmul
@@ -17,7 +19,6 @@ from tensorwright.expr import (
     placeholder,
     reduce_axis,
     select,
-    structural_key,
     sum_over,
 )
 
@@ -46,8 +47,6 @@ def test_names_do_not_count():
     y, _, w = layer()
     other, _, w_other = layer("zeta alpha q a", "z b a")
     assert canonical_text([y], {w}) == canonical_text([other], {w_other})
-    assert structural_key([y], {w}) == structural_key([other], {w_other})
-    assert len(structural_key([y])) == 16
 
 
 def test_the_order_of_terms_in_an_index_does_not_depend_on_names():
@@ -55,7 +54,7 @@ def test_the_order_of_terms_in_an_index_does_not_depend_on_names():
         x, k = placeholder("x", (9,)), reduce_axis(inner, 3)
         return compute("y", (7,), lambda i: sum_over(x[i + k.var], k), names=(outer,))
 
-    assert structural_key([window("a", "b")]) == structural_key([window("b", "a")])
+    assert canonical_text([window("a", "b")]) == canonical_text([window("b", "a")])
 
 
 def test_the_names_of_gathered_positions_do_not_count():
@@ -64,7 +63,7 @@ def test_the_names_of_gathered_positions_do_not_count():
         a, b = placeholder(first, (4,), DType.I64), placeholder(second, (5,), DType.I32)
         return compute("y", (4,), lambda i: x[Element(a, (i,)) % 5 * 4 + Element(b, (i,)) % 4])
 
-    assert structural_key([pair("a", "b")]) == structural_key([pair("b", "a")])
+    assert canonical_text([pair("a", "b")]) == canonical_text([pair("b", "a")])
 
 
 def test_the_order_of_construction_does_not_count():
@@ -85,25 +84,25 @@ def test_the_order_of_construction_does_not_count():
     "change", [{"size": 5}, {"dtype": DType.F64}, {"scale": 3.0}], ids=lambda c: next(iter(c))
 )
 def test_structure_counts(change):
-    assert structural_key([layer()[0]]) != structural_key([layer(**change)[0]])
+    assert canonical_text([layer()[0]]) != canonical_text([layer(**change)[0]])
 
 
 def test_constness_counts():
     y, x, w = layer()
-    assert len({structural_key([y], s) for s in (set(), {x}, {w}, {x, w})}) == 4
+    assert len({canonical_text([y], s) for s in (set(), {x}, {w}, {x, w})}) == 4
 
 
 def test_sharing_an_input_counts():
     x, z = placeholder("x", (3,)), placeholder("z", (3,))
     square = compute("y", (3,), lambda i: x[i] * x[i])
     product = compute("y", (3,), lambda i: x[i] * z[i])
-    assert structural_key([square]) != structural_key([product])
+    assert canonical_text([square]) != canonical_text([product])
 
 
 def test_outputs_count_and_so_does_their_order():
     y, x, _ = layer()
     z = compute("z", (4,), lambda i: x[i, 0])
-    assert len({structural_key(o) for o in ([y], [y, z], [z, y])}) == 3
+    assert len({canonical_text(o) for o in ([y], [y, z], [z, y])}) == 3
 
 
 def test_types_of_constants_count():
@@ -113,11 +112,12 @@ def test_types_of_constants_count():
 
 
 def test_all_programs_differ():
-    assert len({structural_key([program]) for program in PROGRAMS.values()}) == len(PROGRAMS)
-    assert structural_key([conv2d()]) == structural_key([conv2d()])
-    assert structural_key([conv2d(groups=2)]) != structural_key([conv2d()])
+    assert len({canonical_text([program]) for program in PROGRAMS.values()}) == len(PROGRAMS)
+    assert canonical_text([conv2d()]) == canonical_text([conv2d()])
+    assert canonical_text([conv2d(groups=2)]) != canonical_text([conv2d()])
 
 
 def test_the_key_stays_what_it_is():
     """Record stores on people's disks hold such keys: change the text only with a migration."""
-    assert structural_key([matmul()]) == "7c429eec9a73739b"
+    key = hashlib.sha256(canonical_text([matmul()]).encode()).hexdigest()
+    assert key[:16] == "7c429eec9a73739b"

@@ -10,7 +10,7 @@ from tests.unit.graph import small_networks as networks
 from tests.unit.graph.partition.partition_runner import check_partition
 from tests.unit.graph.small_networks import NETWORKS, Maker
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import CpuTarget, DType
 from tensorwright.graph import (
     PLAIN,
     Graph,
@@ -19,10 +19,15 @@ from tensorwright.graph import (
     choose_layouts,
     conversions,
     describe_layouts,
-    layout_cost,
     partition,
     verify,
 )
+from tensorwright.graph.layout_cost import CostModel
+
+
+def cost_of(graph: Graph, target: CpuTarget) -> float:
+    model = CostModel.of(graph, target.lanes(DType.F32))
+    return sum(model.cost(node, graph.layouts) for node in graph.nodes)
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -33,7 +38,7 @@ def test_layouts_fit_and_cost_no_more_than_plain(
     graph = network()
     chosen = choose_layouts(graph, target)
     verify(chosen)
-    assert layout_cost(chosen, target) <= layout_cost(graph, target)
+    assert cost_of(chosen, target) <= cost_of(graph, target)
     assert choose_layouts(chosen, target).layouts == chosen.layouts
     for name in (*graph.inputs, *graph.outputs, *graph.constants):
         assert name not in chosen.layouts

@@ -45,7 +45,7 @@ from tensorwright.expr import (
     select,
 )
 from tensorwright.loop import (
-    PASSES,
+    DEFAULT_PIPELINE,
     Allocate,
     Block,
     Buffer,
@@ -58,7 +58,6 @@ from tensorwright.loop import (
     Role,
     Stmt,
     Store,
-    bind_decisions,
     block,
     cut_at_breakpoints,
     hoist_conditions,
@@ -67,20 +66,20 @@ from tensorwright.loop import (
     simplify_loops,
     total_size,
     unroll_guarded,
-    unroll_loops,
     verify,
     version_guards,
     walk,
     widen_local_buffers,
 )
 from tensorwright.schedule import ForKind, Scope
-from tensorwright_lab.loop_interpreter import interpret
+from tensorwright_lab.loop_interpreter import bind_decisions, interpret
 
 i, j, k = Var("i"), Var("j"), Var("k")
 Y, X = buffer("y", 8), buffer("x", 8)
 X0 = Load(X, (0,))
 N = buffer("n", 8, dtype=DType.I32)
 DEEP = Pass("deep partition", lambda nest: partition_loops(nest, depth=4, max_body=99))
+STEPS = (*dict.fromkeys(DEFAULT_PIPELINE), DEEP)
 
 
 def kept(before: LoopProgram, after: LoopProgram) -> None:
@@ -91,7 +90,7 @@ def kept(before: LoopProgram, after: LoopProgram) -> None:
     same(interpret(after, arrays), interpret(before, arrays))
 
 
-@pytest.mark.parametrize("step", [*PASSES, DEEP], ids=lambda step: step.name)
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(nest=loop_programs())
 def test_a_pass_keeps_every_result(step: Pass, nest: LoopProgram) -> None:
@@ -110,7 +109,7 @@ def test_the_pipeline_keeps_every_result_and_simplifying_again_changes_nothing(
 
 
 @pytest.mark.parametrize("kind", [ForKind.SERIAL, ForKind.PARALLEL, ForKind.UNROLLED])
-@pytest.mark.parametrize("step", [*PASSES, DEEP], ids=lambda step: step.name)
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
 def test_a_pass_keeps_a_matmul(step: Pass, kind: ForKind) -> None:
     nest = matmul(14, 3, 5, 4, kind)
     kept(nest, step.run(nest))
@@ -417,19 +416,6 @@ def test_binding_reaches_buffers_whose_size_does_not_change() -> None:
     bound = bind_decisions(nest, {t: 4})
     verify(bound)
     assert next(parameter.buffer.shape for parameter in bound.parameters) == (2, 4)
-
-
-def test_unrolled_loops_are_written_out_with_names_of_their_own() -> None:
-    local = buffer("t", 1, scope=Scope.LOCAL)
-    body = Allocate(local, block(Store(local, (0,), ZERO), Store(Y, (i,), Load(local, (0,)))))
-    nest = unroll_loops(program(loop(i, 2, body, ForKind.UNROLLED), (Y,)))
-    assert [row for row in rows_of(nest) if "=" not in row] == [
-        "local t: f32 (1)",
-        "local t_1: f32 (1)",
-    ]
-    big = program(loop(i, 8, Store(Y, (i,), ZERO), ForKind.UNROLLED), (Y,))
-    assert unroll_loops(big, max_statements=7) == big
-    kept(big, unroll_loops(big))
 
 
 def test_loops_that_an_unrolled_one_asks_for_are_written_out() -> None:

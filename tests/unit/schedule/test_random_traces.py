@@ -12,7 +12,7 @@ from tests.unit.schedule.expressions import ALL, Expression, check_program
 
 from tensorwright.base import InternalError, ScheduleError
 from tensorwright.expr import Decision, Index, decisions_of
-from tensorwright.loop import For, bind_decisions, lower, verify, walk
+from tensorwright.loop import For, lower, verify, walk
 from tensorwright.schedule import (
     PRIMITIVES,
     Bind,
@@ -50,7 +50,7 @@ from tensorwright.schedule import (
     reads_of,
     replay,
 )
-from tensorwright_lab.loop_interpreter import interpret
+from tensorwright_lab.loop_interpreter import bind_decisions, interpret
 
 # No shrinking: it takes minutes, and the traces are short as they are.
 _SETTINGS = {"deadline": None, "derandomize": True, "phases": (Phase.generate,)}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 
 from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments.machine import warn_if_unfit
@@ -61,3 +64,18 @@ def describe_machine(target: CpuTarget, ceiling: Ceiling) -> dict[str, object]:
         "bandwidth_gbytes_per_s": ceiling.bandwidth / 1e9,
         "versions": versions,
     }
+
+
+def peak_memory_bytes() -> int:
+    """The most memory that this process has had at once.
+
+    Where the kernel says it of the program alone: what `getrusage` says begins with that of the
+    process by which this one was started.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

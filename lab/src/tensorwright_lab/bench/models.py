@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import CpuTarget, TensorwrightError
 from tensorwright.cli.arguments.check_model import TOLERANCE, TOLERANCE_STEPS
-from tensorwright.cli.arguments.models import check_model, check_readable, row_name
+from tensorwright.cli.arguments.kinds import split
+from tensorwright.cli.arguments.models import check_model, read_graph, row_name
 from tensorwright.cli.arguments.options import (
     Minutes,
     Shapes,
@@ -24,12 +25,12 @@ from tensorwright.cli.arguments.options import (
     threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.peers import peers_option
 from tensorwright.cli.printing.tables import shorten
 from tensorwright.peers.process import describe_error
 from tensorwright.records import MemoryStore, opened
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright_lab.bench.network_runs import Plan, bench_model
+from tensorwright_lab.bench.peers_option import peers_option
 from tensorwright_lab.bench.same_run import (
     check_resume,
     check_same_run,
@@ -104,7 +105,7 @@ def command(
     check_resume(resume, json_path)
     for name in names:
         check_model(name)
-    check_readable(names, input_shapes)
+    _check_readable(names, input_shapes)
     if json_path is not None:
         check_writable(json_path, *names, records)
     count = threads_of(threads)
@@ -178,3 +179,22 @@ def _note(row: BenchRow, left: int, each_s: float) -> None:
     failure = f", {shorten(row.failure.splitlines()[0], _LONGEST)}" if row.failure else ""
     rest = f"; {left} left, {left * each_s / 60:.0f} minutes" if left else ""
     click.echo(f"{shorten(row.model, _LONGEST)}: error {error}{ratio}{failure}{rest}", err=True)
+
+
+def _check_readable(models: Sequence[str], shapes: Shapes | None) -> None:
+    """Refuse now models none of which can be imported, with the error of the first.
+
+    Networks of suites can, and the first model that can ends the search.
+    """
+    failures: list[TensorwrightError] = []
+    for model in models:
+        if split(model)[0]:
+            return
+        try:
+            read_graph(model, shapes)
+        except TensorwrightError as error:
+            failures.append(error)
+        else:
+            return
+    if failures:
+        raise failures[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import CpuTarget, TensorwrightError
-from tensorwright.cli.arguments.check_model import quantised_steps, show_logits
+from tensorwright.cli.arguments.check_model import quantised_steps
 from tensorwright.cli.arguments.models import (
     read_graph,
     read_proto,
@@ -28,6 +28,7 @@ from tensorwright.runtime import Executable, KernelStep
 from tensorwright.tuning.selection import Scheduled
 from tensorwright.tuning.session import Budget, Search, choose_callbacks
 from tensorwright_lab.comparison import BenchRow, Compiled, compare_model, make_row
+from tensorwright_lab.comparison.logits import show_logits
 
 _LIMIT_S = 30.0
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tensorwright.base import InputError
 from tensorwright.cli.printing.tables import write_objects
-from tensorwright.peers.process.accuracy import Apart, worst_of
+from tensorwright_lab.comparison.agreement import Apart, worst_of
 from tensorwright_lab.comparison.builds import this_build
 
 

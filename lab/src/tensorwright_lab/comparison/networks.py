@@ -8,26 +8,19 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from tensorwright.base import CpuTarget, TensorwrightError
-from tensorwright.peers.process.accuracy import (
-    NO_STEPS,
+from tensorwright.peers.process.accuracy import NO_STEPS, Steps
+from tensorwright.peers.process.instructions import is_held
+from tensorwright.peers.process.process import PeerProcess
+from tensorwright.peers.process.protocol import Arrays, PeerFailed, PeerInfo
+from tensorwright.peers.process.rotation import Failure, Timing, rotate
+from tensorwright_lab.comparison.agreement import (
     Apart,
-    Steps,
     apart,
     choose_reference,
     worst_of,
     wrong_text,
 )
-from tensorwright.peers.process.instructions import is_held
-from tensorwright.peers.process.process import PeerProcess
-from tensorwright.peers.process.protocol import Arrays, PeerFailed, PeerInfo
-from tensorwright.peers.process.rotation import Failure, Timing, rotate
-from tensorwright_lab.comparison.network_rows import (
-    UNKNOWN,
-    BenchRow,
-    Compiled,
-    PeerTime,
-    make_row,
-)
+from tensorwright_lab.comparison.network_rows import UNKNOWN, BenchRow, Compiled, PeerTime, make_row
 
 OURS = "ours"
 UNTUNED = "ours untuned"

@@ -4,8 +4,10 @@ interpreter.py  runs a loop nest as the IR means it, with every check
 closures.py     index expressions and conditions as Python functions
 memory.py       buffers that know what was stored, and by which iteration
 groups.py       the threads of a group, from barrier to barrier
+bind.py         a program with numbers in the place of its decisions
 """
 
+from tensorwright_lab.loop_interpreter.bind import bind_decisions
 from tensorwright_lab.loop_interpreter.interpreter import interpret
 
-__all__ = ["interpret"]
+__all__ = ["bind_decisions", "interpret"]

@@ -50,10 +50,10 @@ from tensorwright.loop.ir import (
     print_program,
 )
 from tensorwright.loop.packing import pack
-from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.scalars import convert, function_of, quiet
 from tensorwright.loop.traversal import buffers_of_index, has_barrier, walk
 from tensorwright.schedule import THREADS, ForKind
+from tensorwright_lab.loop_interpreter.bind import bind_decisions
 from tensorwright_lab.loop_interpreter.closures import (
     Environment,
     IndexFunction,

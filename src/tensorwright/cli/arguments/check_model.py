@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 from tensorwright.base import Array
 from tensorwright.cli.arguments.compilation import Compilation
@@ -19,41 +18,9 @@ TOLERANCE = 1e-4
 """The allowed difference of sums in another order, relative to an output's largest number."""
 TOLERANCE_STEPS = 1.01
 """The allowed difference of a quantised output, in steps: two roundings may differ by one."""
-_SOFTMAX = ("Softmax", "LogSoftmax")
 _MOVING = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose", "Dropout")
 _CODES = (TensorProto.INT8, TensorProto.UINT8)
 _DEQUANTIZING = "DequantizeLinear"
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A model with a further output: `name` is the tensor before the last softmax."""
-
-    model: ModelProto
-    name: str
-
-
-def show_logits(model: ModelProto) -> Shown | None:
-    """A copy of the model with a further output: the input of the softmax that makes an output.
-
-    None if no softmax makes an output.  A softmax hides errors, because it maps large differences
-    of small scores to nothing.
-    """
-    makers = {name: node for node in model.graph.node for name in node.output}
-    outputs = {output.name for output in model.graph.output}
-    for output in model.graph.output:
-        node = _moved_from(output.name, makers)
-        if node is None or node.op_type not in _SOFTMAX or node.input[0] in outputs:
-            continue
-        if node.input[0] not in makers:
-            continue
-        shown = ModelProto()
-        shown.CopyFrom(model)
-        del shown.metadata_props[:]  # the copy is no longer the model that they describe
-        shown.graph.output.append(ValueInfoProto(name=node.input[0], type=output.type))
-        shown.graph.output[-1].type.tensor_type.ClearField("shape")
-        return Shown(shown, node.input[0])
-    return None
 
 
 def quantised_steps(model: ModelProto) -> dict[str, float]:
@@ -66,7 +33,7 @@ def quantised_steps(model: ModelProto) -> dict[str, float]:
     numbers = {each.name: each for each in model.graph.initializer}
     steps: dict[str, float] = {}
     for output in model.graph.output:
-        node = _moved_from(output.name, makers)
+        node = moved_from(output.name, makers)
         if output.type.tensor_type.elem_type in _CODES:
             steps[output.name] = 1.0
         elif node is not None and node.op_type == _DEQUANTIZING and node.input[1] in numbers:
@@ -76,7 +43,7 @@ def quantised_steps(model: ModelProto) -> dict[str, float]:
     return steps
 
 
-def _moved_from(name: str, makers: Mapping[str, NodeProto]) -> NodeProto | None:
+def moved_from(name: str, makers: Mapping[str, NodeProto]) -> NodeProto | None:
     """The node that computes the numbers of a tensor, before nodes that only move them."""
     node = makers.get(name)
     while node is not None and node.op_type in _MOVING:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import onnx
 from onnx import ModelProto
 
-from tensorwright.base import TensorwrightError, laboratory
+from tensorwright.base import laboratory
 from tensorwright.cli.arguments.kinds import refuse_other_than_model, split
 from tensorwright.cli.arguments.options import Shapes
 from tensorwright.graph import Graph
@@ -38,25 +37,6 @@ def check_model(model: str) -> None:
         laboratory("suites", f"network {model}").check_name(kind, name)
     elif not Path(name).exists():
         read_graph(model)
-
-
-def check_readable(models: Sequence[str], shapes: Shapes | None) -> None:
-    """Refuse now a list of models if none can be imported, with the error of the first.
-
-    Networks of suites can always be imported.  The first model that can be imported ends the check.
-    """
-    failures: list[TensorwrightError] = []
-    for model in models:
-        if split(model)[0]:
-            return
-        try:
-            read_graph(model, shapes)
-        except TensorwrightError as error:
-            failures.append(error)
-        else:
-            return
-    if failures:
-        raise failures[0]
 
 
 def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:

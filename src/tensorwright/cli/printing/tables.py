@@ -18,8 +18,6 @@ _GAP = 2
 _FRAME = 3  # characters of a frame for each column, and one more
 _LEAST_NAME = 12
 _CUT = "..."
-UNHELD = "*"
-"""The mark of a competitor that does not keep to the target's vectors."""
 
 
 def write_objects(

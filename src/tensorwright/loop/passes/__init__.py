@@ -12,14 +12,13 @@ from typing import Any, Generic, TypeVar
 
 from tensorwright.base import CpuTarget, Target, TargetKind, dump, knobs
 from tensorwright.loop.ir import LoopProgram
-from tensorwright.loop.passes.bind import bind_decisions
 from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
 from tensorwright.loop.passes.hoist import hoist_conditions
 from tensorwright.loop.passes.partition import partition_loops
 from tensorwright.loop.passes.promote import promote_accumulators
 from tensorwright.loop.passes.simplify import simplify_loops
 from tensorwright.loop.passes.tile_order import order_tiles
-from tensorwright.loop.passes.unroll import unroll_guarded, unroll_loops
+from tensorwright.loop.passes.unroll import unroll_guarded
 from tensorwright.loop.passes.verify import verify
 from tensorwright.loop.passes.version import version_guards
 from tensorwright.loop.passes.whole_vectors import widen_local_buffers
@@ -27,11 +26,9 @@ from tensorwright.loop.passes.whole_vectors import widen_local_buffers
 __all__ = [
     "CPU_PASSES",
     "DEFAULT_PIPELINE",
-    "PASSES",
     "TARGET_PASSES",
     "Pass",
     "TargetPass",
-    "bind_decisions",
     "cut_at_breakpoints",
     "hoist_conditions",
     "order_tiles",
@@ -41,7 +38,6 @@ __all__ = [
     "run_target_passes",
     "simplify_loops",
     "unroll_guarded",
-    "unroll_loops",
     "verify",
     "version_guards",
     "widen_local_buffers",
@@ -64,11 +60,9 @@ HOIST = Pass("hoist", hoist_conditions)
 VERSION = Pass("version", version_guards)
 PARTITION = Pass("partition", partition_loops)
 BREAKPOINTS = Pass("breakpoints", cut_at_breakpoints)
-UNROLL = Pass("unroll", unroll_loops)
 UNROLL_GUARDED = Pass("unroll_guarded", unroll_guarded)
 WIDEN = Pass("widen", widen_local_buffers)
 
-PASSES = (SIMPLIFY, HOIST, UNROLL_GUARDED, VERSION, PARTITION, BREAKPOINTS, UNROLL, WIDEN)
 DEFAULT_PIPELINE = (SIMPLIFY, HOIST, UNROLL_GUARDED, VERSION, PARTITION, BREAKPOINTS, HOIST, WIDEN)
 # HOIST again: what cuts uncover
 

@@ -1,8 +1,6 @@
-"""Write out loops: those that are unrolled, and short ones whose iterations differ in guards."""
+"""Write out short loops whose iterations differ in guards."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from tensorwright.expr import condition_sides, free_vars
 from tensorwright.loop.ir import For, If, LoopProgram, Stmt, block
@@ -19,21 +17,12 @@ from tensorwright.loop.traversal import (
 )
 from tensorwright.schedule import ForKind
 
-_MOST_COPIES = 4  # of a loop that is not unrolled
+_MOST_COPIES = 4  # of a loop
+_LARGEST_COPIES = 256  # statements of all copies
 _MOST_STATEMENTS = 1024  # of copies, when what is unrolled inside is written out as well
 
 
-def unroll_loops(program: LoopProgram, max_statements: int = 4096) -> LoopProgram:
-    """Replace each unrolled loop by copies of its body, one per iteration.
-
-    Rewrite:  for i in 0..2 @unroll: S    ->    S[i := 0]; S[i := 1]
-    A loop whose copies would be more than `max_statements` statements stays, and one whose extent
-    is not an int.  The LLVM emitter unrolls by itself; this pass shows what it makes.
-    """
-    return _written_out(program, lambda loop: loop.kind is ForKind.UNROLLED, max_statements)
-
-
-def unroll_guarded(program: LoopProgram, max_statements: int = 256) -> LoopProgram:
+def unroll_guarded(program: LoopProgram) -> LoopProgram:
     """Replace short loops by copies, where guards inside ask for them.
 
     Rewrite:  for t in 0..3: for k in 0..n: for i in 0..4 @unroll: if 1 <= i + t: S
@@ -44,28 +33,14 @@ def unroll_guarded(program: LoopProgram, max_statements: int = 256) -> LoopProgr
     Likewise a few tiles of lanes: most are at an end, and what their lanes ask is known once their
     places are.
     """
-
-    def is_wanted(loop: For) -> bool:
-        copies = loop.extent
-        if loop.kind is not ForKind.SERIAL or not isinstance(copies, int) or copies > _MOST_COPIES:
-            return False
-        is_small = copies * _written_size(loop.body) <= _MOST_STATEMENTS
-        return _is_asked_for(loop) or (is_small and _guards_lanes(loop))
-
-    return _written_out(program, is_wanted, max_statements)
-
-
-def _written_out(
-    program: LoopProgram, is_wanted: Callable[[For], bool], max_statements: int
-) -> LoopProgram:
     namer = Namer(program)
 
     def unroll(statement: Stmt) -> Stmt:
         inner = tuple(unroll(child) for child in children_of(statement))
         moved = with_children(statement, inner) if inner else statement
-        if not isinstance(moved, For) or not isinstance(moved.extent, int) or not is_wanted(moved):
+        if not isinstance(moved, For) or not isinstance(moved.extent, int):
             return moved
-        if moved.extent * total_size((moved.body,)) > max_statements:
+        if not _is_wanted(moved, moved.extent):
             return moved
         copies = [
             substitute_statement(
@@ -79,6 +54,16 @@ def _written_out(
     if body == program.body:  # as most often
         return program
     return simplify_loops(LoopProgram(program.name, program.parameters, body))
+
+
+def _is_wanted(loop: For, copies: int) -> bool:
+    """Whether a loop is short enough, and guards inside ask for it."""
+    if loop.kind is not ForKind.SERIAL or copies > _MOST_COPIES:
+        return False
+    if copies * total_size((loop.body,)) > _LARGEST_COPIES:
+        return False
+    is_small = copies * _written_size(loop.body) <= _MOST_STATEMENTS
+    return _is_asked_for(loop) or (is_small and _guards_lanes(loop))
 
 
 def _is_asked_for(loop: For) -> bool:

@@ -2,15 +2,10 @@
 
 from tensorwright.peers.process.accuracy import (
     NO_STEPS,
-    Apart,
     Steps,
-    apart,
-    choose_reference,
     describe_error,
     max_rel_error,
     max_steps,
-    worst_of,
-    wrong_text,
 )
 from tensorwright.peers.process.kinds import KINDS, Kind, find_kind
 from tensorwright.peers.process.process import PeerProcess
@@ -21,7 +16,6 @@ from tensorwright.peers.process.versions import Versions, compare_versions
 __all__ = [
     "KINDS",
     "NO_STEPS",
-    "Apart",
     "Arrays",
     "Competitor",
     "Failure",
@@ -35,8 +29,6 @@ __all__ = [
     "Steps",
     "Timing",
     "Versions",
-    "apart",
-    "choose_reference",
     "compare_versions",
     "describe_error",
     "find_kind",
@@ -44,6 +36,4 @@ __all__ = [
     "max_steps",
     "ratio",
     "rotate",
-    "worst_of",
-    "wrong_text",
 ]

@@ -20,8 +20,6 @@ from tensorwright.rewriting.operators import FUNCTIONS, PAIRS, PARTS
 _FREE = frozenset({INPUT, "reshape", "broadcast"})
 _JOINED = frozenset({*(each.name for each in FUNCTIONS), "scalar_mul"})
 
-_BESIDES = frozenset({*PAIRS, "select"})
-
 
 class OperatorCosts(Protocol):
     """Says what single operators cost."""

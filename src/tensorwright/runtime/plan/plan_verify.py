@@ -1,10 +1,11 @@
 """Check a plan before its addresses are used: every reference is inside its buffer.
 
-Theorem:  if `verify_plan` does not raise, each kernel touches only the bytes that its `ArgumentSpec`s
-          grant, inside live buffers, aligned; nothing that one step writes overlaps another of its
-          arguments; only outputs and the arena are written, and the arena is read only where an
-          earlier step wrote, in the same memory; kernels use the memory of their target's kind,
-          host steps the host's; teams are in order, share no step, and have no step on the host.
+Theorem:  if `verify_plan` does not raise, each kernel touches only the bytes that its
+          `ArgumentSpec`s grant, inside live buffers, aligned; what a step writes overlaps none of
+          its other arguments; only outputs and the arena are written, and the arena is read only
+          where an earlier step wrote, in the same memory; kernels use the memory of their
+          target's kind, host steps the host's; teams are in order, share no step,
+          and have no step on the host.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tensorwright.base import CpuTarget
 
@@ -47,10 +47,6 @@ class Machine:
     def vectors_per_cycle(self) -> float:
         """Multiply-adds of whole vectors of 4-byte floats that one core does per cycle."""
         return self.rates.flops_per_s / (CLOCK_HZ * 2.0 * self.vector_bytes / 4.0)
-
-    def with_constants(self, *, is_cold: bool) -> Machine:
-        """The same with constants from memory, or from the caches."""
-        return replace(self, is_cold=is_cold)
 
 
 def nominal_rates(target: CpuTarget) -> Rates:

@@ -14,7 +14,6 @@ from tensorwright.tuning.strategies.history import Outcome
 from tensorwright.tuning.task import Task
 
 Scores = NDArray[np.float64]
-Features = NDArray[np.float32]
 
 
 class Guide(Protocol):

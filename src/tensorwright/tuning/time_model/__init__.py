@@ -7,12 +7,7 @@ from tensorwright.tuning.models.array_file import ArrayFile
 from tensorwright.tuning.models.trees.compact_trees import CompactTrees
 from tensorwright.tuning.models.trees.tree_walk import TreeWalk
 from tensorwright.tuning.time_model.model import Policy, Prediction, TimeModel
-from tensorwright.tuning.time_model.model_file import (
-    MOST_BYTES,
-    load_time_model,
-    model_digest,
-    save_time_model,
-)
+from tensorwright.tuning.time_model.model_file import load_time_model, model_digest, save_time_model
 from tensorwright.tuning.time_model.predicted_time import PredictedTime
 from tensorwright.tuning.time_model.pretrained import pretrained_model
 from tensorwright.tuning.time_model.rates import rates_of, this_machine
@@ -27,7 +22,6 @@ from tensorwright.tuning.time_model.rows import (
 from tensorwright.tuning.time_model.trained_keys import TrainedKeys
 
 __all__ = [
-    "MOST_BYTES",
     "ROW_DIGEST",
     "ROW_NAMES",
     "ArrayFile",

@@ -26,9 +26,6 @@ from tensorwright.tuning.time_model.rows import ROW_DIGEST, ROW_NAMES
 from tensorwright.tuning.time_model.trained_keys import TrainedKeys
 
 FILE = ArrayFile("time model", 1, "install tensorwright again, or train the model again")
-KIND, SCHEMA = FILE.kind, FILE.schema
-MOST_BYTES = 3_000_000
-"""The largest file that belongs into the package."""
 _TRAINED = "trained_steps"
 
 

@@ -14,11 +14,12 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime, model_of
 
 import tensorwright
 from tensorwright.base import DType, UnsupportedError, cpu_target
-from tensorwright.graph import GraphBuilder, interpret, parse, simplify
+from tensorwright.graph import GraphBuilder, interpret, simplify
 from tensorwright.graph.builder import LARGE_BYTES
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.ops import Array
 from tensorwright.pipeline import prepare
+from tensorwright_lab.graph_text import parse
 
 node = helper.make_node
 ROWS, COLUMNS = 700, 512

@@ -13,6 +13,7 @@ from tensorwright.graph import (
     ConcatInPlace,
     Graph,
     KernelCall,
+    Layout,
     OpaqueCall,
     Partition,
     interpret,
@@ -20,9 +21,23 @@ from tensorwright.graph import (
     reference,
     run_node,
     to_physical,
-    to_plain,
 )
+from tensorwright.graph.physical import _order
 from tensorwright.ops import Array
+
+
+def to_plain(array: Array, layout: Layout) -> Array:
+    """The inverse of `to_physical`."""
+    if layout.is_plain:
+        return np.ascontiguousarray(array)
+    moved = array
+    order = _order(layout, array.ndim - (layout.block > 1))
+    if layout.block > 1:
+        at = order.index(layout.axis)
+        moved = np.moveaxis(moved, -1, at + 1)
+        shape = moved.shape
+        moved = moved.reshape(*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :])
+    return np.ascontiguousarray(moved.transpose(np.argsort(order)))
 
 
 def _shaped(graph: Graph, name: str, memory: bytes) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.graph.partition.partition_runner import to_plain
 from tests.unit.graph.small_networks import Maker
 
 from tensorwright.base import DType, InternalError, UsageError
@@ -24,7 +25,6 @@ from tensorwright.graph import (
     reference,
     run_node,
     to_physical,
-    to_plain,
 )
 
 BLOCKED = Layout(axis=1, block=16)

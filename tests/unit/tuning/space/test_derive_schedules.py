@@ -15,29 +15,13 @@ from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tests.unit.tuning.helpers import padded_convolution
 from tests.unit.tuning.space.test_space_schedules import NETWORKS, one
 
-from tensorwright.expr import (
-    Compute,
-    Decision,
-    compute,
-    max_of,
-    placeholder,
-    reduce_axis,
-    sum_over,
-)
+from tensorwright.expr import Compute, Decision, compute, max_of, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Graph, GraphBuilder, program_workload
-from tensorwright.loop import (
-    For,
-    LoopProgram,
-    Prefetch,
-    bind_decisions,
-    lower,
-    simplify_loops,
-    verify,
-    walk,
-)
+from tensorwright.loop import For, LoopProgram, Prefetch, lower, simplify_loops, verify, walk
 from tensorwright.schedule import format_trace, replay, state_of
 from tensorwright.tuning.space import Sketch
 from tensorwright.tuning.space.derived import derived_sketches
+from tensorwright_lab.loop_interpreter import bind_decisions
 
 pytestmark = pytest.mark.target
 

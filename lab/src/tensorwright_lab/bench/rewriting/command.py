@@ -23,10 +23,10 @@ from tensorwright.cli.arguments.options import (
     threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.peers import peers_option
 from tensorwright.cli.printing.tables import write_objects
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling
+from tensorwright_lab.bench.peers_option import peers_option
 from tensorwright_lab.bench.rewriting.growth import (
     SIZES,
     GrowthRow,

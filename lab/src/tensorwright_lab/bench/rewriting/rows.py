@@ -14,8 +14,8 @@ from rich.console import Console
 
 from tensorwright.base import InputError
 from tensorwright.cli.printing.tables import print_line, print_table, write_objects
-from tensorwright.peers.process import Apart
 from tensorwright_lab.comparison import AGAIN, build_columns, print_builds
+from tensorwright_lab.comparison.agreement import Apart
 
 
 @dataclass(frozen=True, slots=True)

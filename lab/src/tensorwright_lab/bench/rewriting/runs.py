@@ -14,13 +14,7 @@ from typing import TypeVar
 
 import click
 
-from tensorwright.base import (
-    CpuTarget,
-    InternalError,
-    MachineError,
-    TensorwrightError,
-    peak_memory_bytes,
-)
+from tensorwright.base import CpuTarget, InternalError, MachineError, TensorwrightError
 from tensorwright.cli.arguments.models import read_graph, read_proto, row_name, save_proto
 from tensorwright.cli.arguments.options import Shapes
 from tensorwright.drivers.rewrite import Rewritten, rewrite
@@ -28,23 +22,17 @@ from tensorwright.drivers.tune import search, setting_of
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.peers.process import (
-    Arrays,
-    Versions,
-    apart,
-    choose_reference,
-    compare_versions,
-    worst_of,
-    wrong_text,
-)
+from tensorwright.peers.process import Arrays, Versions, compare_versions
 from tensorwright.pipeline import finish, open_pricing, prepare
 from tensorwright.processes import Child, Done, Job, Raised
 from tensorwright.records import MemoryStore, opened
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import ProgramPrices, operator_seconds
 from tensorwright.tuning.session import Budget, Search, choose_callbacks
+from tensorwright_lab.bench.machine import peak_memory_bytes
 from tensorwright_lab.bench.rewriting.rows import Measured, RewriteRow, Searched
 from tensorwright_lab.comparison import this_build
+from tensorwright_lab.comparison.agreement import apart, choose_reference, worst_of, wrong_text
 
 DEFAULT_PEERS = ("onnxruntime",)
 _SEARCH_LIMIT_S = 4 * 3600.0

@@ -1,15 +1,15 @@
+"""The text of a graph parses back."""
+
 from __future__ import annotations
 
-from pathlib import Path
-
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from tests.unit.graph.random_graphs import graphs
 
 from tensorwright.base import DType, ModelError
-from tensorwright.graph import Graph, GraphBuilder, Layout, load_text, parse, save_text
+from tensorwright.graph import Graph, GraphBuilder, Layout
+from tensorwright_lab.graph_text import parse
 
 
 @given(graphs())
@@ -105,37 +105,3 @@ def test_constants_must_be_given() -> None:
         parse(str(sample()))
     with pytest.raises(ModelError, match="graph text: it is empty"):
         parse("\n")
-
-
-def test_files_keep_every_name_and_type(tmp_path: Path) -> None:
-    b = GraphBuilder("net")
-    b.input("x", (1,))
-    arrays = (
-        np.array([[1.5, -2.0]], ml_dtypes.bfloat16),
-        np.zeros((0, 3), np.float32),
-        np.asarray(True),
-    )
-    names = [b.constant(array, f"a/../b {at}") for at, array in enumerate(arrays)]
-    graph = b.finish(names)
-    path = tmp_path / "net.txt"
-    save_text(graph, path)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["net.npz", "net.txt"]
-    again = load_text(path)
-    assert str(again) == str(graph)
-    for name in names:
-        np.testing.assert_array_equal(again.constants[name], graph.constants[name])
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "net.txt"
-    with pytest.raises(ModelError, match="it cannot be read: No such file"):
-        load_text(path)
-    path.write_text(str(sample()))
-    with pytest.raises(ModelError, match=r"net\.npz: it cannot be read: No such file"):
-        load_text(path)
-    (tmp_path / "net.npz").write_bytes(b"PK\x03\x04 no archive")
-    with pytest.raises(ModelError, match="it does not hold the constants of the text"):
-        load_text(path)
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ModelError, match="it is not text"):
-        load_text(path)
