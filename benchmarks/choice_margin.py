@@ -29,10 +29,11 @@ from tensorwright.build import Kernel
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.pipeline import choose_untuned, chosen_target
+from tensorwright.runtime import this_machine
 from tensorwright.schedule import format_trace, uses_algorithm
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import Estimate, Predictor
-from tensorwright.tuning.time_model import Policy, TimeModel, pretrained_model, this_machine
+from tensorwright.tuning.time_model import Policy, TimeModel, pretrained_model
 from tensorwright_lab.bench.plausible_workloads import DrawnWorkload, draw_workloads
 from tensorwright_lab.judging import Bench, build_all, fastest_s, measure_in_turns
 

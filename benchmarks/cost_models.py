@@ -23,7 +23,7 @@ import numpy as np
 from lab.cost_models import MEASURED, Described, describe, read_measured, times_of
 
 from tensorwright.base import UsageError, detect_target
-from tensorwright.records import detect_hardware
+from tensorwright.machine import detect_hardware, machine_of
 from tensorwright.tuning.features import STATEMENT, feature_set
 from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.models import (
@@ -32,7 +32,6 @@ from tensorwright.tuning.models import (
     RooflineModel,
     Sample,
     judge,
-    machine_of,
     overall,
     scores_of,
     split,

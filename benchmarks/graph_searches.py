@@ -22,12 +22,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tensorwright.base import detect_target, write_atomically
+from tensorwright.base import detect_target, now_utc, write_atomically
 from tensorwright.cli.arguments.models import read_graph, row_name
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.graph import Graph, simplify
 from tensorwright.pipeline import open_pricing
-from tensorwright.records import now_utc
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.egraph import BudgetSpent
 from tensorwright.rewriting.extraction import cheapest_dag

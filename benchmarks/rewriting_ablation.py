@@ -27,13 +27,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import detect_target
+from tensorwright.base import detect_target, now_utc
 from tensorwright.cli.arguments.models import read_graph, row_name
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.drivers.rewrite import memory_of
 from tensorwright.graph import Graph, simplify
 from tensorwright.pipeline import open_pricing
-from tensorwright.records import now_utc
 from tensorwright.rewriting import Rule, applications
 from tensorwright.rewriting.candidates import (
     Candidate,

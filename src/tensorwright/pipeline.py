@@ -64,10 +64,10 @@ from tensorwright.graph import (
     simplify,
 )
 from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.machine import detect_hardware
 from tensorwright.records import (
     RecordStore,
     best_trace,
-    detect_hardware,
     load_choice,
     load_rewriting,
     load_thread_limits,

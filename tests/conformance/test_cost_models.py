@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tests.unit.tuning.models.model_samples import made_up, made_up_trees
 
 from tensorwright.base import cpu_target
+from tensorwright.machine import machine_of
 from tensorwright.tuning.features import LOOP_TREE
 from tensorwright.tuning.models import (
     BlendedModel,
@@ -30,7 +31,6 @@ from tensorwright.tuning.models import (
     Sample,
     SavedModel,
     load_model,
-    machine_of,
 )
 
 TARGET = cpu_target("x86-64-avx2")

@@ -73,8 +73,7 @@ from tensorwright.rewriting.networks import (
     without_spare_steps,
     write_network,
 )
-from tensorwright.runtime import usable_threads
-from tensorwright.tuning.time_model import rates_of
+from tensorwright.runtime import this_machine, usable_threads
 
 Kind = TypeVar("Kind", SearchKind, CostKind)
 
@@ -89,9 +88,6 @@ _MEASURED_GAIN = 1.01
 """... and changed where it is so many times as fast as that was: less is noise."""
 _TRIED = 2
 _WITHOUT_SEARCH = "compile, tune and optimize take the model as it is"
-_CORES_TO_FILL_MEMORY = 4
-"""One core reads from memory what so many get of it when all cores read: a desktop with eight cores
-has memory for two, a server with sixty-four for sixteen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,9 +310,7 @@ def usual_seconds(graph: Graph) -> float:
 
 def memory_of(machine: CpuTarget, threads: int) -> Memory:
     """What so many threads read from memory together, and what caches keep from run to run."""
-    one_core = rates_of(machine).bandwidth_bytes_per_s
-    together = one_core * max(1.0, threads / _CORES_TO_FILL_MEMORY)
-    return Memory(together, machine.l3_bytes)
+    return Memory(this_machine(machine, threads).memory_bytes_per_s, machine.l3_bytes)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tensorwright.base import CpuTarget, Target, UsageError, did_you_mean, override
 from tensorwright.graph import Constants, Partition, Program, as_program, check_constants
+from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import (
     Records,
     choose_untuned,
@@ -18,7 +19,7 @@ from tensorwright.pipeline import (
     compile_program,
     opened,
 )
-from tensorwright.records import RecordStore, detect_hardware, load_last_choice, save_choice
+from tensorwright.records import RecordStore, load_last_choice, save_choice
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task

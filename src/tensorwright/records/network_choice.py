@@ -11,9 +11,8 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from tensorwright.base import Target, UsageError
+from tensorwright.base import Target, UsageError, now_utc
 from tensorwright.graph import Partition
-from tensorwright.records.record import now_utc
 from tensorwright.records.session import SavedSession
 from tensorwright.records.store import RecordStore
 from tensorwright.schedule import Trace, parse_trace

@@ -9,9 +9,8 @@ import hashlib
 import json
 from dataclasses import replace
 
-from tensorwright.base import Target
+from tensorwright.base import Target, now_utc
 from tensorwright.graph import Graph
-from tensorwright.records.record import now_utc
 from tensorwright.records.session import SavedSession
 from tensorwright.records.store import RecordStore
 

@@ -4,11 +4,11 @@ From machine code upwards: native/ (jit.py: object code to callable addresses), 
 From the user downwards: plan.py (what an executable does, as data), planner.py (how it is made),
 teams.py (which steps share a fork of threads), device.py (what a device must bring),
 executable.py, frame.py (what one call owns),
-driver.py (steps in native code), container.py (the file format).
+driver.py (steps in native code), container.py (the file format); measuring/ (what this machine
+reaches).
 """
 
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready, kernel_ready
-from tensorwright.runtime.call_costs import CallCosts, measure_call_costs
 from tensorwright.runtime.container import (
     Contents,
     is_executable,
@@ -20,6 +20,13 @@ from tensorwright.runtime.executable import Bound, Executable, StepTime
 from tensorwright.runtime.inputs import random_array
 from tensorwright.runtime.kernel_cache import KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
+from tensorwright.runtime.measuring.call_costs import CallCosts, measure_call_costs
+from tensorwright.runtime.measuring.peak import measure_bandwidth, measure_peak
+from tensorwright.runtime.measuring.this_machine import (
+    check_machine,
+    measure_ceilings,
+    this_machine,
+)
 from tensorwright.runtime.native.call_loop import call_loop
 from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
@@ -31,7 +38,6 @@ from tensorwright.runtime.native.openmp import (
     set_spin,
     usable_threads,
 )
-from tensorwright.runtime.native.peak import measure_bandwidth, measure_peak
 from tensorwright.runtime.plan.arena import Lifetime, MemoryPlan, plan_memory
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -102,6 +108,7 @@ __all__ = [
     "TensorSpec",
     "TypedRef",
     "call_loop",
+    "check_machine",
     "choose_teams",
     "default_cache",
     "empty",
@@ -119,6 +126,7 @@ __all__ = [
     "make_plan",
     "measure_bandwidth",
     "measure_call_costs",
+    "measure_ceilings",
     "measure_peak",
     "openmp_runtime",
     "plan_from_data",
@@ -129,6 +137,7 @@ __all__ = [
     "seconds_in_turns",
     "set_spin",
     "spans_of_step",
+    "this_machine",
     "typical_seconds",
     "usable_threads",
     "verify_plan",

@@ -17,7 +17,8 @@ from tensorwright.base import CpuTarget, knobs, write_atomically
 from tensorwright.cli.arguments.options import machine_options, seed_option, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import print_table
-from tensorwright.records import RecordStore, detect_hardware, open_store
+from tensorwright.machine import detect_hardware, machine_of
+from tensorwright.records import RecordStore, open_store
 from tensorwright.schedule import state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.datasets import CollectSetting, collect, dataset, known_records
@@ -34,7 +35,6 @@ from tensorwright.tuning.models import (
     RooflineModel,
     Sample,
     judge,
-    machine_of,
     overall,
     scores_of,
     split,

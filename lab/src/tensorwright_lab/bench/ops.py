@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder
+from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder, now_utc
 from tensorwright.cli.arguments.options import (
     machine_options,
     read_names,
@@ -23,8 +23,9 @@ from tensorwright.cli.arguments.options import (
     threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
+from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import choose, opened
-from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc
+from tensorwright.records import Record, RecordStore, Status
 from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
 from tensorwright.tuning.session import Budget, Search, Setting, TuneOptions, tune

@@ -19,8 +19,8 @@ from tensorwright.cli.arguments.options import machine_options, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.printing.tables import print_table
+from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import choose_untuned
-from tensorwright.records import detect_hardware
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.session import check_measures_here

@@ -19,8 +19,8 @@ from tensorwright.cli.arguments.models import check_model
 from tensorwright.cli.arguments.options import machine_options, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
+from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import choose_untuned
-from tensorwright.records import detect_hardware
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.time_model import load_time_model, model_digest, pretrained_model

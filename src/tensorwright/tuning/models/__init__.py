@@ -18,7 +18,6 @@ from tensorwright.tuning.models.blended import BlendedModel
 from tensorwright.tuning.models.fading import Fading, RefitPolicy
 from tensorwright.tuning.models.learned import LearnedModel
 from tensorwright.tuning.models.losses import make_loss
-from tensorwright.tuning.models.machine import CLOCK_HZ, Machine, Rates, machine_of, nominal_rates
 from tensorwright.tuning.models.protocol import CostModel, Features, Sample, Scores
 from tensorwright.tuning.models.random_model import RandomModel
 from tensorwright.tuning.models.roofline import RooflineModel
@@ -30,7 +29,6 @@ from tensorwright.tuning.models.trees.forest import Forest, parse_lightgbm
 from tensorwright.tuning.models.trees.tree import Tree
 
 __all__ = [
-    "CLOCK_HZ",
     "LEAST_GAP",
     "BlendedModel",
     "BoostedModel",
@@ -42,11 +40,9 @@ __all__ = [
     "Judgement",
     "LearnedModel",
     "LossKind",
-    "Machine",
     "NetworkSettings",
     "RandomModel",
     "Ranker",
-    "Rates",
     "RefitPolicy",
     "RooflineModel",
     "Sample",
@@ -55,10 +51,8 @@ __all__ = [
     "Tree",
     "judge",
     "load_model",
-    "machine_of",
     "make_loss",
     "make_model",
-    "nominal_rates",
     "overall",
     "parse_lightgbm",
     "scores_of",

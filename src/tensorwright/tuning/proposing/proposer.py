@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tensorwright.tuning.models import Machine
+from tensorwright.machine import Machine
 from tensorwright.tuning.proposing.decisions import DecisionTables
 from tensorwright.tuning.proposing.model import ProposingModel, draw
 from tensorwright.tuning.strategies.population import Population

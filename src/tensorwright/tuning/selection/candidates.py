@@ -17,9 +17,9 @@ from numpy.random import Generator
 
 from tensorwright.base import CpuTarget, TensorwrightError
 from tensorwright.loop import lower
+from tensorwright.machine import Machine
 from tensorwright.schedule import ScheduleState, Trace, format_trace, replay
 from tensorwright.tuning.features import Featurizer
-from tensorwright.tuning.models import Machine
 from tensorwright.tuning.selection.shared_lines import threads_share_lines
 from tensorwright.tuning.space import Sketch, Space
 from tensorwright.tuning.strategies import (

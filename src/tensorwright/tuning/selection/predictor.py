@@ -16,6 +16,8 @@ import numpy as np
 
 from tensorwright.base import CpuTarget, TensorwrightError, knobs, override, without_collection
 from tensorwright.expr import Tensor, topological_order
+from tensorwright.machine import Machine
+from tensorwright.runtime import this_machine
 from tensorwright.schedule import (
     Parallel,
     ScheduleState,
@@ -25,7 +27,6 @@ from tensorwright.schedule import (
     format_trace,
     state_of,
 )
-from tensorwright.tuning.models import Machine
 from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
 from tensorwright.tuning.selection.choice_cache import choice_cache, choice_key, pack, unpack
 from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
@@ -36,7 +37,6 @@ from tensorwright.tuning.time_model import (
     TimeModel,
     model_digest,
     pretrained_model,
-    this_machine,
 )
 
 _MOST_REMEMBERED = 4096

@@ -5,12 +5,9 @@ from __future__ import annotations
 from math import sqrt
 
 from tensorwright.base import TensorwrightError
+from tensorwright.machine import NOMINAL
 from tensorwright.schedule import Workload
 from tensorwright.tuning.selection.predictor import Predictor
-
-STEP_SECONDS = 1e-6
-"""Calling one more kernel, handing its pieces to the threads of a team and waiting for the last:
-a constant near what `runtime.measure_call_costs` finds, so that equal machines decide alike."""
 
 
 class PredictedPrices:
@@ -32,4 +29,4 @@ class PredictedPrices:
 
     def step_seconds(self) -> float:
         """What each kernel costs beside its work."""
-        return STEP_SECONDS
+        return NOMINAL.call_s

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tensorwright.base import RecordError
-from tensorwright.records import RecordStore, SavedSession, now_utc
+from tensorwright.base import RecordError, now_utc
+from tensorwright.records import RecordStore, SavedSession
 from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.space.space import SpaceKind
 from tensorwright.tuning.strategies.named import USUAL_STRATEGY, StrategyChoice

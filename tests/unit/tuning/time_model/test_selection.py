@@ -22,6 +22,7 @@ from tests.unit.tuning.time_model.small_trees import model_of, random_tree, stum
 from tensorwright.base import CpuTarget, MachineError, override
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.loop import lower
+from tensorwright.machine import machine_of
 from tensorwright.pipeline import Source, choose, choose_untuned, compile, prepare
 from tensorwright.records import MemoryStore
 from tensorwright.schedule import (
@@ -34,7 +35,6 @@ from tensorwright.schedule import (
     uses_algorithm,
 )
 from tensorwright.tuning.features import Featurizer
-from tensorwright.tuning.models import machine_of
 from tensorwright.tuning.selection import Effort, Estimate, Predictor, open_predictor
 from tensorwright.tuning.selection.candidates import Candidates, Ranked
 from tensorwright.tuning.selection.choice_cache import choice_cache

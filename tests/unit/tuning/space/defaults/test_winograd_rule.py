@@ -19,8 +19,9 @@ from tensorwright.expr import Compute
 from tensorwright.graph import Graph, interpret, program_workload
 from tensorwright.loop import interpret as run_loops
 from tensorwright.loop import lower, run_passes
+from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import Source, choose, prepare
-from tensorwright.records import MemoryStore, Record, Status, detect_hardware, from_line, to_line
+from tensorwright.records import MemoryStore, Record, Status, from_line, to_line
 from tensorwright.schedule import (
     FoldConstant,
     UseAlgorithm,
