@@ -30,9 +30,8 @@ from typing import Any
 from tensorwright.base import detect_target, now_utc
 from tensorwright.cli.arguments.models import read_graph, row_name
 from tensorwright.cli.printing.tables import print_table
-from tensorwright.drivers.rewrite import memory_of
 from tensorwright.graph import Graph, simplify
-from tensorwright.pipeline import open_pricing
+from tensorwright.pipeline import open_price
 from tensorwright.rewriting import Rule, applications
 from tensorwright.rewriting.candidates import (
     Candidate,
@@ -50,6 +49,7 @@ from tensorwright.rewriting.networks import (
     read_network,
     write_outline,
 )
+from tensorwright.runtime import this_machine
 from tensorwright_lab.suites import suite
 
 THREADS = 2
@@ -108,11 +108,11 @@ def _operators(rule: Rule) -> int:
 def run(graph: Graph, name: str, variant: Variant, seconds: float) -> tuple[float, float, int]:
     """(gain, gain by the ranking, rules) of a network under a way to search."""
     target = detect_target()
-    pricing = open_pricing(target, THREADS)
-    assert pricing is not None, "the time model ships"
-    memory = memory_of(target, THREADS)
-    true = ProgramPrices(target, pricing, memory)
-    prices = ProgramPrices(target, pricing, memory, has_layouts=variant.has_layouts)
+    price = open_price(target, THREADS)
+    assert price is not None, "the time model ships"
+    machine = this_machine(target, THREADS)
+    true = ProgramPrices(machine, price)
+    prices = ProgramPrices(machine, price, has_layouts=variant.has_layouts)
     rules = variant.rules([each.rule for each in load_library()])
     network = read_network(graph)
     how = CandidateSearch(variant.search, variant.cost, seconds)

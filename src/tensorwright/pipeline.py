@@ -5,7 +5,7 @@
     simplify     graph.simplify                                Graph               Graph
     rewrite      kept_graph, where one was found               Graph               Graph
     lay out      graph.choose_layouts                          Graph               Graph
-    partition    graph.partition, by PredictedPrices           Graph               Partition
+    partition    graph.partition, by predicted_price           Graph               Partition
     schedule     records.best_trace, Predictor.best            Workload            Trace
     replay       schedule.replay                               Trace               ScheduleState
     lower        loop.lower                                    ScheduleState       LoopProgram
@@ -27,6 +27,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TypeAlias, cast
 
 import onnx
@@ -51,7 +52,7 @@ from tensorwright.graph import (
     Constants,
     Graph,
     Partition,
-    Pricing,
+    Price,
     Program,
     Workload,
     as_program,
@@ -83,7 +84,7 @@ from tensorwright.schedule import (
     state_of,
     uses_algorithm,
 )
-from tensorwright.tuning.selection import PredictedPrices, open_predictor
+from tensorwright.tuning.selection import open_predictor, predicted_price
 from tensorwright.tuning.space import default_trace
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
@@ -183,10 +184,10 @@ def prepare(
 
 def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
-    pricing = open_pricing(target, threads)
+    price = open_price(target, threads)
     lowered = lower_codes(graph, target)
-    laid_out = choose_layouts(graph if lowered is graph else simplify(lowered), target, pricing)
-    return check_memory(partition(laid_out, pricing=pricing))
+    laid_out = choose_layouts(graph if lowered is graph else simplify(lowered), target, price)
+    return check_memory(partition(laid_out, price=price))
 
 
 def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
@@ -221,10 +222,10 @@ def kept_graph(
     return followed
 
 
-def open_pricing(target: CpuTarget, threads: int | None) -> Pricing | None:
+def open_price(target: CpuTarget, threads: int | None) -> Price | None:
     """What the time model says that workloads of a network take; None where there is no model."""
     predictor = open_predictor(target, usable_threads(threads), is_cold=True)
-    return None if predictor is None else PredictedPrices(predictor)
+    return None if predictor is None else partial(predicted_price, predictor)
 
 
 def finish(

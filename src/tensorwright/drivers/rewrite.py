@@ -41,7 +41,7 @@ from tensorwright.pipeline import (
     Records,
     Shapes,
     chosen_target,
-    open_pricing,
+    open_price,
 )
 from tensorwright.processes import never
 from tensorwright.rewriting import Rule
@@ -57,7 +57,6 @@ from tensorwright.rewriting.library import load_library, read_own_rules
 from tensorwright.rewriting.networks import (
     NO_STEPS,
     Certificate,
-    Memory,
     NetworkRules,
     NetworkSaturation,
     Prices,
@@ -308,11 +307,6 @@ def usual_seconds(graph: Graph) -> float:
     return min(MOST_SECONDS, max(_LEAST_SECONDS, _OPERATOR_S * len(graph.nodes)))
 
 
-def memory_of(machine: CpuTarget, threads: int) -> Memory:
-    """What so many threads read from memory together, and what caches keep from run to run."""
-    return Memory(this_machine(machine, threads).memory_bytes_per_s, machine.l3_bytes)
-
-
 @contextmanager
 def _opened_prices(cost: CostKind, machine: CpuTarget, threads: int | None) -> Iterator[Prices]:
     """What says what operators and graphs cost, for as long as it is asked."""
@@ -320,15 +314,15 @@ def _opened_prices(cost: CostKind, machine: CpuTarget, threads: int | None) -> I
         with PeerPrices(cost.value, usable_threads(threads)) as measured:
             yield measured
         return
-    pricing = open_pricing(machine, threads)
-    if pricing is None:
+    price = open_price(machine, threads)
+    if price is None:
         raise MachineError(
             stage="rewrite",
             where=f"target {machine.name}",
             reason="no model says what programs take on it",
             remedy="set the knob default_schedule to model",
         )
-    yield ProgramPrices(machine, pricing, memory_of(machine, usable_threads(threads)))
+    yield ProgramPrices(this_machine(machine, usable_threads(threads)), price)
 
 
 def _gains(

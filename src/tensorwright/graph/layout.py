@@ -22,7 +22,7 @@ from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.layout_by_price import settle_layouts
 from tensorwright.graph.layout_cost import CostModel, Favour, is_channelwise, lie_alike
-from tensorwright.graph.partition import Pricing
+from tensorwright.graph.partition import Price
 from tensorwright.graph.physical import is_row_major
 from tensorwright.graph.printing import format_name
 from tensorwright.graph.verify import verify
@@ -49,21 +49,19 @@ class Conversion:
         return f"{self.node.label}: {self.operand} {self.source} -> {self.target}"
 
 
-def choose_layouts(graph: Graph, target: CpuTarget, pricing: Pricing | None = None) -> Graph:
+def choose_layouts(graph: Graph, target: CpuTarget, price: Price | None = None) -> Graph:
     """The graph with new layouts; deterministic, and the same for the same structure.
 
-    pricing   decides where the cost leaves doubts; without it the cost alone decides
+    price   decides where the cost leaves doubts; without it the cost alone decides
     """
     best = _best_layouts(graph, target)
-    if pricing is not None:
+    if price is not None:
         proposals = [
             _best_layouts(graph, target, Favour.NOTHING, is_whole=True),
             _best_layouts(graph, target, Favour.PARTS, is_whole=True),
             _best_layouts(graph, target, Favour.PLAIN),
         ]
-        settled = settle_layouts(graph, best, proposals, pricing)
-        dump("layouts", "decisions", settled.__str__)
-        best = settled.layouts
+        best = settle_layouts(graph, best, proposals, price)
     placed = replace(graph, layouts=MappingProxyType(best))
     dump("graph", "layouts", placed.__str__)
     dump("layouts", "", lambda: describe_layouts(placed))

@@ -34,7 +34,6 @@ from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
 from tensorwright.rewriting.networks.program_prices import (
     ANCHORS,
-    Memory,
     PricedKernel,
     Prices,
     ProgramPrices,
@@ -61,7 +60,6 @@ __all__ = [
     "Corrections",
     "ExplainedCertificate",
     "ExplainedStep",
-    "Memory",
     "Network",
     "NetworkAnalysis",
     "NetworkExtraction",

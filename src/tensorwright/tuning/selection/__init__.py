@@ -6,15 +6,15 @@ Read `predictor.py` first, what others call; `candidates.py` says what is compar
 from tensorwright.tuning.selection.candidates import Effort
 from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
 from tensorwright.tuning.selection.predictor import Predictor, TopQuestion, open_predictor
-from tensorwright.tuning.selection.prices import PredictedPrices
+from tensorwright.tuning.selection.prices import predicted_price
 
 __all__ = [
     "Chosen",
     "Effort",
     "Estimate",
     "Favourite",
-    "PredictedPrices",
     "Predictor",
     "TopQuestion",
     "open_predictor",
+    "predicted_price",
 ]
