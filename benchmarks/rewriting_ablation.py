@@ -46,6 +46,7 @@ from tensorwright.rewriting.networks import (
     ProgramPrices,
     choice_of,
     network_rules,
+    network_seconds,
     read_network,
     write_outline,
 )
@@ -117,15 +118,15 @@ def run(graph: Graph, name: str, variant: Variant, seconds: float) -> tuple[floa
     network = read_network(graph)
     how = CandidateSearch(variant.search, variant.cost, seconds)
     found = find_candidates(network, rules, prices, how)
-    before_s, ranked_s = true.seconds_of(graph), prices.seconds_of(graph)
+    before_s, ranked_s = network_seconds(true, graph), network_seconds(prices, graph)
     count = len(rules.plain) + len(rules.merges)
     if not found.found or before_s is None or ranked_s is None:
         return 1.0, 1.0, count
     best = found.found[0]
     if variant.cost is CostKind.PROGRAMS and not _is_cheaper(best, ranked_s):
         return 1.0, 1.0, count  # the network itself is the best
-    after_s = true.seconds_of(
-        simplify(write_outline(network, choice_of(network, best.outputs)).graph)
+    after_s = network_seconds(
+        true, simplify(write_outline(network, choice_of(network, best.outputs)).graph)
     )
     ranked = ranked_s / best.programs_s if best.programs_s else math.nan
     return before_s / after_s if after_s else math.nan, ranked, count

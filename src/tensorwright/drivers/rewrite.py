@@ -66,6 +66,7 @@ from tensorwright.rewriting.networks import (
     choice_of,
     chosen_outputs,
     network_rules,
+    network_seconds,
     operator_seconds,
     read_network,
     replay,
@@ -273,7 +274,9 @@ def _search(
     """
     network = read_network(source, with_proofs=True)
     candidates = find_candidates(network, tried, prices, how, should_stop)
-    before_s = prices.seconds_of(source) if candidates.network_s is None else candidates.network_s
+    before_s = candidates.network_s
+    if before_s is None:
+        before_s = network_seconds(prices, source)
     is_tried = can_run and not should_stop()
     least, most = (_TRIED_GAIN, _TRIED) if is_tried else (_EXPECTED_GAIN, 1)
     written = _written(

@@ -7,7 +7,7 @@ A kernel is a group of the rules; what the partition makes of groups by price co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -72,23 +72,19 @@ class _Kernels:
         placed = replace(graph, layouts=MappingProxyType(dict(layouts)))
         alone = [concat.node for concat in elide_concats(placed)]
         self.groups = group_nodes(placed, alone, Limits())
+        self.names = [
+            tuple(dict.fromkeys(x for node in nodes for x in (*node.inputs, *node.outputs)))
+            for nodes in self.groups
+        ]
         self.touching: dict[str, list[int]] = {}
-        for at, nodes in enumerate(self.groups):
-            for name in dict.fromkeys(x for node in nodes for x in (*node.inputs, *node.outputs)):
+        for at, names in enumerate(self.names):
+            for name in names:
                 self.touching.setdefault(name, []).append(at)
 
     def questions(self, current: Layouts, proposal: Layouts) -> tuple[tuple[str, ...], ...]:
         """Sets of tensors that differ: those of one group are in one set."""
         different = [name for name in self.touching if self._differs(name, current, proposal)]
-        root = {at: at for at in range(len(self.groups))}
-        for name in different:
-            for at in self.touching[name]:
-                old, new = root[at], root[self.touching[name][0]]
-                root = {key: new if each == old else each for key, each in root.items()}
-        sets: dict[int, list[str]] = {}
-        for name in different:
-            sets.setdefault(root[self.touching[name][0]], []).append(name)
-        return tuple(tuple(names) for names in sets.values())
+        return merged_sets(different, self.names)
 
     def _differs(self, name: str, current: Layouts, proposal: Layouts) -> bool:
         shape = self.graph.types[name].shape
@@ -103,3 +99,24 @@ class _Kernels:
             is_opaque = operator_of(nodes[-1]).meaning is None
             if not is_opaque and (len(nodes) > 1 or not moves_nothing(graph, nodes[0])):
                 yield build_workload(graph, nodes).workload
+
+
+def merged_sets(
+    names: Iterable[str], together: Iterable[Iterable[str]]
+) -> tuple[tuple[str, ...], ...]:
+    """Names in disjoint sets, in order; those that are listed together are in one set."""
+    parent = {name: name for name in names}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for listed in together:
+        roots = [root(name) for name in listed if name in parent]
+        parent.update(dict.fromkeys(roots[1:], roots[0]) if roots else {})
+    sets: dict[str, list[str]] = {}
+    for name in parent:
+        sets.setdefault(root(name), []).append(name)
+    return tuple(map(tuple, sets.values()))

@@ -61,7 +61,6 @@ from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
 from tensorwright.runtime.plan.plan_verify import Span, spans_of_step, verify_plan
 from tensorwright.runtime.plan.planner import Inside, Network, kernel_spec, make_plan
 from tensorwright.runtime.plan.teams import (
-    SecondsOf,
     choose_teams,
     estimate_seconds,
     without_teams,
@@ -100,7 +99,6 @@ __all__ = [
     "OutputRef",
     "Plan",
     "Recompile",
-    "SecondsOf",
     "Span",
     "Step",
     "StepTime",

@@ -38,6 +38,7 @@ from tensorwright.rewriting.networks.program_prices import (
     Prices,
     ProgramPrices,
     network_of,
+    network_seconds,
 )
 from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.rules import NetworkRules, network_rules
@@ -81,6 +82,7 @@ __all__ = [
     "explain_certificate",
     "network_of",
     "network_rules",
+    "network_seconds",
     "operator_seconds",
     "parse_certificate",
     "read_certificate",

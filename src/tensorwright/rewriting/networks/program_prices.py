@@ -1,7 +1,7 @@
 """What networks and single operators cost as programs: layouts chosen, cut into workloads, and the
 times of these summed.
 
-    prices.seconds_of(graph)                             all kernels of a network
+    network_seconds(prices, graph)                           all kernels of a network
     prices.seconds(TypedOperator("matmul", (), (x, w), y))   the kernels of one operator alone
 
 None of the searches over graphs before this one priced what will run: TASO and TENSAT add up the
@@ -52,10 +52,6 @@ class PricedKernel:
 class Prices(OperatorCosts, Protocol):
     """Says what single operators and whole networks cost."""
 
-    def seconds_of(self, graph: Graph) -> float | None:
-        """Seconds of a simplified network; None where a part of it has no price."""
-        ...
-
     def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
         """What runs for a simplified network; None where a part of it has no price."""
         ...
@@ -76,11 +72,6 @@ class ProgramPrices:
     roofline: Roofline = field(default_factory=Roofline)
     has_layouts: bool = True
     _operators: dict[TypedOperator, float] = field(default_factory=dict)
-
-    def seconds_of(self, graph: Graph) -> float | None:
-        """Seconds of a simplified network on this machine; None where a workload has no price."""
-        found = self.kernels_of(graph)
-        return None if found is None else math.fsum(each.seconds for each in found)
 
     def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
         """What runs for a simplified network; None where a workload has no price."""
@@ -124,9 +115,15 @@ class ProgramPrices:
         if use.operator not in ANCHORS or not quick:
             return quick
         if use not in self._operators:
-            found = self.seconds_of(network_of(use))
-            self._operators[use] = quick if found is None else found
+            alone_s = network_seconds(self, network_of(use))
+            self._operators[use] = quick if alone_s is None else alone_s
         return self._operators[use]
+
+
+def network_seconds(prices: Prices, graph: Graph) -> float | None:
+    """Seconds of a simplified network; None where a part of it has no price."""
+    kernels = prices.kernels_of(graph)
+    return None if kernels is None else math.fsum(each.seconds for each in kernels)
 
 
 def weights_of(graph: Graph, nodes: Iterable[Node]) -> Iterator[str]:
