@@ -79,7 +79,6 @@ def choices(
     predictor = Predictor(
         replace(_model(), policy=Policy(caution, 0.0, 0.0)),
         this_machine(target, threads, is_cold=True),
-        target,
     )
     for drawn in draw_workloads(seed, target, threads, families=families):
         yield _choice(drawn, predictor, caution, bench)

@@ -5,7 +5,7 @@
     simplify     graph.simplify                                Graph               Graph
     rewrite      kept_graph, where one was found               Graph               Graph
     lay out      graph.choose_layouts                          Graph               Graph
-    partition    graph.partition, by predicted_price           Graph               Partition
+    partition    graph.partition, by Predictor.price           Graph               Partition
     schedule     records.best_trace, Predictor.best            Workload            Trace
     replay       schedule.replay                               Trace               ScheduleState
     lower        loop.lower                                    ScheduleState       LoopProgram
@@ -27,7 +27,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import TypeAlias, cast
 
 import onnx
@@ -84,7 +83,7 @@ from tensorwright.schedule import (
     state_of,
     uses_algorithm,
 )
-from tensorwright.tuning.selection import open_predictor, predicted_price
+from tensorwright.tuning.selection import open_predictor
 from tensorwright.tuning.space import default_trace
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
@@ -225,7 +224,7 @@ def kept_graph(
 def open_price(target: CpuTarget, threads: int | None) -> Price | None:
     """What the time model says that workloads of a network take; None where there is no model."""
     predictor = open_predictor(target, usable_threads(threads), is_cold=True)
-    return None if predictor is None else partial(predicted_price, predictor)
+    return None if predictor is None else predictor.price
 
 
 def finish(

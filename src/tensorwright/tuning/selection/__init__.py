@@ -6,7 +6,6 @@ Read `predictor.py` first, what others call; `candidates.py` says what is compar
 from tensorwright.tuning.selection.candidates import Effort
 from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
 from tensorwright.tuning.selection.predictor import Predictor, TopQuestion, open_predictor
-from tensorwright.tuning.selection.prices import predicted_price
 
 __all__ = [
     "Chosen",
@@ -16,5 +15,4 @@ __all__ = [
     "Predictor",
     "TopQuestion",
     "open_predictor",
-    "predicted_price",
 ]

@@ -89,7 +89,7 @@ def case_of(name: str, target: CpuTarget = NATIVE) -> Case:
 def predictor_of(
     model: TimeModel, target: CpuTarget = NATIVE, effort: Effort = SMALL, threads: int = 2
 ) -> Predictor:
-    return Predictor(model, machine_of(target, threads), target, effort)
+    return Predictor(model, machine_of(target, threads), effort)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -254,7 +254,7 @@ def test_a_choice_is_remembered_and_kept_on_the_disk() -> None:
         predictor_of(wild_model(1)),
         predictor_of(wild_model(), threads=1),
         predictor_of(wild_model(), effort=replace(SMALL, draws=41)),
-        Predictor(wild_model(), machine_of(NATIVE, 2, is_cold=True), NATIVE, SMALL),
+        Predictor(wild_model(), machine_of(NATIVE, 2, is_cold=True), SMALL),
         predictor_of(wild_model(), SSE2),
     ],
 )
