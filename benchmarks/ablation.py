@@ -31,9 +31,9 @@ from pathlib import Path
 from lab.pictures import pyplot
 from lab.searches import ROUND, THREADS, Curve, Lab, MakeStrategy, Search, mean_at
 
-from tensorwright.base import UsageError, detect_target
+from tensorwright.base import UsageError, detect_target, now_utc
+from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import prepare
-from tensorwright.records import detect_hardware, now_utc
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.models import make_model
 from tensorwright.tuning.session.session import merge

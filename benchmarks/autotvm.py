@@ -51,8 +51,14 @@ from lab.autotvm_page import Library, page, write_figures
 from lab.pictures import pyplot
 from lab.searches import ROUND, THREADS, Curve, Lab, Search
 
-from tensorwright.base import TensorwrightError, UsageError, detect_target, write_atomically
-from tensorwright.records import detect_hardware, now_utc
+from tensorwright.base import (
+    TensorwrightError,
+    UsageError,
+    detect_target,
+    now_utc,
+    write_atomically,
+)
+from tensorwright.machine import detect_hardware
 from tensorwright.tuning.learning import Learning, open_learning
 from tensorwright.tuning.strategies.named import choose_strategy
 from tensorwright.tuning.task import Task

@@ -29,10 +29,11 @@ from tensorwright.build import Kernel
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.pipeline import chosen_target
+from tensorwright.runtime import this_machine
 from tensorwright.schedule import format_trace, uses_algorithm
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import Estimate, Predictor, choose_untuned
-from tensorwright.tuning.time_model import Policy, TimeModel, pretrained_model, this_machine
+from tensorwright.tuning.time_model import Policy, TimeModel, pretrained_model
 from tensorwright_lab.bench.plausible_workloads import DrawnWorkload, draw_workloads
 from tensorwright_lab.judging import Bench, build_all, fastest_s, measure_in_turns
 
@@ -78,7 +79,6 @@ def choices(
     predictor = Predictor(
         replace(_model(), policy=Policy(caution, 0.0, 0.0)),
         this_machine(target, threads, is_cold=True),
-        target,
     )
     for drawn in draw_workloads(seed, target, threads, families=families):
         yield _choice(drawn, predictor, caution, bench)

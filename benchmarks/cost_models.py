@@ -23,10 +23,10 @@ import numpy as np
 
 from lab.cost_models import MEASURED, Described, describe, read_measured, times_of
 from tensorwright.base import UsageError, detect_target
-from tensorwright.records import detect_hardware
+from tensorwright.machine import detect_hardware, machine_of
 from tensorwright.tuning.features import STATEMENT, feature_set
 from tensorwright.tuning.learning import Learning
-from tensorwright.tuning.models import CostModel, LearnedModel, RooflineModel, Sample, machine_of
+from tensorwright.tuning.models import CostModel, LearnedModel, RooflineModel, Sample
 from tensorwright_lab.cost_models import judge, overall, scores_of, split
 
 FEATURES = (

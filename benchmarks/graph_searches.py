@@ -22,12 +22,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tensorwright.base import detect_target, write_atomically
+from tensorwright.base import detect_target, now_utc, write_atomically
 from tensorwright.cli.arguments.models import read_graph, row_name
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.graph import Graph, simplify
-from tensorwright.pipeline import open_pricing
-from tensorwright.records import now_utc
+from tensorwright.pipeline import open_price
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.egraph import BudgetSpent
 from tensorwright.rewriting.extraction import cheapest_dag
@@ -42,6 +41,7 @@ from tensorwright.rewriting.networks import (
     saturate_network,
     unsaturated,
 )
+from tensorwright.runtime import this_machine
 from tensorwright_lab.exact_extraction import cheapest_exact, write_egraph
 from tensorwright_lab.suites import suite
 
@@ -76,9 +76,9 @@ class Row:
 def measure(name: str, graph: Graph, limit_s: float, egraphs: Path | None) -> Row:
     """All ways in one network."""
     target = detect_target()
-    pricing = open_pricing(target, THREADS)
-    assert pricing is not None, "the time model ships"
-    prices = ProgramPrices(target, pricing)
+    price = open_price(target, THREADS)
+    assert price is not None, "the time model ships"
+    prices = ProgramPrices(this_machine(target, THREADS), price)
     rules = network_rules([each.rule for each in load_library()])
     whole = operator_seconds(graph, prices)
     network = read_network(graph)

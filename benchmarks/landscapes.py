@@ -34,10 +34,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tensorwright.base import cpu_target
+from tensorwright.base import cpu_target, now_utc
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import as_program
-from tensorwright.records import Record, Status, now_utc
+from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
 from tensorwright.tuning.models import BoostedSettings, LearnedModel
 from tensorwright.tuning.population import (

@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, detect_target
+from tensorwright.base import CpuTarget, detect_target, now_utc
 from tensorwright.build import Kernel
+from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import prepare
-from tensorwright.records import detect_hardware, now_utc
+from tensorwright.runtime import this_machine
 from tensorwright.schedule import Workload
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
@@ -33,7 +34,7 @@ from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.strategies import ModelGuides
 from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
 from tensorwright.tuning.task import Task
-from tensorwright.tuning.time_model import PredictedTime, pretrained_model, this_machine
+from tensorwright.tuning.time_model import PredictedTime, pretrained_model
 from tensorwright_lab.judging import (
     Bench,
     best_after,

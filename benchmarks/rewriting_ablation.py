@@ -27,13 +27,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import detect_target
+from tensorwright.base import detect_target, now_utc
 from tensorwright.cli.arguments.models import read_graph, row_name
 from tensorwright.cli.printing.tables import print_table
-from tensorwright.drivers.rewrite import memory_of
 from tensorwright.graph import Graph, simplify
-from tensorwright.pipeline import open_pricing
-from tensorwright.records import now_utc
+from tensorwright.pipeline import open_price
 from tensorwright.rewriting import Rule, applications
 from tensorwright.rewriting.candidates import (
     Candidate,
@@ -48,9 +46,11 @@ from tensorwright.rewriting.networks import (
     ProgramPrices,
     choice_of,
     network_rules,
+    network_seconds,
     read_network,
     write_outline,
 )
+from tensorwright.runtime import this_machine
 from tensorwright_lab.suites import suite
 
 THREADS = 2
@@ -109,24 +109,24 @@ def _operators(rule: Rule) -> int:
 def run(graph: Graph, name: str, variant: Variant, seconds: float) -> tuple[float, float, int]:
     """(gain, gain by the ranking, rules) of a network under a way to search."""
     target = detect_target()
-    pricing = open_pricing(target, THREADS)
-    assert pricing is not None, "the time model ships"
-    memory = memory_of(target, THREADS)
-    true = ProgramPrices(target, pricing, memory)
-    prices = ProgramPrices(target, pricing, memory, has_layouts=variant.has_layouts)
+    price = open_price(target, THREADS)
+    assert price is not None, "the time model ships"
+    machine = this_machine(target, THREADS)
+    true = ProgramPrices(machine, price)
+    prices = ProgramPrices(machine, price, has_layouts=variant.has_layouts)
     rules = variant.rules([each.rule for each in load_library()])
     network = read_network(graph)
     how = CandidateSearch(variant.search, variant.cost, seconds)
     found = find_candidates(network, rules, prices, how)
-    before_s, ranked_s = true.seconds_of(graph), prices.seconds_of(graph)
+    before_s, ranked_s = network_seconds(true, graph), network_seconds(prices, graph)
     count = len(rules.plain) + len(rules.merges)
     if not found.found or before_s is None or ranked_s is None:
         return 1.0, 1.0, count
     best = found.found[0]
     if variant.cost is CostKind.PROGRAMS and not _is_cheaper(best, ranked_s):
         return 1.0, 1.0, count  # the network itself is the best
-    after_s = true.seconds_of(
-        simplify(write_outline(network, choice_of(network, best.outputs)).graph)
+    after_s = network_seconds(
+        true, simplify(write_outline(network, choice_of(network, best.outputs)).graph)
     )
     ranked = ranked_s / best.programs_s if best.programs_s else math.nan
     return before_s / after_s if after_s else math.nan, ranked, count

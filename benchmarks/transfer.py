@@ -41,7 +41,8 @@ from lab.cost_models import (
     times_of,
 )
 from tensorwright.base import CpuTarget, detect_target
-from tensorwright.records import MemoryStore, WorkloadText, detect_hardware
+from tensorwright.machine import detect_hardware
+from tensorwright.records import MemoryStore, WorkloadText
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.learning import Learning, Past, learn_from_records
 from tensorwright.tuning.models import (

@@ -30,21 +30,26 @@ from typing import Any
 
 from lab.pictures import pyplot
 
-from tensorwright.base import CpuTarget, TensorwrightError, available_cores, write_atomically
+from tensorwright.base import (
+    CpuTarget,
+    TensorwrightError,
+    available_cores,
+    now_utc,
+    write_atomically,
+)
 from tensorwright.cli.arguments.models import read_graph, short_name
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.drivers.tune import as_in_network, search, search_tasks, setting_of, tasks_of
 from tensorwright.graph import Graph, Partition, random_inputs
+from tensorwright.machine import detect_hardware
 from tensorwright.peers.process import Arrays, Failure, PeerProcess, Timing, max_rel_error, rotate
 from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import (
     MemoryStore,
     NetworkChoice,
     SqliteStore,
-    detect_hardware,
     load_last_choice,
     load_thread_limits,
-    now_utc,
     save_choice,
 )
 from tensorwright.schedule import format_trace

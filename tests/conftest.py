@@ -9,7 +9,7 @@ import pytest
 from tests.decisions.changes import Change, describe
 from tests.targets import native_target
 
-from tensorwright.tuning.time_model import rates_of
+from tensorwright.runtime import this_machine
 
 GOLDEN = Path(__file__).parent / "golden"
 SHARED = ("kernels", "machine")
@@ -21,7 +21,7 @@ _SHORT = {
     "peers.process.rotation.TURN_S": 0.02,
     "peers.process.rotation.WARM_UP_S": 0.005,
     "peers.prices.peer_prices._NETWORK_S": 0.05,
-    "runtime.native.peak._BUDGET_S": 0.03,
+    "runtime.measuring.peak._BUDGET_S": 0.03,
 }
 """How long tests measure, in seconds: none asks who is faster, or how fast this machine is."""
 _RATES = pytest.StashKey[dict[str, str]]()
@@ -87,7 +87,7 @@ def _own_home(
             patch.delenv(f"TENSORWRIGHT_{name}", raising=False)
         for name, seconds in _SHORT.items():
             patch.setattr(f"tensorwright.{name}", seconds)
-        rates_of(native_target())
+        this_machine(native_target(), 1)
         measured = (home / "machine").iterdir()
         request.config.stash[_RATES] = {path.name: path.read_text() for path in measured}
         yield

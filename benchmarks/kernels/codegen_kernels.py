@@ -32,10 +32,9 @@ from tensorwright.loop import (
     block,
 )
 from tensorwright.machine_code import compile_module
-from tensorwright.runtime import kernel_spec
+from tensorwright.runtime import kernel_spec, measure_peak
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
 from tensorwright.runtime.native.jit import load_object
-from tensorwright.runtime.native.peak import measure_peak
 from tensorwright.schedule import ForKind, Scope
 
 F32 = DType.F32

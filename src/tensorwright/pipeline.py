@@ -5,8 +5,8 @@
     simplify     compute_float16_as_float32, graph.simplify    Graph               Graph
     rewrite      recorded_graph, if a search kept one          Graph               Graph
     quantized    graph.lower_quantized                         Graph               Graph
-    lay out      graph.choose_layouts, by PredictedPrices      Graph               Graph
-    partition    graph.partition, by PredictedPrices           Graph               Partition
+    lay out      graph.choose_layouts, by Predictor.price      Graph               Graph
+    partition    graph.partition, by Predictor.price           Graph               Partition
     schedule     choose: best_trace, or Predictor.best         Workload            Trace
     replay       schedule.replay                               Trace               ScheduleState
     lower        loop.lower                                    ScheduleState       LoopProgram
@@ -47,7 +47,7 @@ from tensorwright.graph import (
     Constants,
     Graph,
     Partition,
-    Pricing,
+    Price,
     Program,
     Workload,
     as_program,
@@ -60,10 +60,10 @@ from tensorwright.graph import (
     simplify,
 )
 from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.machine import detect_hardware
 from tensorwright.records import (
     Records,
     RecordStore,
-    detect_hardware,
     load_rewriting,
     load_thread_limits,
     opened,
@@ -72,7 +72,6 @@ from tensorwright.records import (
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import Primitive, Trace, parse_trace
 from tensorwright.tuning.selection import (
-    PredictedPrices,
     Scheduled,
     Source,
     choose,
@@ -153,10 +152,10 @@ def prepare(
 
 def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
-    pricing = open_pricing(target, threads)
+    price = open_price(target, threads)
     lowered = lower_quantized(graph, target)
-    laid_out = choose_layouts(graph if lowered is graph else simplify(lowered), target, pricing)
-    return check_memory(partition(laid_out, pricing=pricing))
+    laid_out = choose_layouts(graph if lowered is graph else simplify(lowered), target, price)
+    return check_memory(partition(laid_out, price=price))
 
 
 def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
@@ -192,10 +191,10 @@ def recorded_graph(
     return followed
 
 
-def open_pricing(target: CpuTarget, threads: int | None) -> Pricing | None:
+def open_price(target: CpuTarget, threads: int | None) -> Price | None:
     """The time model's prices of a network's workloads; None without a model."""
     predictor = open_predictor(target, usable_threads(threads), is_cold=True)
-    return None if predictor is None else PredictedPrices(predictor)
+    return None if predictor is None else predictor.price
 
 
 def finish(

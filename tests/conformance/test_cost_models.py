@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tests.unit.tuning.models.model_samples import made_up, made_up_trees
 
 from tensorwright.base import cpu_target
+from tensorwright.machine import machine_of
 from tensorwright.tuning.models import (
     BlendedModel,
     BoostedSettings,
@@ -27,7 +28,6 @@ from tensorwright.tuning.models import (
     Sample,
     SavedModel,
     load_model,
-    machine_of,
 )
 from tensorwright_lab.cost_models import NetworkSettings
 from tensorwright_lab.feature_sets import LOOP_TREE

@@ -9,9 +9,10 @@ import pytest
 from tests.unit.tuning.helpers import matmul
 
 from tensorwright.base import cpu_target
+from tensorwright.machine import machine_of
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import STATEMENT
-from tensorwright.tuning.models import RandomModel, RooflineModel, machine_of
+from tensorwright.tuning.models import RandomModel, RooflineModel
 from tensorwright.tuning.population import Population, make_space_tables, sample
 from tensorwright.tuning.space import Space, space_of
 from tensorwright.tuning.strategies import Guide, ModelGuides, Outcome

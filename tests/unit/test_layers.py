@@ -21,8 +21,8 @@ import pytest
 PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
-    "base machine_code processes expr ops graph rewriting schedule loop codegen runtime "
-    "build records machine tuning peers integrations profiling drivers cli"
+    "base machine machine_code processes expr ops graph rewriting schedule loop codegen runtime "
+    "build records tuning peers integrations profiling drivers cli"
 ).split()
 SURFACES = ("peers", "integrations", "profiling", "drivers", "cli")
 BY_FILE = ("drivers",)
@@ -40,7 +40,7 @@ ROOMS = {
     "graph": "printing graph infer workload partition layout onnx_import onnx_export passes "
     "drawing",
     "graph.onnx_import": "call tensors converters com_microsoft importer",
-    "machine": "ceilings kept load state",
+    "machine": "machine hardware ceilings kept load state",
     "loop": "ir traversal passes lowering algorithms",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "positions registry catalogue",
@@ -58,7 +58,7 @@ ROOMS = {
     "certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",
-    "runtime": "buffers plan container native device executable turns",
+    "runtime": "buffers plan container native device executable turns measuring",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model population selection task strategies "
     "logs datasets learning task_scheduling session",

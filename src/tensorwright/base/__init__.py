@@ -44,7 +44,7 @@ from tensorwright.base.laboratory import (
 )
 from tensorwright.base.machine import LINE_BYTES, Cache, read_caches, read_text
 from tensorwright.base.memory import check_fits, physical_memory_bytes
-from tensorwright.base.plain_data import Kinds, from_data, kinds_of, to_data
+from tensorwright.base.plain_data import Kinds, from_data, kinds_of, now_utc, to_data
 from tensorwright.base.printer import HERE, Printer
 from tensorwright.base.sources import source_digest
 from tensorwright.base.targets import (
@@ -155,6 +155,7 @@ __all__ = [
     "make_folder",
     "missing_here",
     "naming_faults",
+    "now_utc",
     "output_error",
     "override",
     "parse_target",

@@ -10,10 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, TypeAlias
 
 Kinds: TypeAlias = Mapping[str, Any]
+
+
+def now_utc() -> str:
+    """This moment as text, "2026-01-31T12:00:00.000000Z": of fixed width, so that texts sort as
+    times do.
+    """
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def kinds_of(*classes: type, **renamed: type) -> Kinds:

@@ -36,7 +36,7 @@ from tensorwright.graph import FoldedConstants, Graph, are_alike, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.prices import PeerPrices
-from tensorwright.pipeline import Model, Shapes, chosen_target, open_pricing
+from tensorwright.pipeline import Model, Shapes, chosen_target, open_price
 from tensorwright.processes import never
 from tensorwright.records import Records
 from tensorwright.rewriting import Rule
@@ -52,7 +52,6 @@ from tensorwright.rewriting.library import load_library, read_own_rules
 from tensorwright.rewriting.networks import (
     NO_STEPS,
     Certificate,
-    Memory,
     NetworkRules,
     NetworkSaturation,
     Prices,
@@ -62,14 +61,14 @@ from tensorwright.rewriting.networks import (
     choice_of,
     chosen_outputs,
     network_rules,
+    network_seconds,
     operator_seconds,
     read_network,
     replay,
     without_spare_steps,
     write_network,
 )
-from tensorwright.runtime import usable_threads
-from tensorwright.tuning.time_model import rates_of
+from tensorwright.runtime import this_machine, usable_threads
 
 Kind = TypeVar("Kind", SearchKind, CostKind)
 
@@ -84,9 +83,6 @@ _MEASURED_GAIN = 1.01
 """... and the measured gain from which it is kept: less is noise."""
 _TRIED = 2
 _WITHOUT_SEARCH = "compile, tune and optimize take the model as it is"
-_CORES_TO_FILL_MEMORY = 4
-"""One core alone reads as much from memory as this many do when all cores read: a desktop with
-eight cores has memory for two, a server with sixty-four for sixteen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +269,9 @@ def _search(
     """
     network = read_network(source, with_proofs=True)
     candidates = find_candidates(network, tried, prices, how, should_stop)
-    before_s = prices.seconds_of(source) if candidates.network_s is None else candidates.network_s
+    before_s = candidates.network_s
+    if before_s is None:
+        before_s = network_seconds(prices, source)
     is_tried = can_run and not should_stop()
     least, most = (_TRIED_GAIN, _TRIED) if is_tried else (_EXPECTED_GAIN, 1)
     written = _written(
@@ -307,13 +305,6 @@ def usual_seconds(graph: Graph) -> float:
     return min(MOST_SECONDS, max(_LEAST_SECONDS, _OPERATOR_S * len(graph.nodes)))
 
 
-def memory_of(machine: CpuTarget, threads: int) -> Memory:
-    """The memory bandwidth of all threads together, and the bytes that caches keep between runs."""
-    one_core = rates_of(machine).bandwidth_bytes_per_s
-    together = one_core * max(1.0, threads / _CORES_TO_FILL_MEMORY)
-    return Memory(together, machine.l3_bytes)
-
-
 @contextmanager
 def _opened_prices(cost: CostKind, machine: CpuTarget, threads: int | None) -> Iterator[Prices]:
     """Yield the source of the costs of operators and graphs, and close it at the end."""
@@ -321,15 +312,15 @@ def _opened_prices(cost: CostKind, machine: CpuTarget, threads: int | None) -> I
         with PeerPrices(cost.value, usable_threads(threads)) as measured:
             yield measured
         return
-    pricing = open_pricing(machine, threads)
-    if pricing is None:
+    price = open_price(machine, threads)
+    if price is None:
         raise MachineError(
             stage="rewrite",
             where=f"target {machine.name}",
             reason="there is no time model for it",
             remedy="set the knob default_schedule to model",
         )
-    yield ProgramPrices(machine, pricing, memory_of(machine, usable_threads(threads)))
+    yield ProgramPrices(this_machine(machine, usable_threads(threads)), price)
 
 
 def _gains(

@@ -11,15 +11,9 @@ from dataclasses import replace
 
 from tensorwright.base import CpuTarget, Target, UsageError, did_you_mean, override
 from tensorwright.graph import Constants, Partition, Program, as_program, check_constants
+from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import chosen_target, compile_program
-from tensorwright.records import (
-    Records,
-    RecordStore,
-    detect_hardware,
-    load_last_choice,
-    opened,
-    save_choice,
-)
+from tensorwright.records import Records, RecordStore, load_last_choice, opened, save_choice
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task

@@ -20,9 +20,9 @@ from types import MappingProxyType
 from tensorwright.base import CpuTarget, DType, dump, knobs
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.layout_by_price import settle_layouts
+from tensorwright.graph.layout_by_price import merged_sets, settle_layouts
 from tensorwright.graph.layout_cost import CostModel, Favour, is_channelwise, lie_alike
-from tensorwright.graph.partition import Pricing
+from tensorwright.graph.partition import Price
 from tensorwright.graph.physical import is_row_major
 from tensorwright.graph.printing import format_name
 from tensorwright.graph.verify import verify
@@ -49,21 +49,19 @@ class Conversion:
         return f"{self.node.label}: {self.operand} {self.source} -> {self.target}"
 
 
-def choose_layouts(graph: Graph, target: CpuTarget, pricing: Pricing | None = None) -> Graph:
+def choose_layouts(graph: Graph, target: CpuTarget, price: Price | None = None) -> Graph:
     """The graph with new layouts; deterministic, and the same for the same structure.
 
-    pricing   decides where the cost leaves doubts; without it the cost alone decides
+    price   decides where the cost leaves doubts; without it the cost alone decides
     """
     best = _best_layouts(graph, target)
-    if pricing is not None:
+    if price is not None:
         proposals = [
             _best_layouts(graph, target, Favour.NOTHING, is_whole=True),
             _best_layouts(graph, target, Favour.PARTS, is_whole=True),
             _best_layouts(graph, target, Favour.PLAIN),
         ]
-        settled = settle_layouts(graph, best, proposals, pricing)
-        dump("layouts", "decisions", settled.__str__)
-        best = settled.layouts
+        best = settle_layouts(graph, best, proposals, price)
     placed = replace(graph, layouts=MappingProxyType(best))
     dump("graph", "layouts", placed.__str__)
     dump("layouts", "", lambda: describe_layouts(placed))
@@ -166,42 +164,21 @@ def _candidates(
 
 def _units(graph: Graph, candidates: dict[str, tuple[Layout, ...]]) -> tuple[tuple[str, ...], ...]:
     """Sets of tensors that are changed together: large ones, small ones, single ones."""
-    wide = _Union(candidates)
-    narrow = _Union(candidates)
+    wide: list[tuple[str, ...]] = []
+    narrow: list[tuple[str, ...]] = []
     for node in graph.nodes:
         pattern = _pattern(node)
-        names = [name for name in (*node.inputs, *node.outputs) if name in candidates]
+        names = (*node.inputs, *node.outputs)
         if pattern is Pattern.ELEMENTWISE:
-            narrow.join(names)
+            narrow.append(names)
         is_pooling = pattern is Pattern.REDUCTION and _wishes_channels(node)
         is_concat = operator_of(node).movement is Movement.JOIN
         if pattern is Pattern.ELEMENTWISE or is_concat or is_pooling:
-            wide.join(names)
+            wide.append(names)
     singles = tuple((name,) for name in candidates)
-    return tuple(dict.fromkeys((*wide.sets(), *narrow.sets(), *singles)))
-
-
-class _Union:
-    """Disjoint sets of names."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self.parent = {name: name for name in names}
-
-    def root(self, name: str) -> str:
-        while self.parent[name] != name:
-            self.parent[name] = self.parent[self.parent[name]]
-            name = self.parent[name]
-        return name
-
-    def join(self, names: list[str]) -> None:
-        for name in names[1:]:
-            self.parent[self.root(name)] = self.root(names[0])
-
-    def sets(self) -> tuple[tuple[str, ...], ...]:
-        found: dict[str, list[str]] = {}
-        for name in self.parent:
-            found.setdefault(self.root(name), []).append(name)
-        return tuple(tuple(each) for each in found.values())
+    return tuple(
+        dict.fromkeys((*merged_sets(candidates, wide), *merged_sets(candidates, narrow), *singles))
+    )
 
 
 class _Descent:

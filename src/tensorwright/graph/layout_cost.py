@@ -1,8 +1,8 @@
 """What a node costs under the layouts of its tensors: a small model whose order matters alone.
 
-Unit: cycles of one core that does two vector multiply-adds and moves 16 bytes a cycle.
+Unit: cycles of one core (`machine.NOMINAL`).
 
-    convolution   2 * multiplications / (4 * lanes) / efficiency, and every tensor moved once
+    convolution   multiply-adds / (vectors a cycle * lanes) / efficiency, every tensor moved once
     the rest      every tensor moved once; a read in another order than the output's counts more
 
 A convolution is efficient as far as its output is blocked by whole vectors, because lanes are then
@@ -22,9 +22,9 @@ from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition import Limits, elide_concats, group_nodes
 from tensorwright.graph.physical import memory_order
+from tensorwright.machine import NOMINAL
 from tensorwright.ops import BY_DIMENSION, Fold, LayoutWish, Movement, Pattern
 
-_BYTES_PER_CYCLE = 16
 _BLOCK_EFFICIENCY = {1: 1.0, 2: 0.55, 4: 0.3}  # by lanes / block
 _PLAIN_EFFICIENCY = 0.35
 _CROSSING_EFFICIENCY = 0.1  # a vector of output channels reads the channels of several groups
@@ -129,7 +129,7 @@ class _Node:
         return self.types[name].shape
 
     def cycles(self, name: str) -> float:
-        return self.types[name].size_bytes / _BYTES_PER_CYCLE
+        return self.types[name].size_bytes / NOMINAL.copied_bytes_per_cycle
 
     def is_alike(self, name: str) -> bool:
         """Whether a tensor lies in memory in the order of the output."""
@@ -217,7 +217,7 @@ def _convolution(data: _Node, lanes: int) -> float:
     if block == 1 and prod(out[2:]) != 1 and _steps_inside(data.node):
         is_shared = groups != 1 and not is_channelwise(data.graph, data.node)
         efficiency *= _GATHERED_IN_GROUPS if is_shared else _GATHERED_EFFICIENCY
-    return 2 * products / (4 * lanes) / efficiency + moved
+    return products / (NOMINAL.vectors_per_cycle * lanes) / efficiency + moved
 
 
 def is_channelwise(graph: Graph, node: Node) -> bool:

@@ -1,24 +1,54 @@
-"""What this machine reaches, and how it is just now: asked by whoever measures or compares.
+"""What is known of machines: what they can do, and how this one is just now.
 
-Read `ceilings.py` first, then `kept.py`, where they are kept, `load.py` and `state.py`.
+Read `machine.py` first: the record that estimates and prices ask, with what is assumed of every
+processor. `ceilings.py` is what this machine reaches at most, `kept.py` where that and its rates
+are kept, `hardware.py` its fingerprint, `load.py` and `state.py` what others use of it. `runtime/`
+measures.
 """
 
-from tensorwright.machine.ceilings import MEMORY, Ceilings, Level, better_of, measure_ceilings
-from tensorwright.machine.kept import keep_ceilings, kept_ceilings, refine_ceilings
+from tensorwright.machine.ceilings import MEMORY, Ceilings, Level, better_of
+from tensorwright.machine.hardware import Hardware, detect_hardware
+from tensorwright.machine.kept import (
+    MOST_STEPS,
+    Steps,
+    keep_ceilings,
+    keep_steps,
+    kept_ceilings,
+    kept_steps,
+    refine_ceilings,
+)
 from tensorwright.machine.load import Load, LoadWatch
-from tensorwright.machine.state import MachineState, check_machine
+from tensorwright.machine.machine import (
+    NOMINAL,
+    Machine,
+    Nominal,
+    Rates,
+    machine_of,
+    nominal_rates,
+)
+from tensorwright.machine.state import MachineState
 
 __all__ = [
     "MEMORY",
+    "MOST_STEPS",
+    "NOMINAL",
     "Ceilings",
+    "Hardware",
     "Level",
     "Load",
     "LoadWatch",
+    "Machine",
     "MachineState",
+    "Nominal",
+    "Rates",
+    "Steps",
     "better_of",
-    "check_machine",
+    "detect_hardware",
     "keep_ceilings",
+    "keep_steps",
     "kept_ceilings",
-    "measure_ceilings",
+    "kept_steps",
+    "machine_of",
+    "nominal_rates",
     "refine_ceilings",
 ]

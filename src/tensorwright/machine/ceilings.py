@@ -8,14 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.base import CpuTarget, detect_target
-from tensorwright.records import now_utc
-from tensorwright.runtime import measure_bandwidth, measure_peak
-
 MEMORY = "memory"
-_PEAK_TRIES = 3
-_LEAST_BYTES = 1 << 26
-_MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,33 +45,6 @@ class Ceilings:
     def __str__(self) -> str:
         rates = ", ".join(f"{each.name} {each.bytes_per_s / 1e9:.0f}" for each in self.levels)
         return f"{self.flops_per_s / 1e9:.0f} GFLOP/s" + (f"; {rates} GB/s" if rates else "")
-
-
-def measure_ceilings(target: CpuTarget, threads: int) -> Ceilings:
-    """Measure the ceilings of this machine for the code of a target; about half a second.
-
-    Raises:  MachineError if the machine cannot run it.
-    """
-    machine = detect_target()
-    caches = (
-        ("L2", machine.l2_bytes * min(threads, machine.cores)),
-        ("L3", machine.l3_bytes),
-    )
-    far_bytes = min(_MOST_BYTES, max(_LEAST_BYTES, 4 * machine.l3_bytes))
-    peak = measure_peak_alone(target, threads)
-    rate = measure_bandwidth(target, threads, far_bytes)
-    levels = [Level(MEMORY, float("inf"), rate)]
-    for name, size_bytes in reversed(caches):
-        if 0 < size_bytes < levels[0].size_bytes:
-            rate = max(rate, measure_bandwidth(target, threads, size_bytes // 2))
-            levels.insert(0, Level(name, float(size_bytes), rate))
-    return replace(peak, levels=tuple(levels))
-
-
-def measure_peak_alone(target: CpuTarget, threads: int) -> Ceilings:
-    """As `measure_ceilings`, without levels: a few tenths of a second."""
-    peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))
-    return Ceilings(threads, peak, (), now_utc())
 
 
 def better_of(one: Ceilings, other: Ceilings) -> Ceilings:

@@ -1,7 +1,11 @@
-"""The ceilings of this machine, kept: one file for each target, in the folder of the knob `home`.
+"""What was measured of this machine, kept: one file for each target, in the folder of `home`.
 
-{"2": {"flops_per_s": 2.1e11, "levels": [["L2", 4194304, 3.1e11], ["memory", null, 1.4e10]],
-       "when": "2026-01-31T12:00:00.000000Z"}}
+    {"flops_steps": 0, "bandwidth_steps": -1,
+     "2": {"flops_per_s": 2.1e11, "levels": [["L2", 4194304, 3.1e11], ["memory", null, 1.4e10]],
+           "when": "2026-01-31T12:00:00.000000Z"}}
+
+The rates of a core are whole powers of two beside the nominal ones, the ceilings are kept by
+numbers of threads.
 """
 
 from __future__ import annotations
@@ -15,25 +19,39 @@ from typing import Any
 
 from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder, write_atomically
 from tensorwright.machine.ceilings import Ceilings, Level, better_of
-from tensorwright.records import detect_hardware
+from tensorwright.machine.hardware import detect_hardware
+
+MOST_STEPS = 4  # a rate that is 16 times as high as assumed, or a 16th, was not measured well
+
+Steps = tuple[int, int]
+"""By how many powers of two a core's arithmetic and bandwidth differ from the nominal rates."""
+
+
+def kept_steps(target: CpuTarget) -> Steps | None:
+    """What was kept of the rates of a core; None where nothing was, or nothing sensible."""
+    match _read(_path(target)):
+        case {"flops_steps": int(flops), "bandwidth_steps": int(bandwidth)}:
+            return (flops, bandwidth) if max(abs(flops), abs(bandwidth)) <= MOST_STEPS else None
+    return None
+
+
+def keep_steps(target: CpuTarget, steps: Steps) -> None:
+    """Keep them; where that is not allowed, they are not kept."""
+    flops, bandwidth = steps
+    _keep(target, {"flops_steps": flops, "bandwidth_steps": bandwidth})
 
 
 def kept_ceilings(target: CpuTarget, threads: int) -> Ceilings | None:
     """What was kept for so many threads; None where nothing was, or nothing sensible."""
-    fields = _read(_path(target)).get(str(threads))
     try:
-        return None if fields is None else _from_fields(threads, fields)
+        return _from_fields(threads, _read(_path(target))[str(threads)])
     except (ValueError, TypeError, KeyError):
         return None
 
 
 def keep_ceilings(target: CpuTarget, ceilings: Ceilings) -> None:
     """Keep them, in the place of those before; where that is not allowed, they are not kept."""
-    path = _path(target)
-    fields = _read(path) | {str(ceilings.threads): _to_fields(ceilings)}
-    with suppress(TensorwrightError):
-        make_folder(path.parent)
-        write_atomically(path, json.dumps(fields, indent=1) + "\n")
+    _keep(target, {str(ceilings.threads): _to_fields(ceilings)})
 
 
 def refine_ceilings(target: CpuTarget, measured: Ceilings) -> Ceilings:
@@ -47,8 +65,14 @@ def refine_ceilings(target: CpuTarget, measured: Ceilings) -> Ceilings:
 
 def _path(target: CpuTarget) -> Path:
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
-    name = f"{detect_hardware().fingerprint}-{digest}-ceilings.json"
-    return knobs.HOME.get() / "machine" / name
+    return knobs.HOME.get() / "machine" / f"{detect_hardware().fingerprint}-{digest}.json"
+
+
+def _keep(target: CpuTarget, fields: dict[str, object]) -> None:
+    path = _path(target)
+    with suppress(TensorwrightError):
+        make_folder(path.parent)
+        write_atomically(path, json.dumps(_read(path) | fields, indent=1) + "\n")
 
 
 def _read(path: Path) -> dict[str, Any]:

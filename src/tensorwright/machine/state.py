@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.base import CpuTarget
-from tensorwright.machine.ceilings import Ceilings, measure_peak_alone
-from tensorwright.machine.kept import kept_ceilings
-from tensorwright.machine.load import Load, LoadWatch
-from tensorwright.processes import hold_turn
+from tensorwright.machine.ceilings import Ceilings
+from tensorwright.machine.load import Load
 
 _SLOWER = 0.8
 
@@ -47,17 +44,3 @@ class MachineState:
         elif is_slower:
             lines.append("its host is busy, or its clock lower; if it stays: tensorwright doctor")
         return "\n  ".join(lines)
-
-
-def check_machine(target: CpuTarget, threads: int) -> MachineState:
-    """How the machine is now, some tenths of a second: its peak, where one was kept, and the load.
-
-    Raises:  MachineError for a target that it cannot run.
-    """
-    kept = kept_ceilings(target, threads)
-    if kept is None:
-        return MachineState(Load())
-    with hold_turn():
-        watch = LoadWatch()
-        now = measure_peak_alone(target, threads)
-        return MachineState(watch.load(), now, kept)

@@ -15,14 +15,7 @@ import numpy as np
 from tensorwright.base import UsageError, cpu_target, knobs
 from tensorwright.build import StepNames, read_step_names
 from tensorwright.graph import Program
-from tensorwright.machine import (
-    Ceilings,
-    LoadWatch,
-    MachineState,
-    kept_ceilings,
-    measure_ceilings,
-    refine_ceilings,
-)
+from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings, refine_ceilings
 from tensorwright.ops import Array
 from tensorwright.pipeline import Model, Shapes, compile
 from tensorwright.processes import hold_turn
@@ -40,6 +33,7 @@ from tensorwright.runtime import (
     is_executable,
     load,
     measure_call_costs,
+    measure_ceilings,
     random_array,
 )
 from tensorwright.schedule import SkipZeros, UseAlgorithm, parse_trace

@@ -7,7 +7,6 @@ file that keeps the contract, and one subclass of the conformance suite.
 
 from tensorwright.records.best import best_record, best_trace
 from tensorwright.records.exchange import WorkloadText
-from tensorwright.records.hardware import detect_hardware
 from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
 from tensorwright.records.network_choice import (
@@ -34,7 +33,6 @@ from tensorwright.records.record import (
     Status,
     from_line,
     is_current,
-    now_utc,
     record_tool,
     to_line,
     with_times,
@@ -60,7 +58,6 @@ __all__ = [
     "best_record",
     "best_trace",
     "default_path",
-    "detect_hardware",
     "forget_workloads",
     "from_line",
     "is_current",
@@ -69,7 +66,6 @@ __all__ = [
     "load_last_choice",
     "load_rewriting",
     "load_thread_limits",
-    "now_utc",
     "open_store",
     "opened",
     "rank",

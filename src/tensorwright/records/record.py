@@ -21,12 +21,12 @@ import math
 import re
 import statistics
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from importlib import metadata
 from typing import Any
 
-from tensorwright.base import RecordError, source_digest
+from tensorwright.base import RecordError, now_utc, source_digest
 from tensorwright.build import SOURCES
 
 SCHEMA = 1
@@ -76,11 +76,6 @@ class Status(StrEnum):
     def is_timed(self) -> bool:
         """Whether such a record has times that say how fast the program is."""
         return self in (Status.OK, Status.CENSORED)
-
-
-def now_utc() -> str:
-    """This moment in the form of `Record.when`: fixed width, so that texts sort like times."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-from tensorwright.base import RecordError
-from tensorwright.records.record import SCHEMA, is_encodable, now_utc, record_error, to_json
+from tensorwright.base import RecordError, now_utc
+from tensorwright.records.record import SCHEMA, is_encodable, record_error, to_json
 
 
 @dataclass(frozen=True, slots=True)

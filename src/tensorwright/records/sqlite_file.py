@@ -7,8 +7,8 @@ import sqlite3
 import time
 from pathlib import Path
 
-from tensorwright.base import OutputError, RecordError, make_folder
-from tensorwright.records.record import SCHEMA, TOOL_VERSION, now_utc, record_error
+from tensorwright.base import OutputError, RecordError, make_folder, now_utc
+from tensorwright.records.record import SCHEMA, TOOL_VERSION, record_error
 from tensorwright.records.sqlite_rows import CREATE
 
 APPLICATION_ID = 0x74776772  # "twgr": identifies the file, even for the program `file`

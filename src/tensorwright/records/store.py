@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol, Self
 
+from tensorwright.base import now_utc
 from tensorwright.records.exchange import WorkloadText, read_lines, write_lines
 from tensorwright.records.ranking import Selection, find_surplus, rank
-from tensorwright.records.record import Record, Status, now_utc
+from tensorwright.records.record import Record, Status
 from tensorwright.records.session import SavedSession
 
 

@@ -7,7 +7,6 @@ frame.py (the memory of one call), driver.py (steps in native code), container.p
 """
 
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready, kernel_ready
-from tensorwright.runtime.call_costs import CallCosts, measure_call_costs
 from tensorwright.runtime.container import (
     Contents,
     is_executable,
@@ -19,6 +18,13 @@ from tensorwright.runtime.executable import Bound, Executable, StepTime
 from tensorwright.runtime.inputs import random_array
 from tensorwright.runtime.kernel_cache import KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
+from tensorwright.runtime.measuring.call_costs import CallCosts, measure_call_costs
+from tensorwright.runtime.measuring.peak import measure_bandwidth, measure_peak
+from tensorwright.runtime.measuring.this_machine import (
+    check_machine,
+    measure_ceilings,
+    this_machine,
+)
 from tensorwright.runtime.native.call_loop import call_loop
 from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
@@ -30,7 +36,6 @@ from tensorwright.runtime.native.openmp import (
     set_spin,
     usable_threads,
 )
-from tensorwright.runtime.native.peak import measure_bandwidth, measure_peak
 from tensorwright.runtime.plan.arena import Lifetime, MemoryPlan, plan_memory
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -57,7 +62,6 @@ from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
 from tensorwright.runtime.plan.plan_verify import Span, spans_of_step, verify_plan
 from tensorwright.runtime.plan.planner import Inside, Network, kernel_spec, make_plan
 from tensorwright.runtime.plan.teams import (
-    SecondsOf,
     choose_teams,
     estimate_seconds,
     without_teams,
@@ -98,7 +102,6 @@ __all__ = [
     "OutputRef",
     "Plan",
     "Recompile",
-    "SecondsOf",
     "Span",
     "Step",
     "StepTime",
@@ -106,6 +109,7 @@ __all__ = [
     "TensorSpec",
     "TypedRef",
     "call_loop",
+    "check_machine",
     "choose_teams",
     "default_cache",
     "empty",
@@ -124,6 +128,7 @@ __all__ = [
     "make_plan",
     "measure_bandwidth",
     "measure_call_costs",
+    "measure_ceilings",
     "measure_peak",
     "openmp_runtime",
     "plan_from_data",
@@ -134,6 +139,7 @@ __all__ = [
     "seconds_in_turns",
     "set_spin",
     "spans_of_step",
+    "this_machine",
     "typical_seconds",
     "usable_threads",
     "verify_plan",

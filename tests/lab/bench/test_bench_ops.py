@@ -13,8 +13,9 @@ from tests.targets import native_target
 from tests.unit.peers.tampered import wrong_answers
 
 from tensorwright.base import detect_target
+from tensorwright.machine import detect_hardware
 from tensorwright.peers.process import PeerProcess
-from tensorwright.records import MemoryStore, Record, Status, detect_hardware
+from tensorwright.records import MemoryStore, Record, Status
 from tensorwright_lab.bench.ops import TuneBudget, plan_rival, reach_time
 from tensorwright_lab.comparison import OpPlan, operators
 from tensorwright_lab.zoo import OperatorCase, operator_program

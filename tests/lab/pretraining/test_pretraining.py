@@ -9,11 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from tensorwright.base import RecordError, cpu_target
+from tensorwright.machine import Rates, machine_of
 from tensorwright.pipeline import prepare
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.features import FEATURE_NAMES, STATEMENT
-from tensorwright.tuning.models import Rates, RooflineModel, machine_of
+from tensorwright.tuning.models import RooflineModel
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies.model_guide import ModelGuides
 from tensorwright_lab.pretrain.train import command as train_command

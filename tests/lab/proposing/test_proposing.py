@@ -9,9 +9,9 @@ import pytest
 from tests.unit.tuning.helpers import matmul, padded_convolution, workload_of
 
 from tensorwright.base import RecordError, cpu_target
+from tensorwright.machine import machine_of
 from tensorwright.records import Record, Status
 from tensorwright.schedule import Workload, state_of
-from tensorwright.tuning.models import machine_of
 from tensorwright.tuning.population import Population, make_space_tables, sample
 from tensorwright.tuning.space import Kind, Space, space_of
 from tensorwright.tuning.strategies import choose_strategy

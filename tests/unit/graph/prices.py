@@ -16,9 +16,7 @@ class Prices:
         self._seconds_of = seconds_of
         self._step = step
 
-    def seconds_of(self, workload: Workload) -> float | None:
+    def __call__(self, workload: Workload) -> float | None:
         self.asked[workload.key] += 1
-        return self._seconds_of(workload)
-
-    def step_seconds(self) -> float:
-        return self._step
+        seconds = self._seconds_of(workload)
+        return None if seconds is None else seconds + self._step

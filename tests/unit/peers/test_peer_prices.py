@@ -10,7 +10,7 @@ import tensorwright
 from tensorwright.base import MachineError
 from tensorwright.graph import GraphBuilder, interpret, random_inputs, simplify
 from tensorwright.peers.prices import PeerPrices
-from tensorwright.rewriting.networks import TensorData, TypedOperator
+from tensorwright.rewriting.networks import TensorData, TypedOperator, network_seconds
 
 X = TensorData((64, 64))
 W = TensorData((64, 64), is_constant=True)
@@ -30,7 +30,7 @@ def test_operators_and_networks_are_timed_once(monkeypatch: pytest.MonkeyPatch) 
         (kernel,) = prices.kernels_of(graph)
         monkeypatch.setattr(prices, "_measured", None)
         assert prices.seconds(use) == taken
-        assert prices.seconds_of(graph) == kernel.seconds
+        assert network_seconds(prices, graph) == kernel.seconds
 
 
 def test_a_runtime_that_cannot_run_is_named() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tensorwright.base import MachineError, cpu_target, detect_target
-from tensorwright.machine import Ceilings, Level, measure_ceilings
+from tensorwright.machine import Ceilings, Level
 from tensorwright.profiling import Bottleneck, Bounds, Operand, bottleneck_of, bounds_of
+from tensorwright.runtime import measure_ceilings
 
 MACHINE = Ceilings(
     2,

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorwright.base import RecordError
+from tensorwright.base import RecordError, now_utc
 from tensorwright.records import (
     Record,
     Status,
     from_line,
     is_current,
-    now_utc,
     record_tool,
     to_line,
     with_times,

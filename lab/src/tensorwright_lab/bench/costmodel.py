@@ -17,7 +17,8 @@ from tensorwright.base import CpuTarget, knobs, write_atomically
 from tensorwright.cli.arguments.options import machine_options, seed_option, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import print_table
-from tensorwright.records import RecordStore, detect_hardware, open_store
+from tensorwright.machine import detect_hardware, machine_of
+from tensorwright.records import RecordStore, open_store
 from tensorwright.schedule import state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.datasets import dataset
@@ -32,7 +33,6 @@ from tensorwright.tuning.models import (
     RandomModel,
     RooflineModel,
     Sample,
-    machine_of,
 )
 from tensorwright.tuning.space import space_of
 from tensorwright_lab.bench.costmodel_cases import Case, cases

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import CpuTarget, now_utc
 from tensorwright.cli.arguments.machine import warn_if_unfit
-from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings
-from tensorwright.records import detect_hardware, now_utc
+from tensorwright.machine import Ceilings, LoadWatch, MachineState, detect_hardware, kept_ceilings
 from tensorwright.runtime import measure_bandwidth, measure_peak
 
 _PACKAGES = (

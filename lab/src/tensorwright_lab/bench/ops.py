@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder
+from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder, now_utc
 from tensorwright.cli.arguments.options import (
     machine_options,
     read_names,
@@ -23,7 +23,8 @@ from tensorwright.cli.arguments.options import (
     threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc, opened
+from tensorwright.machine import detect_hardware
+from tensorwright.records import Record, RecordStore, Status, opened
 from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
 from tensorwright.tuning.selection import choose

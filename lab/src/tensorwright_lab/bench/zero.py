@@ -19,7 +19,7 @@ from tensorwright.cli.arguments.models import check_model
 from tensorwright.cli.arguments.options import machine_options, threads_of
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
-from tensorwright.records import detect_hardware
+from tensorwright.machine import detect_hardware
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import choose_untuned

@@ -23,10 +23,11 @@ from tensorwright.base import (
 from tensorwright.cli.arguments.options import Minutes
 from tensorwright.cli.arguments.progress import duration
 from tensorwright.graph import Workload
+from tensorwright.machine import Machine
 from tensorwright.pipeline import prepare
 from tensorwright.records import Record
 from tensorwright.schedule import state_of
-from tensorwright.tuning.models import CostModel, Machine, RooflineModel
+from tensorwright.tuning.models import CostModel, RooflineModel
 from tensorwright.tuning.space import algorithm_sketches
 from tensorwright.tuning.time_model import PredictedTime, load_time_model
 from tensorwright_lab.pretraining import Collector, Shares, draw_conditions

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Self
 
 from tensorwright.base import CpuTarget
-from tensorwright.records import Record, RecordStore, detect_hardware, open_store
+from tensorwright.machine import Machine, detect_hardware
+from tensorwright.records import Record, RecordStore, open_store
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
-from tensorwright.tuning.models import CostModel, Machine, RooflineModel
+from tensorwright.tuning.models import CostModel, RooflineModel
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies.model_guide import ModelGuides
 from tensorwright.tuning.task import Task

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import MachineError
-from tensorwright.tuning.models import Forest, Machine
+from tensorwright.machine import Machine
+from tensorwright.tuning.models import Forest
 from tensorwright.tuning.time_model import ROW_NAMES, CompactTrees, Policy, TimeModel, TrainedKeys
 from tensorwright_lab.pretraining.accuracy import ChoiceAccuracy, accuracy_of
 from tensorwright_lab.pretraining.conditions import Conditions

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tensorwright.base import RecordError, cpu_target, write_atomically
-from tensorwright.records import detect_hardware
-from tensorwright.tuning.models import Machine, Rates, machine_of
-from tensorwright.tuning.time_model import rates_of
+from tensorwright.machine import Machine, Rates, detect_hardware, machine_of
+from tensorwright.runtime import this_machine
 from tensorwright_lab.pretraining.conditions import CONDITIONS, Conditions
 
 FILE = "machine.json"
@@ -28,7 +27,7 @@ class MeasuringMachine:
     def this(cls) -> Self:
         """The machine that this runs on."""
         names = sorted({conditions.target_name for conditions, _ in CONDITIONS})
-        rates = {name: rates_of(cpu_target(name)) for name in names}
+        rates = {name: this_machine(cpu_target(name), 1).rates for name in names}
         return cls(detect_hardware().fingerprint, rates)
 
     @classmethod

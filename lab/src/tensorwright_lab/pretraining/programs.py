@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.tuning.models import Features, Machine
+from tensorwright.machine import Machine
+from tensorwright.tuning.models import Features
 from tensorwright.tuning.time_model import ROW_NAMES, rows_of
 from tensorwright_lab.pretraining.feature_files import MeasuredWorkload
 

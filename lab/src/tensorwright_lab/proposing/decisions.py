@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from tensorwright.base import InternalError
 from tensorwright.expr import Compute, Decision, Index, Tensor, topological_order
+from tensorwright.machine import Machine
 from tensorwright.schedule import Split, Workload
-from tensorwright.tuning.models import Machine
 from tensorwright.tuning.space.sketch import Choice, Kind, Sketch, Space
 
 Matrix = NDArray[np.float32]
@@ -138,7 +138,7 @@ class DecisionTables:
         _put(base, _WORKLOAD, _workload_numbers(workload))
         _put(base, _MACHINE, _machine_numbers(machine))
         self._base = base
-        self._lanes = machine.vector_bytes / 4.0
+        self._lanes = machine.target.vector_bytes / 4.0
         self._axes = _AxisTable(workload)
         self._sketches: dict[int, SketchTable] = {}
         self.structures = np.stack(
@@ -343,10 +343,11 @@ def _number(extent: Index) -> int:
 
 
 def _machine_numbers(machine: Machine) -> list[float]:
+    target = machine.target
     return [
-        log2(machine.vector_bytes / 4), _log(machine.vector_registers), _log(machine.l1_bytes),
-        _log(machine.l2_bytes), _log(machine.l3_bytes), _log(machine.threads),
-        float(machine.is_cold), float(machine.has_masks),
+        log2(target.vector_bytes / 4), _log(target.vector_registers), _log(target.l1_bytes),
+        _log(target.l2_bytes), _log(target.l3_bytes), _log(machine.threads),
+        float(machine.is_cold), float(target.has_masks),
     ]  # fmt: skip
 
 

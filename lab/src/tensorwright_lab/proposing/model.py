@@ -20,7 +20,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tensorwright.base import RecordError
-from tensorwright.tuning.models import Machine
+from tensorwright.machine import Machine
 from tensorwright.tuning.population.picking import pick_covering
 from tensorwright.tuning.population.population import Genes, Population, by_sketch
 from tensorwright.tuning.population.space_tables import SpaceTables

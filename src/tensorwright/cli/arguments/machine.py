@@ -6,7 +6,8 @@ import click
 
 from tensorwright.base import CpuTarget
 from tensorwright.cli.printing.wrapping import echo_prose
-from tensorwright.machine import LoadWatch, MachineState, check_machine
+from tensorwright.machine import LoadWatch, MachineState
+from tensorwright.runtime import check_machine
 from tensorwright.tuning.session import Progress
 
 _TOLD = "tensorwright.machine_told"

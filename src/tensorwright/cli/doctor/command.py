@@ -13,14 +13,14 @@ from tensorwright.cli.doctor.finding import Finding
 from tensorwright.cli.doctor.tools import packages, portable_opencl, programs, version_of
 from tensorwright.machine import (
     LoadWatch,
+    detect_hardware,
     keep_ceilings,
     kept_ceilings,
-    measure_ceilings,
     refine_ceilings,
 )
 from tensorwright.processes import hold_turn
-from tensorwright.records import default_path, detect_hardware, open_store
-from tensorwright.runtime import default_cache, find_openmp, openmp_runtime
+from tensorwright.records import default_path, open_store
+from tensorwright.runtime import default_cache, find_openmp, measure_ceilings, openmp_runtime
 from tensorwright.version import __version__
 
 _NEEDED = ("llvmlite", "numpy", "onnx", "ml_dtypes", "click", "rich")

@@ -7,7 +7,7 @@ from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.grouping import Limits, group_nodes
 from tensorwright.graph.partition.memory import check_memory
 from tensorwright.graph.partition.partition import DEFAULT_LIMITS, partition
-from tensorwright.graph.partition.pricing import LEAST_GAIN, Decision, Pricing, StepPrices
+from tensorwright.graph.partition.pricing import Alternative, Decisions, Price
 from tensorwright.graph.partition.steps import (
     AliasCall,
     ConcatInPlace,
@@ -23,17 +23,16 @@ from tensorwright.graph.partition.views import moves_nothing
 
 __all__ = [
     "DEFAULT_LIMITS",
-    "LEAST_GAIN",
     "AliasCall",
+    "Alternative",
     "ConcatInPlace",
-    "Decision",
+    "Decisions",
     "KernelCall",
     "Limits",
     "OpaqueCall",
     "Partition",
-    "Pricing",
+    "Price",
     "Step",
-    "StepPrices",
     "check_memory",
     "elide_concats",
     "group_nodes",

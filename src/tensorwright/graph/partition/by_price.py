@@ -8,67 +8,53 @@ and no workload is asked for twice, nor the second of two that cannot be faster 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
+from tensorwright.base import dump
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.partition.grouping import Kind, Limits, is_within
-from tensorwright.graph.partition.pricing import LEAST_GAIN, Decision, Pricing, StepPrices
+from tensorwright.graph.partition.pricing import Alternative, Decision, Decisions, Price
 from tensorwright.graph.partition.proposals import Nodes, doubtful_cuts, doubtful_join, kind_of
 from tensorwright.graph.partition.views import view_offsets
-from tensorwright.graph.workload import build_workload, workload_name
+from tensorwright.graph.workload import Workload, build_workload, workload_name
 
-
-@dataclass(frozen=True, slots=True)
-class Regrouped:
-    """Groups, in an order in which they can run, and what was decided on the way."""
-
-    groups: tuple[Nodes, ...]
-    decisions: tuple[Decision, ...]
+_ONE, _TWO = "one kernel", "two kernels"
 
 
 def regroup(
-    graph: Graph,
-    groups: Sequence[Nodes],
-    alone: frozenset[str],
-    limits: Limits,
-    pricing: Pricing,
-) -> Regrouped:
-    """Cut and join groups by predicted time.
+    graph: Graph, groups: Sequence[Nodes], alone: frozenset[str], limits: Limits, price: Price
+) -> tuple[Nodes, ...]:
+    """Cut and join groups by predicted time; they are in an order in which they can run.
 
     alone   the first outputs of nodes that stay by themselves
     """
-    regrouping = _Regrouping(graph, alone, limits, pricing)
+    regrouping = _Regrouping(graph, alone, limits, price)
     pieces = [piece for nodes in groups for piece in regrouping.cut(nodes)]
     position = {node.outputs[0]: at for at, node in enumerate(graph.nodes)}
     pieces.sort(key=lambda nodes: position[nodes[-1].outputs[0]])
     joined = regrouping.join(pieces, position)
-    return Regrouped(tuple(joined), tuple(dict.fromkeys(regrouping.decisions.values())))
+    dump("partition", "decisions", lambda: regrouping.decide.describe("fusion"))
+    return tuple(joined)
 
 
 class _Regrouping:
     """Prices and decisions of one graph; used inside one function."""
 
-    def __init__(
-        self, graph: Graph, alone: frozenset[str], limits: Limits, pricing: Pricing
-    ) -> None:
+    def __init__(self, graph: Graph, alone: frozenset[str], limits: Limits, price: Price) -> None:
         self.graph = graph
         self.alone = alone
         self.limits = limits
+        self.decide = Decisions(price)
         self.decisions: dict[tuple[Nodes, Nodes], Decision] = {}
-        self.prices = StepPrices(pricing)
 
     def cut(self, nodes: Nodes) -> tuple[Nodes, ...]:
         """The group, or the pieces that are expected to be faster."""
         best: tuple[Nodes, Nodes] | None = None
-        least: float | None = None
+        least = float("inf")
         for cut in doubtful_cuts(self.graph, nodes) if self._is_kernel(nodes) else ():
             decision = self._compare(cut.reason, cut.first, cut.second, nodes, is_fused=True)
-            if decision is None or decision.is_fused:
-                continue
-            if least is None or decision.separate_seconds < least:
-                best, least = (cut.first, cut.second), decision.separate_seconds
+            if decision is not None and decision.is_changed and decision.other_seconds < least:
+                best, least = (cut.first, cut.second), decision.other_seconds
         if best is None:
             return (nodes,)
         return tuple(piece for part in best for piece in self.cut(part))
@@ -115,53 +101,33 @@ class _Regrouping:
         if not reason:
             return False
         decision = self._compare(reason, first, second, both, is_fused=False)
-        return decision is not None and decision.is_fused
+        return decision is not None and decision.chosen == _ONE
 
     def _compare(
         self, reason: str, first: Nodes, second: Nodes, both: Nodes, *, is_fused: bool
     ) -> Decision | None:
         """One kernel or two, where all three have a price; the same again for the same program.
 
-        is_fused   what the rules say
+        is_fused   what is in force
         """
         pair = (both, first)
         if pair in self.decisions:
             return self.decisions[pair]
-        fused = self._price(both)
-        limit = fused / LEAST_GAIN if fused is not None and is_fused else math.inf
-        separate = self._price_until(limit, first, second) if fused is not None else None
-        if fused is None or separate is None:
-            return None
-        decided = separate >= limit if is_fused else fused * LEAST_GAIN < separate
-        parts = (workload_name(self.graph, first), workload_name(self.graph, second))
-        decision = Decision(reason, parts, fused, separate, decided)
-        self.decisions[pair] = decision
+        names = (workload_name(self.graph, nodes) for nodes in (first, second))
+        expensive_first = sorted((first, second), key=lambda each: kind_of(each) is not Kind.ANCHOR)
+        one = Alternative(_ONE, self._workloads(both))
+        two = Alternative(_TWO, self._workloads(*expensive_first))
+        kept, other = (one, two) if is_fused else (two, one)
+        decision = self.decide(f"{reason}: {' | '.join(names)}", kept, other)
+        if decision is not None:
+            self.decisions[pair] = decision
         return decision
 
-    def _price_until(self, limit: float, *pieces: Nodes) -> float | None:
-        """Seconds of all pieces; once the dear ones, asked first, reach a limit, of these alone."""
-        total = 0.0
-        for nodes in sorted(pieces, key=lambda each: kind_of(each) is not Kind.ANCHOR):
-            price = self._price(nodes)
-            if price is None:
-                return None
-            total += price
-            if total >= limit:
-                break
-        return total
-
-    def _price(self, nodes: Nodes) -> float | None:
-        """Seconds of a group with its step; a view costs nothing."""
-        if len(nodes) == 1 and view_offsets(self.graph, nodes[0]) is not None:
-            return 0.0
-        return self.prices.seconds_of(build_workload(self.graph, nodes).workload)
+    def _workloads(self, *pieces: Nodes) -> Iterator[Workload]:
+        """Those of some groups; a view costs nothing."""
+        for nodes in pieces:
+            if len(nodes) > 1 or view_offsets(self.graph, nodes[0]) is None:
+                yield build_workload(self.graph, nodes).workload
 
     def _is_kernel(self, nodes: Nodes) -> bool:
         return nodes[-1].outputs[0] not in self.alone
-
-
-def describe_decisions(decisions: Sequence[Decision]) -> str:
-    """One line for each decision, in the order in which they fell."""
-    changed = sum(not each.is_fused for each in decisions)
-    head = f"{len(decisions)} doubts about fusion, {changed} times two kernels"
-    return "\n".join((head, *(f"  {each}" for each in decisions)))

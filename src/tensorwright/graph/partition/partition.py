@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from tensorwright.base import dump, knobs
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.partition.by_price import describe_decisions, regroup
+from tensorwright.graph.partition.by_price import regroup
 from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.generated import generate_for_each_reader
 from tensorwright.graph.partition.grouping import Limits, group_nodes
-from tensorwright.graph.partition.pricing import Pricing
+from tensorwright.graph.partition.pricing import Price
 from tensorwright.graph.partition.proposals import Nodes
 from tensorwright.graph.partition.steps import (
     AliasCall,
@@ -29,11 +29,11 @@ DEFAULT_LIMITS = Limits()
 
 
 def partition(
-    graph: Graph, limits: Limits = DEFAULT_LIMITS, pricing: Pricing | None = None
+    graph: Graph, limits: Limits = DEFAULT_LIMITS, price: Price | None = None
 ) -> Partition:
     """The steps that compute a graph, under its layouts, in an order in which they can run.
 
-    pricing   settles what the rules are in doubt about; without it they alone decide
+    price   settles what the rules are in doubt about; without it they alone decide
 
     Equal workloads are one object. Nodes that nothing reads get steps too: remove dead code first.
     The knob `dump` shows the result, the knob `verify` checks it.
@@ -44,8 +44,8 @@ def partition(
     workloads: dict[str, Workload] = {}
     steps: list[Step] = []
     groups = group_nodes(graph, (concat.node for concat in in_place), limits)
-    if pricing is not None:
-        groups = _by_price(graph, groups, by_output, limits, pricing)
+    if price is not None:
+        groups = _by_price(graph, groups, by_output, limits, price)
     for nodes in groups:
         steps.extend(_steps_of(graph, nodes, by_output, workloads))
     parts = Partition(graph, tuple(steps))
@@ -58,14 +58,12 @@ def _by_price(
     groups: tuple[Nodes, ...],
     in_place: Mapping[str, ConcatInPlace],
     limits: Limits,
-    pricing: Pricing,
+    price: Price,
 ) -> tuple[Nodes, ...]:
-    """The groups where the rules' doubts are settled; the knob `dump` shows the decisions."""
+    """The groups where the criteria's doubts are settled; the knob `dump` shows the decisions."""
     alone = {node.outputs[0] for node in graph.nodes if view_offsets(graph, node) is not None}
     alone.update(node.outputs[0] for node in graph.nodes if operator_of(node).meaning is None)
-    found = regroup(graph, groups, frozenset(alone | in_place.keys()), limits, pricing)
-    dump("partition", "decisions", lambda: describe_decisions(found.decisions))
-    return found.groups
+    return regroup(graph, groups, frozenset(alone | in_place.keys()), limits, price)
 
 
 def _steps_of(

@@ -1,74 +1,110 @@
-"""What a partition asks of whoever predicts times, and what it decided by that."""
+"""Decisions by predicted time: what is proposed is taken where it is faster by a margin.
+
+decide = Decisions(price)
+decide("attention", Alternative("two kernels", (a, b)), Alternative("one kernel", (ab,)))
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 from tensorwright.graph.workload import Workload
 
+Price: TypeAlias = Callable[[Workload], float | None]
+"""Seconds that a workload takes, untuned, as a step of a network: with its call and the wait for
+its threads.  None where nothing can be said.
 
-class Pricing(Protocol):
-    """Predicts what workloads take, untuned, in a network.
+Equal workloads have equal prices, in any order of questions: a network is cut in the same way in
+every process.
+"""
 
-    Equal workloads have equal prices, in any order of questions: a partition shall be the same in
-    every process.
-    """
-
-    def seconds_of(self, workload: Workload) -> float | None:
-        """Seconds of a workload under its default schedule; None where nothing can be said."""
-        ...
-
-    def step_seconds(self) -> float:
-        """Seconds that each kernel costs beside its work: its call, and waiting for threads."""
-        ...
+_LEAST_GAIN = 1.2  # predictions are no measurements
 
 
-LEAST_GAIN = 1.2
-"""By how much faster another choice must be expected to be: predictions are no measurements."""
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """What may be run, by a name, and its workloads; they are built when a price is asked for."""
 
-
-class StepPrices:
-    """What workloads take as steps of a network, each asked for once; used inside one function.
-
-    most   so many are asked for, then nothing can be said
-    """
-
-    def __init__(self, pricing: Pricing, most: float = math.inf) -> None:
-        self._pricing, self._most = pricing, most
-        self._seconds: dict[str, float | None] = {}
-
-    def seconds_of(self, workload: Workload) -> float | None:
-        """Seconds of a workload, its call included; None where nothing can be said."""
-        if workload.key not in self._seconds:
-            if len(self._seconds) >= self._most:
-                return None
-            seconds = self._pricing.seconds_of(workload)
-            step_seconds = self._pricing.step_seconds()
-            self._seconds[workload.key] = None if seconds is None else seconds + step_seconds
-        return self._seconds[workload.key]
+    name: str
+    workloads: Iterable[Workload]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One program as one kernel, and as two.
+    """What was in force against what was proposed.
 
-    reason           the rule that calls it doubtful
-    parts            names of the two workloads
-    fused_seconds    of the one kernel      separate_seconds   of both, with a step more; where the
-                     dearer alone is too slow, of that
-    is_fused         what was decided
+    other_seconds   of all workloads; where the first ones alone are too slow, of these
     """
 
-    reason: str
-    parts: tuple[str, str]
-    fused_seconds: float
-    separate_seconds: float
-    is_fused: bool
+    question: str
+    kept: str
+    other: str
+    kept_seconds: float
+    other_seconds: float
+    is_changed: bool
+
+    @property
+    def chosen(self) -> str:
+        """The name of the alternative that was taken."""
+        return self.other if self.is_changed else self.kept
 
     def __str__(self) -> str:
-        first, second = self.parts
-        fused, apart = (f"{1e6 * x:.1f} us" for x in (self.fused_seconds, self.separate_seconds))
-        verdict = "one kernel" if self.is_fused else "two kernels"
-        return f"{self.reason}: {first} | {second}: {fused} as one, {apart} as two: {verdict}"
+        kept, other = (f"{1e6 * x:.1f} us" for x in (self.kept_seconds, self.other_seconds))
+        return f"{self.question}: {self.kept} {kept}, {self.other} {other}: {self.chosen}"
+
+
+class Decisions:
+    """The decisions about one graph, in order; mutable, used inside one function.
+
+    most         so many workloads are priced, each once; then what is in force stays
+    stops_early  an alternative is priced until it is too slow
+    """
+
+    def __init__(self, price: Price, most: float = math.inf, *, stops_early: bool = True) -> None:
+        self.made: list[Decision] = []
+        self._price = price
+        self._most = most
+        self._stops_early = stops_early
+        self._seconds: dict[str, float | None] = {}
+
+    def __call__(self, question: str, kept: Alternative, other: Alternative) -> Decision | None:
+        """Which of two is taken; None where one has no price."""
+        kept_s = self._total(kept, math.inf)
+        if kept_s is None:
+            return None
+        limit = kept_s / _LEAST_GAIN
+        other_s = self._total(other, limit if self._stops_early else math.inf)
+        if other_s is None:
+            return None
+        names = question, kept.name, other.name
+        self.made.append(Decision(*names, kept_s, other_s, is_changed=other_s < limit))
+        return self.made[-1]
+
+    def _total(self, alternative: Alternative, limit: float) -> float | None:
+        """Seconds of all workloads, or of the first ones that reach a limit together."""
+        total = 0.0
+        for workload in alternative.workloads:
+            seconds = self._seconds_of(workload)
+            if seconds is None:
+                return None
+            total += seconds
+            if total >= limit:
+                break
+        return total
+
+    def _seconds_of(self, workload: Workload) -> float | None:
+        if workload.key not in self._seconds:
+            if len(self._seconds) >= self._most:
+                return None
+            self._seconds[workload.key] = self._price(workload)
+        return self._seconds[workload.key]
+
+    def describe(self, subject: str) -> str:
+        """One line for each decision, equal ones once."""
+        lines = dict.fromkeys(self.made)
+        changes = sum(each.is_changed for each in lines)
+        head = f"{len(lines)} doubts about {subject}, {changes} changes"
+        return "\n".join((head, *(f"  {each}" for each in lines)))

@@ -86,16 +86,12 @@ class PeerPrices:
             self._operators[use] = own + _NODE_S
         return self._operators[use]
 
-    def seconds_of(self, graph: Graph) -> float:
-        """Seconds of a simplified network."""
+    def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...]:
+        """A network as one step: the runtime does not say what its kernels are."""
         text = str(graph)
         if text not in self._networks:
             self._networks[text] = self._measured(graph, _NETWORK_S)
-        return self._networks[text]
-
-    def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...]:
-        """A network as one step: the runtime does not say what its kernels are."""
-        return (PricedKernel(self.seconds_of(graph), ()),)
+        return (PricedKernel(self._networks[text], ()),)
 
     def _measured(self, graph: Graph, budget_s: float) -> float:
         path = Path(self._folder.name) / "model.onnx"

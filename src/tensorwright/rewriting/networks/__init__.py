@@ -34,11 +34,11 @@ from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
 from tensorwright.rewriting.networks.program_prices import (
     ANCHORS,
-    Memory,
     PricedKernel,
     Prices,
     ProgramPrices,
     network_of,
+    network_seconds,
 )
 from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.rules import NetworkRules, network_rules
@@ -61,7 +61,6 @@ __all__ = [
     "Corrections",
     "ExplainedCertificate",
     "ExplainedStep",
-    "Memory",
     "Network",
     "NetworkAnalysis",
     "NetworkExtraction",
@@ -83,6 +82,7 @@ __all__ = [
     "explain_certificate",
     "network_of",
     "network_rules",
+    "network_seconds",
     "operator_seconds",
     "parse_certificate",
     "read_certificate",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Protocol
 
+from tensorwright.machine import NOMINAL
 from tensorwright.rewriting.egraph import INPUT
 from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.rewriting.operators import FUNCTIONS, PAIRS, PARTS
@@ -35,9 +36,9 @@ class Roofline:
     costs beside its work.
     """
 
-    operations_per_s: float = 2e11
-    bytes_per_s: float = 4e10
-    start_s: float = 1e-6
+    operations_per_s: float = NOMINAL.all_flops_per_s
+    bytes_per_s: float = NOMINAL.all_bytes_per_s
+    start_s: float = NOMINAL.call_s
 
     def seconds(self, use: TypedOperator) -> float:
         """What an application costs; nothing where all of it is constant."""

@@ -1,7 +1,7 @@
 """What networks and single operators cost as programs: layouts chosen, cut into workloads, and the
 times of these summed.
 
-    prices.seconds_of(graph)                             all kernels of a network
+    network_seconds(prices, graph)                           all kernels of a network
     prices.seconds(TypedOperator("matmul", (), (x, w), y))   the kernels of one operator alone
 
 None of the searches over graphs before this one priced what will run: TASO and TENSAT add up the
@@ -17,19 +17,19 @@ from typing import Protocol
 
 import numpy as np
 
-from tensorwright.base import CpuTarget
 from tensorwright.graph import (
     Graph,
     GraphBuilder,
     KernelCall,
     Node,
     OpaqueCall,
-    Pricing,
+    Price,
     choose_layouts,
     operator_of,
     partition,
     simplify,
 )
+from tensorwright.machine import NOMINAL, Machine
 from tensorwright.ops import Pattern
 from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
@@ -52,62 +52,45 @@ class PricedKernel:
 class Prices(OperatorCosts, Protocol):
     """Says what single operators and whole networks cost."""
 
-    def seconds_of(self, graph: Graph) -> float | None:
-        """Seconds of a simplified network; None where a part of it has no price."""
-        ...
-
     def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
         """What runs for a simplified network; None where a part of it has no price."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What a machine reads from memory with all its threads, and the bytes that its caches keep."""
-
-    bytes_per_s: float
-    cache_bytes: int
 
 
 @dataclass(slots=True)
 class ProgramPrices:
     """Prices by a model of times, each asked for once.
 
-    memory        bounds what kernels take from below where the weights of a network are more than
-                  caches keep: each of them is read from memory again in every run
+    machine       bounds what kernels take from below where the weights of a network are more than
+                  its caches keep: each of them is read from memory again in every run
     roofline      what operators cost that no model is asked about, or can price
     has_layouts   whether layouts are chosen; else all tensors are plain
     """
 
-    target: CpuTarget
-    pricing: Pricing
-    memory: Memory | None = None
+    machine: Machine
+    price: Price
     roofline: Roofline = field(default_factory=Roofline)
     has_layouts: bool = True
     _operators: dict[TypedOperator, float] = field(default_factory=dict)
 
-    def seconds_of(self, graph: Graph) -> float | None:
-        """Seconds of a simplified network on this machine; None where a workload has no price."""
-        found = self.kernels_of(graph)
-        return None if found is None else math.fsum(each.seconds for each in found)
-
     def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
         """What runs for a simplified network; None where a workload has no price."""
-        laid_out = choose_layouts(graph, self.target, self.pricing) if self.has_layouts else graph
-        steps = partition(laid_out, pricing=self.pricing).steps
+        laid_out = graph
+        if self.has_layouts:
+            laid_out = choose_layouts(graph, self.machine.target, self.price)
+        steps = partition(laid_out, price=self.price).steps
         calls = [step for step in steps if isinstance(step, KernelCall)]
         least_s = iter(self._least_seconds(laid_out, calls))
         found: list[PricedKernel] = []
         for step in steps:
             if isinstance(step, OpaqueCall):
-                found.append(PricedKernel(self.pricing.step_seconds(), step.node.outputs))
+                found.append(PricedKernel(NOMINAL.call_s, step.node.outputs))
             elif isinstance(step, KernelCall):
-                seconds = self.pricing.seconds_of(step.workload)
+                seconds = self.price(step.workload)
                 if seconds is None:
                     return None
-                seconds = max(seconds, next(least_s)) + self.pricing.step_seconds()
                 names = tuple(name for node in step.nodes for name in node.outputs)
-                found.append(PricedKernel(seconds, names))
+                found.append(PricedKernel(max(seconds, next(least_s) + NOMINAL.call_s), names))
             else:  # it says where tensors lie
                 found.append(PricedKernel(0.0, (step.output,)))
         return tuple(found)
@@ -122,9 +105,9 @@ class ProgramPrices:
             names = set(weights_of(graph, call.nodes)) - seen
             seen |= names
             read.append(sum(graph.types[name].size_bytes for name in names))
-        if self.memory is None or sum(read) <= self.memory.cache_bytes:
+        if sum(read) <= self.machine.target.l3_bytes:
             return [0.0] * len(read)
-        return [size_bytes / self.memory.bytes_per_s for size_bytes in read]
+        return [size_bytes / self.machine.memory_bytes_per_s for size_bytes in read]
 
     def seconds(self, use: TypedOperator) -> float:
         """Seconds of an application of an operator; nothing where all of it is constant."""
@@ -132,9 +115,15 @@ class ProgramPrices:
         if use.operator not in ANCHORS or not quick:
             return quick
         if use not in self._operators:
-            found = self.seconds_of(network_of(use))
-            self._operators[use] = quick if found is None else found
+            alone_s = network_seconds(self, network_of(use))
+            self._operators[use] = quick if alone_s is None else alone_s
         return self._operators[use]
+
+
+def network_seconds(prices: Prices, graph: Graph) -> float | None:
+    """Seconds of a simplified network; None where a part of it has no price."""
+    kernels = prices.kernels_of(graph)
+    return None if kernels is None else math.fsum(each.seconds for each in kernels)
 
 
 def weights_of(graph: Graph, nodes: Iterable[Node]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from tensorwright.base import Target, cpu_target
+from tensorwright.machine import NOMINAL
 from tensorwright.runtime.plan.plan import BufferRef, HostStep, KernelStep, Plan, Step, Team
 
 SecondsOf: TypeAlias = Callable[[KernelStep[BufferRef], Target], float]
@@ -38,8 +39,8 @@ _LEAST_VECTOR_BYTES = 16
 def estimate_seconds(step: KernelStep[BufferRef], target: Target) -> float:
     """The estimated time of a step on one thread, if it reads from the second cache."""
     vector_bytes = max(cpu_target(target).vector_bytes, _LEAST_VECTOR_BYTES)
-    computing_s = step.flops / (_FLOPS_PER_SECOND_AND_BYTE * vector_bytes)
-    return max(computing_s, step.bytes_moved / _BYTES_PER_SECOND)
+    computing_s = step.flops / (NOMINAL.flops_per_s_and_byte * vector_bytes)
+    return max(computing_s, step.bytes_moved / NOMINAL.near_bytes_per_s)
 
 
 def choose_teams(
@@ -68,7 +69,7 @@ def _limited(step: Step, plan: Plan, seconds_of: SecondsOf, limits: Limits) -> S
         return step
     if step.kernel in limits:
         return replace(step, most_threads=limits[step.kernel])
-    count = max(1, math.floor(min(seconds_of(step, plan.target) / LEAST_SHARE_S, 1e6)))
+    count = max(1, math.floor(min(seconds_of(step, plan.target) / NOMINAL.share_s, 1e6)))
     return replace(step, most_threads=0 if count >= plan.threads else count)
 
 

@@ -9,7 +9,6 @@ from tensorwright.tuning.models.blended import BlendedModel
 from tensorwright.tuning.models.fading import Fading, RefitPolicy
 from tensorwright.tuning.models.learned import LearnedModel
 from tensorwright.tuning.models.losses import loss_maker, make_loss
-from tensorwright.tuning.models.machine import CLOCK_HZ, Machine, Rates, machine_of, nominal_rates
 from tensorwright.tuning.models.protocol import CostModel, Features, Sample, Scores
 from tensorwright.tuning.models.random_model import RandomModel
 from tensorwright.tuning.models.roofline import RooflineModel
@@ -20,7 +19,6 @@ from tensorwright.tuning.models.trees.forest import Forest, parse_lightgbm
 from tensorwright.tuning.models.trees.tree import Tree
 
 __all__ = [
-    "CLOCK_HZ",
     "BlendedModel",
     "BoostedSettings",
     "CostModel",
@@ -30,10 +28,8 @@ __all__ = [
     "Forest",
     "LearnedModel",
     "LossKind",
-    "Machine",
     "RandomModel",
     "Ranker",
-    "Rates",
     "RefitPolicy",
     "RooflineModel",
     "Sample",
@@ -42,9 +38,7 @@ __all__ = [
     "Tree",
     "load_model",
     "loss_maker",
-    "machine_of",
     "make_loss",
     "make_model",
-    "nominal_rates",
     "parse_lightgbm",
 ]

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import LINE_BYTES
+from tensorwright.machine import NOMINAL, Machine
 from tensorwright.tuning.features import CACHE_BYTES, FEATURE_NAMES, REGISTER_BYTES
-from tensorwright.tuning.models.machine import CLOCK_HZ, Machine
 from tensorwright.tuning.models.protocol import Features, Sample, Scores
 
 LEVELS = ("registers", "l1", "l2", "l3")
@@ -41,11 +41,8 @@ _COSTS = {  # cycles of one vector operation, where two multiply-adds are done i
     "int_divmod": 4.0,
     "select_op": 0.5,
 }
-_CACHE_RATES = (32.0, 12.0)  # bytes a cycle from the second cache, and from the third
 _LOAD_CYCLES = 1.5  # of 64 bytes that lie together
 _LEAST_CHAINS = 8.0  # so many independent operations hide their latency
-_OTHER_CORE_CYCLES = 20.0  # of a line that another core has written or read
-_REGION_CYCLES = 1500.0  # a statement's share of starting threads, and of waiting for them
 _LOOP_CYCLES = 6.0  # of an iteration of the innermost loop that stays a loop
 
 _LOOPS = ("vector_len", "auto_unroll_max_step", "outer_prod", "parallel_prod")
@@ -81,9 +78,11 @@ class RooflineModel:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        sizes = (machine.vector_registers * machine.vector_bytes,)
-        caches = (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes)
-        rates = (*_CACHE_RATES, machine.rates.bandwidth_bytes_per_s / CLOCK_HZ)
+        target = machine.target
+        sizes = (target.vector_registers * target.vector_bytes,)
+        caches = (target.l1_bytes, target.l2_bytes, target.l3_bytes)
+        memory_rate = machine.rates.bandwidth_bytes_per_s / NOMINAL.clock_hz
+        rates = (*NOMINAL.cache_bytes_per_cycle, memory_rate)
         self._cycles = np.zeros((len(LEVELS), len(_LOADS) + len(_LINES)), np.float32)
         self._cycles[:1, : len(_LOADS)] = _LOAD_CYCLES * _shares(REGISTER_BYTES, sizes)
         costs = np.array([[LINE_BYTES / rate] for rate in rates])
@@ -121,8 +120,8 @@ class RooflineModel:
         is_parallel = jobs > 1.0
         share = np.where(is_parallel, np.ceil(jobs / self._machine.threads) / jobs, 1.0)
         cycles = np.maximum(arithmetic, memory.max(axis=0)) * share
-        cycles += np.where(is_parallel, _REGION_CYCLES, 0.0) + 1.0
-        cycles += _OTHER_CORE_CYCLES * (1.0 - 1.0 / self._machine.threads) * others
+        cycles += np.where(is_parallel, NOMINAL.fork_cycles, 0.0) + 1.0
+        cycles += NOMINAL.line_cycles * (1.0 - 1.0 / self._machine.threads) * others
         adds = operations[_MULTIPLY_ADD] / self._at_once(loops[0])
         return Estimate(
             cycles.astype(np.float32).reshape(shape),
@@ -143,7 +142,7 @@ class RooflineModel:
         return found
 
     def _at_once(self, lanes: _Column) -> _Column:
-        found: _Column = np.minimum(lanes, np.float32(self._machine.vector_bytes / 4))
+        found: _Column = np.minimum(lanes, np.float32(self._machine.target.vector_bytes / 4))
         return found
 
 

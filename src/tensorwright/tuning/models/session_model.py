@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tensorwright.base import CpuTarget, RecordError
+from tensorwright.machine import machine_of
 from tensorwright.tuning.features import STATEMENT, FeatureSet
 from tensorwright.tuning.models.blended import BlendedModel
 from tensorwright.tuning.models.fading import Fading, RefitPolicy
 from tensorwright.tuning.models.learned import LearnedModel
-from tensorwright.tuning.models.machine import machine_of
 from tensorwright.tuning.models.protocol import CostModel
 from tensorwright.tuning.models.roofline import RooflineModel
 from tensorwright.tuning.models.saved_model import SavedModel, load_model

@@ -7,7 +7,6 @@ compared.
 from tensorwright.tuning.selection.candidates import Effort
 from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
 from tensorwright.tuning.selection.predictor import Predictor, TopQuestion, open_predictor
-from tensorwright.tuning.selection.prices import PredictedPrices
 from tensorwright.tuning.selection.scheduling import (
     Scheduled,
     Source,
@@ -22,7 +21,6 @@ __all__ = [
     "Effort",
     "Estimate",
     "Favourite",
-    "PredictedPrices",
     "Predictor",
     "Scheduled",
     "Source",

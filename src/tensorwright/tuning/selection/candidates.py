@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from tensorwright.base import CpuTarget, TensorwrightError
+from tensorwright.base import TensorwrightError
 from tensorwright.loop import lower
+from tensorwright.machine import Machine
 from tensorwright.schedule import ScheduleState, Trace, format_trace, replay
 from tensorwright.tuning.features import Featurizer
-from tensorwright.tuning.models import Machine
 from tensorwright.tuning.population import (
     Candidate,
     make_space_tables,
@@ -61,13 +61,12 @@ class Candidates:
     def __init__(
         self,
         state: ScheduleState,
-        target: CpuTarget,
         model: TimeModel,
         machine: Machine,
         effort: Effort,
     ) -> None:
         self.state = state
-        self._features = Featurizer(state, target)
+        self._features = Featurizer(state, machine.target)
         self._model = model
         self._machine = machine
         self._effort = effort

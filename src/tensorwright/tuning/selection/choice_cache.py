@@ -19,6 +19,7 @@ from tensorwright.tuning.selection.chosen import Chosen, Estimate
 
 LIMIT_BYTES = 32 << 20
 SOURCES = (
+    "machine",
     "expr",
     "schedule",
     "loop",

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
+from math import sqrt
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,8 @@ import numpy as np
 
 from tensorwright.base import CpuTarget, TensorwrightError, knobs, override, without_collection
 from tensorwright.expr import Tensor, topological_order
+from tensorwright.machine import NOMINAL, Machine
+from tensorwright.runtime import this_machine
 from tensorwright.schedule import (
     Parallel,
     ScheduleState,
@@ -25,7 +28,6 @@ from tensorwright.schedule import (
     format_trace,
     state_of,
 )
-from tensorwright.tuning.models import Machine
 from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
 from tensorwright.tuning.selection.choice_cache import choice_cache, choice_key, pack, unpack
 from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
@@ -36,7 +38,6 @@ from tensorwright.tuning.time_model import (
     TimeModel,
     model_digest,
     pretrained_model,
-    this_machine,
 )
 
 _MOST_REMEMBERED = 4096
@@ -48,20 +49,17 @@ V = TypeVar("V")
 
 
 class Predictor:
-    """Predicts for one target, number of threads and place of the constants.
+    """Predicts for one machine: a target, a number of threads, and where constants lie.
 
     Equal workloads get equal answers, in every process: nothing depends on time or on the order of
     questions.  `counts` says what was done: remembered, cached, chosen, estimated.
     Threads:  any number may ask at once.
     """
 
-    def __init__(
-        self, model: TimeModel, machine: Machine, target: CpuTarget, effort: Effort | None = None
-    ) -> None:
+    def __init__(self, model: TimeModel, machine: Machine, effort: Effort | None = None) -> None:
         self.counts: Counter[str] = Counter()
         self._model = model
         self._machine = machine
-        self._target = target
         self._effort = effort or Effort()
         self._digest = model_digest(model)
         self._lock = threading.Lock()
@@ -102,6 +100,20 @@ class Predictor:
             _remember(self._estimates, key, estimate)
         return estimate
 
+    def price(self, workload: Workload) -> float | None:
+        """Seconds of a workload that was not tuned, as a step of a network.
+
+        Between what is likely and what is rarely exceeded: of two alike, the certain is better.
+        None for a program that cannot be priced or scheduled.
+        """
+        try:
+            estimate = self.best(workload).estimate
+        except TensorwrightError:
+            return None
+        if estimate is None:
+            return None
+        return sqrt(estimate.seconds * estimate.upper_seconds) + NOMINAL.call_s
+
     @property
     def cost_model(self) -> PredictedTime:
         """The same predictions for a search, which ranks candidates by them."""
@@ -115,7 +127,7 @@ class Predictor:
         state = state_of(workload)
         effort = replace(self._effort, plan_steps=max(_RACE_STEPS, self._effort.plan_steps))
         candidates = self._candidates(state, effort)
-        sketches = sketches_of(state, self._target, algorithms=effort.algorithms > 0)
+        sketches = sketches_of(state, self._machine.target, algorithms=effort.algorithms > 0)
         with without_collection():
             ranked = self._ranked(workload, next(sketches), sketches, candidates)
         found: dict[str, Favourite] = {}
@@ -134,14 +146,14 @@ class Predictor:
     def top_question(self, workload: Workload, count: int) -> TopQuestion:
         """`top`, to be asked in another process."""
         tensors = topological_order(*workload.outputs)
-        machine, file = self._machine, knobs.TIME_MODEL.get()
-        return TopQuestion(tensors, workload, self._target, machine, self._effort, file, count)
+        file = knobs.TIME_MODEL.get()
+        return TopQuestion(tensors, workload, self._machine, self._effort, file, count)
 
     def _cached(self, workload: Workload) -> Chosen:
         cache = choice_cache()
         if cache is None:
             return self._choose(workload)
-        parts = (self._target.key, repr(self._machine), repr(self._effort), self._digest)
+        parts = (self._machine.target.key, repr(self._machine), repr(self._effort), self._digest)
         key = choice_key(workload.key, *parts)
         entry = cache.get(key)
         chosen = unpack(entry) if entry is not None else None
@@ -177,7 +189,7 @@ class Predictor:
 
     def _best(self, workload: Workload) -> Chosen:
         state = state_of(workload)
-        sketches = sketches_of(state, self._target, algorithms=False)
+        sketches = sketches_of(state, self._machine.target, algorithms=False)
         by_rule = next(sketches)
         rule = by_rule.bound(by_rule.defaults)
         usual = tuple(sorted(by_rule.defaults.items()))
@@ -217,7 +229,7 @@ class Predictor:
         """
         if _computes_nothing(workload):
             return None
-        others = algorithm_sketches(candidates.state, self._target)
+        others = algorithm_sketches(candidates.state, self._machine.target)
         sketches = tuple(islice(others, self._effort.algorithms))
         traces = [sketch.bound(sketch.defaults) for sketch in sketches]
         if not traces:
@@ -249,7 +261,7 @@ class Predictor:
         return candidates.search(open_sketches, random)
 
     def _candidates(self, state: ScheduleState, effort: Effort | None = None) -> Candidates:
-        return Candidates(state, self._target, self._model, self._machine, effort or self._effort)
+        return Candidates(state, self._model, self._machine, effort or self._effort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +274,6 @@ class TopQuestion:
 
     tensors: tuple[Tensor, ...]
     workload: Workload
-    target: CpuTarget
     machine: Machine
     effort: Effort
     file: Path | None
@@ -274,7 +285,7 @@ class TopQuestion:
             model = pretrained_model()
         if model is None:
             return ()
-        predictor = Predictor(model, self.machine, self.target, self.effort)
+        predictor = Predictor(model, self.machine, self.effort)
         return predictor.top(self.workload, self.count)
 
 
@@ -297,7 +308,7 @@ def open_predictor(target: CpuTarget, threads: int, *, is_cold: bool = False) ->
 def _predictor(
     model: TimeModel, target: CpuTarget, threads: int, is_cold: bool, effort: Effort, _home: Path
 ) -> Predictor:
-    return Predictor(model, this_machine(target, threads, is_cold=is_cold), target, effort)
+    return Predictor(model, this_machine(target, threads, is_cold=is_cold), effort)
 
 
 def _estimate(prices: Prediction, number: int) -> Estimate:

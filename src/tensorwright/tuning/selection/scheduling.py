@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from tensorwright.base import CpuTarget, knobs, without_collection
 from tensorwright.graph import Partition, Workload
-from tensorwright.records import RecordStore, best_trace, detect_hardware, load_choice
+from tensorwright.machine import detect_hardware
+from tensorwright.records import RecordStore, best_trace, load_choice
 from tensorwright.schedule import Trace, format_trace, state_of, uses_algorithm
 from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.space import default_trace

@@ -10,7 +10,7 @@ IEEE Transactions on Computers 43(6), 1994.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from tensorwright.base import LINE_BYTES
@@ -26,9 +26,7 @@ def threads_share_lines(program: LoopProgram, threads: int) -> bool:
 
     The threads have as many iterations each, one after the other.
     """
-    if threads < 2:
-        return False
-    return any(
+    return threads > 1 and any(
         _shares(store, loop, threads)
         for loop in walk(program.body)
         if isinstance(loop, For) and loop.kind is ForKind.PARALLEL
@@ -40,17 +38,17 @@ def _stores_to_all(loop: For) -> Iterator[Store]:
     """What a loop stores where other iterations do as well."""
     inside = [*walk(loop.body)]
     own = {part.buffer for part in inside if isinstance(part, Allocate)}
-    for part in inside:
-        if isinstance(part, Store) and part.buffer not in own:
-            yield part
+    return (part for part in inside if isinstance(part, Store) and part.buffer not in own)
 
 
 def _shares(store: Store, loop: For, threads: int) -> bool:
     """Whether the elements of the first thread are followed by those of the second in one line, to
     which both return again and again: it is not filled in one go.
     """
-    used = {var for index in store.indices for var in free_vars(index)}
-    loops = [part for part in walk(loop) if isinstance(part, For) and part.var in used]
+    start: dict[Var, Index] = dict.fromkeys(
+        (var for index in store.indices for var in free_vars(index)), 0
+    )
+    loops = [part for part in walk(loop) if isinstance(part, For) and part.var in start]
     extents = [part.extent for part in loops if isinstance(part.extent, int)]
     if len(extents) < len(loops) or loop not in loops:
         return False
@@ -58,22 +56,21 @@ def _shares(store: Store, loop: For, threads: int) -> bool:
     inner = [part.var for part, extent in zip(loops, extents, strict=True) if extent > 1][1:]
     if share == extents[0] or share * prod(extents[1:]) <= _FEW or not inner:
         return False
-    start = _offset(store, used)
-    second = _offset(store, used, loop.var, share)
-    if start is None or second is None or _offset(store, used, inner[-1], 1) == start + 1:
+    first, second, next_one = (
+        _offset(store, values)
+        for values in (start, start | {loop.var: share}, start | {inner[-1]: 1})
+    )
+    if first is None or second is None or next_one == first + 1:
         return False
-    return 0 < (second - start) * store.buffer.dtype.size_bytes < LINE_BYTES
+    return 0 < (second - first) * store.buffer.dtype.size_bytes < LINE_BYTES
 
 
-def _offset(store: Store, used: set[Var], var: Var | None = None, value: int = 0) -> int | None:
-    """The element that is written where one variable has a value and the others are 0."""
-    values: dict[Var, Index] = dict.fromkeys(used, 0)
-    if var is not None:
-        values[var] = value
+def _offset(store: Store, values: Mapping[Var, Index]) -> int | None:
+    """The element that is written; None where that is not known."""
     offset = 0
     for index, extent in zip(store.indices, store.buffer.shape, strict=True):
-        place = substitute(index, values)
-        if not isinstance(place, int) or not isinstance(extent, int):
+        position = substitute(index, values)
+        if not isinstance(position, int) or not isinstance(extent, int):
             return None
-        offset = offset * extent + place
+        offset = offset * extent + position
     return offset

@@ -14,7 +14,9 @@ from dataclasses import replace
 from functools import partial
 
 from tensorwright.base import CpuTarget, UsageError, check_runs_here, knobs
-from tensorwright.records import RecordStore, detect_hardware
+from tensorwright.machine import detect_hardware
+from tensorwright.records import RecordStore
+from tensorwright.runtime import this_machine
 from tensorwright.schedule import state_of
 from tensorwright.tuning.learning import Past, model_file_of, open_learning
 from tensorwright.tuning.measuring.builder import PoolBuilder
@@ -34,7 +36,6 @@ from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
 from tensorwright.tuning.task_scheduling.objective import TotalLatency
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
-from tensorwright.tuning.time_model import this_machine
 
 
 def make_space(task: Task, target: CpuTarget, kind: SpaceKind = SpaceKind.SKETCHES) -> Space:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tensorwright.tuning.models import Machine
+from tensorwright.machine import Machine
 from tensorwright.tuning.population.picking import find_new
 from tensorwright.tuning.population.population import Population
 from tensorwright.tuning.population.space_tables import SpaceTables

@@ -10,7 +10,6 @@ from tensorwright.tuning.time_model.model import Policy, Prediction, TimeModel
 from tensorwright.tuning.time_model.model_file import load_time_model, model_digest, save_time_model
 from tensorwright.tuning.time_model.predicted_time import PredictedTime
 from tensorwright.tuning.time_model.pretrained import pretrained_model
-from tensorwright.tuning.time_model.rates import rates_of, this_machine
 from tensorwright.tuning.time_model.rows import (
     ROW_DIGEST,
     ROW_NAMES,
@@ -38,8 +37,6 @@ __all__ = [
     "model_digest",
     "pretrained_model",
     "program_scores",
-    "rates_of",
     "rows_of",
     "save_time_model",
-    "this_machine",
 ]

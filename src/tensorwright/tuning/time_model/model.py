@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import RecordError
-from tensorwright.tuning.models import Features, Machine
+from tensorwright.machine import Machine
+from tensorwright.tuning.models import Features
 from tensorwright.tuning.models.trees.compact_trees import CompactTrees
 from tensorwright.tuning.models.trees.tree_walk import TreeWalk
 from tensorwright.tuning.time_model.rows import ROW_NAMES, log2_sum, program_scores, rows_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tensorwright.tuning.models import Features, Machine, Sample, Scores
+from tensorwright.machine import Machine
+from tensorwright.tuning.models import Features, Sample, Scores
 from tensorwright.tuning.time_model.model import TimeModel
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.machine import NOMINAL, Machine
 from tensorwright.tuning.features import FEATURE_NAMES
-from tensorwright.tuning.models.machine import CLOCK_HZ, Machine
 from tensorwright.tuning.models.protocol import Features
 from tensorwright.tuning.models.roofline import LEVELS, Estimate, RooflineModel
 
@@ -44,6 +44,7 @@ ROW_DIGEST = hashlib.sha256("\n".join(ROW_NAMES).encode()).hexdigest()[:16]
 
 _LEAST = np.float32(-20.0)
 _SURE = np.float32(0.8)  # of the time at the peak: terms that are skipped may have been counted
+_LOG2_CLOCK = np.float32(np.log2(NOMINAL.clock_hz))
 _FLOPS = np.array([n for n, name in enumerate(FEATURE_NAMES) if name.startswith("float_")])
 _BYTES = np.array([n for n, name in enumerate(FEATURE_NAMES) if name.endswith("_unique_bytes")])
 
@@ -68,7 +69,7 @@ def rows_of(features: Features, machine: Machine) -> Rows:
     """The rows of programs.  Shapes:  features (programs, statements, features)."""
     programs, statements, own = features.shape
     estimate = RooflineModel(machine).estimate(features)
-    base = np.log2(estimate.cycles) - np.float32(np.log2(CLOCK_HZ))
+    base = np.log2(estimate.cycles) - _LOG2_CLOCK
     found = np.empty((programs, statements, len(ROW_NAMES)), np.float32)
     found[..., :own] = features
     first = own + len(MACHINE_COLUMNS)
@@ -76,7 +77,7 @@ def rows_of(features: Features, machine: Machine) -> Rows:
     for column, part in enumerate((*_roofline(base, estimate), *_context(base, features)), first):
         found[..., column] = part
     with np.errstate(divide="ignore"):
-        floor = np.log2(_SURE * estimate.peak) - np.float32(np.log2(CLOCK_HZ))
+        floor = np.log2(_SURE * estimate.peak) - _LOG2_CLOCK
     return Rows(base, floor, found.reshape(programs * statements, -1))
 
 
@@ -101,8 +102,9 @@ _Scores = NDArray[np.float64]
 
 
 def _machine_row(machine: Machine) -> _Matrix:
-    numbers = (machine.vector_bytes, machine.vector_registers)
-    flags = (float(machine.has_masks), float(np.log2(machine.threads)), float(machine.is_cold))
+    target = machine.target
+    numbers = (target.vector_bytes, target.vector_registers)
+    flags = (float(target.has_masks), float(np.log2(machine.threads)), float(machine.is_cold))
     return np.array([*np.log2(numbers), *flags], np.float32)
 
 

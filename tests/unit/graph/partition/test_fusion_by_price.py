@@ -55,7 +55,7 @@ def names(parts: Partition) -> list[str]:
 @pytest.mark.parametrize("prices", [fusing, parting])
 def test_networks_keep_their_meaning(network: Network, prices: Callable[[], Prices]) -> None:
     for graph in (network(), choose_layouts(network(), AVX512)):
-        parts = verify_partition(partition(graph, pricing=prices()))
+        parts = verify_partition(partition(graph, price=prices()))
         check_partition(parts)
 
 
@@ -63,7 +63,7 @@ def test_networks_keep_their_meaning(network: Network, prices: Callable[[], Pric
 @given(graph=graphs())
 def test_random_graphs_keep_their_meaning(graph: Graph) -> None:
     for prices in (fusing(), parting()):
-        check_partition(verify_partition(partition(graph, pricing=prices)))
+        check_partition(verify_partition(partition(graph, price=prices)))
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -71,7 +71,7 @@ def test_the_rules_stand_where_there_is_no_price(network: Network) -> None:
     graph = choose_layouts(network(), AVX512)
     expected = partition(graph).steps
     for prices in (None, Prices(lambda workload: None), Prices(lambda workload: 0.0, step=0.0)):
-        found = partition(graph, pricing=prices).steps
+        found = partition(graph, price=prices).steps
         assert list(map(str, found)) == list(map(str, expected))
 
 
@@ -79,7 +79,7 @@ def test_the_rules_stand_where_there_is_no_price(network: Network) -> None:
 def test_no_workload_is_priced_twice_and_few_are_priced(network: Network) -> None:
     graph = choose_layouts(network(), AVX512)
     for prices in (fusing(), parting()):
-        parts = partition(graph, pricing=prices)
+        parts = partition(graph, price=prices)
         assert set(prices.asked.values()) <= {1}
         assert len(prices.asked) <= 6 * len(parts.workloads)
 
@@ -87,7 +87,7 @@ def test_no_workload_is_priced_twice_and_few_are_priced(network: Network) -> Non
 def test_a_residual_network_asks_almost_nothing() -> None:
     graph = choose_layouts(simplify(load_onnx(load_light("resnet50"))), AVX512)
     prices = parting()
-    partition(graph, pricing=prices)
+    partition(graph, price=prices)
     assert len(prices.asked) <= 3
 
 
@@ -95,7 +95,7 @@ def test_a_residual_network_asks_almost_nothing() -> None:
 def test_decisions_do_not_depend_on_names(prices: Callable[[], Prices]) -> None:
     graph = choose_layouts(networks.encoder(), AVX512)
     other = rename_tensors(graph, {name: f"t{at}" for at, name in enumerate(graph.types)})
-    first, second = (partition(each, pricing=prices()) for each in (graph, other))
+    first, second = (partition(each, price=prices()) for each in (graph, other))
     assert [w.key for w in first.workloads] == [w.key for w in second.workloads]
 
 
@@ -160,8 +160,8 @@ def turned() -> Graph:
 )
 def test_doubts_are_settled_by_price(network: Network, fused: list[str], parted: list[str]) -> None:
     graph = network()
-    assert names(partition(graph, pricing=fusing())) == fused
-    assert names(partition(graph, pricing=parting())) == parted
+    assert names(partition(graph, price=fusing())) == fused
+    assert names(partition(graph, price=parting())) == parted
 
 
 def test_a_step_counts() -> None:
@@ -169,13 +169,13 @@ def test_a_step_counts() -> None:
     seconds = {"conv2d_transpose": 3.0, "conv2d": 1.0, "transpose": 1.0}
     for step, expected in ((0.0, ["conv2d", "transpose"]), (1.0, ["conv2d_transpose"])):
         prices = Prices(lambda workload: seconds[workload.name], step=step)
-        assert names(partition(patches(), pricing=prices)) == expected
+        assert names(partition(patches(), price=prices)) == expected
 
 
 def test_the_second_kernel_is_not_priced_where_the_first_is_too_slow() -> None:
     seconds = {"conv2d_transpose": 1.0, "conv2d": 1.0, "transpose": 0.1}
     prices = Prices(lambda workload: seconds[workload.name])
-    assert names(partition(patches(), pricing=prices)) == ["conv2d_transpose"]
+    assert names(partition(patches(), price=prices)) == ["conv2d_transpose"]
     assert len(prices.asked) == 2
 
 
@@ -184,15 +184,15 @@ def test_what_others_read_is_not_cut_off() -> None:
     m = Maker("residual")
     x = m.add("relu", m.builder.input("x", (4, 8)))
     y = m.add("add", m.add("matmul", x, m.weight(8, 8)), x)
-    check_partition(partition(m.finish(y), pricing=parting()))
-    check_partition(partition(m.finish(y), pricing=fusing()))
+    check_partition(partition(m.finish(y), price=parting()))
+    check_partition(partition(m.finish(y), price=fusing()))
 
 
 def test_decisions_are_shown() -> None:
     with collect_dumps(("partition",)) as dumps:
-        partition(patches(), pricing=parting())
+        partition(patches(), price=parting())
     (text,) = (each.text for each in dumps if each.name == "decisions")
-    assert text.splitlines()[0] == "1 doubts about fusion, 1 times two kernels"
+    assert text.splitlines()[0] == "1 doubts about fusion, 1 changes"
     assert "result in another order: conv2d | transpose" in text
     assert text.endswith("two kernels")
 
@@ -206,7 +206,7 @@ def test_compiled_code_follows(
 ) -> None:
     target = native_target()
     graph = choose_layouts(network(), target)
-    parts = partition(graph, pricing=prices())
+    parts = partition(graph, price=prices())
     inputs = random_inputs(graph)
     expected = interpret(graph, inputs)
     with open_store(tmp_path / "records.db", create=True) as store:
@@ -221,7 +221,7 @@ def test_layouts_are_doubted_like_transpositions() -> None:
     graph = m.finish(m.add("add", x, m.builder.input("y", m.builder.shape_of(x))))
     blocked = replace(graph, layouts={x: Layout(axis=1, block=16)})
     for prices, expected in ((fusing(), ["conv2d_add"]), (parting(), ["conv2d", "add"])):
-        parts = partition(blocked, pricing=prices)
+        parts = partition(blocked, price=prices)
         check_partition(parts)
         assert names(parts) == expected
-        assert len(partition(graph, pricing=parting()).kernels) == 1
+        assert len(partition(graph, price=parting()).kernels) == 1

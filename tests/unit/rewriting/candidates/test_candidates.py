@@ -8,7 +8,7 @@ from tests.unit.test_graph_search import chain_of_products
 
 from tensorwright.base import DType, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, simplify
-from tensorwright.pipeline import open_pricing
+from tensorwright.pipeline import open_price
 from tensorwright.rewriting import parse_rules
 from tensorwright.rewriting.candidates import (
     Candidates,
@@ -30,15 +30,16 @@ from tensorwright.rewriting.networks import (
     write_network,
     write_outline,
 )
+from tensorwright.runtime import this_machine
 
 RULES = network_rules(parse_rules(["a: matmul(?x, matmul(?y, ?z)) == matmul(matmul(?x, ?y), ?z)"]))
 
 
 def prices() -> ProgramPrices:
     target = cpu_target("x86-64-avx2")
-    pricing = open_pricing(target, 2)
-    assert pricing is not None
-    return ProgramPrices(target, pricing)
+    price = open_price(target, 2)
+    assert price is not None
+    return ProgramPrices(this_machine(target, 2), price)
 
 
 @pytest.mark.parametrize("kind", SearchKind)
@@ -92,7 +93,7 @@ class Counted(ProgramPrices):
 def counted(graph: Graph, how: CandidateSearch) -> tuple[Counted, Candidates]:
     """What a search asked, and what it found."""
     usual = prices()
-    asked = Counted(usual.target, usual.pricing)
+    asked = Counted(usual.machine, usual.price)
     network = read_network(simplify(graph), with_proofs=True)
     return asked, find_candidates(network, RULES, asked, how)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tensorwright.base import DType, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, Workload, simplify
+from tensorwright.machine import NOMINAL, Machine, Rates, machine_of
 from tensorwright.rewriting.networks import (
     Corrections,
-    Memory,
     ProgramPrices,
     Roofline,
     choice_of,
@@ -22,18 +23,20 @@ from tensorwright.rewriting.networks import (
 )
 
 TARGET = cpu_target("x86-64-avx2")
-STEP_S = 1e-6
 WEIGHT_BYTES = 4 * 64 * 64
 
 
-class Flat:
+USUAL = machine_of(TARGET, 1)
+
+
+def flat(workload: Workload) -> float:
     """Every workload takes as long."""
+    return 1e-5 + NOMINAL.call_s
 
-    def seconds_of(self, workload: Workload) -> float:
-        return 1e-5
 
-    def step_seconds(self) -> float:
-        return STEP_S
+def machine(bytes_per_s: float, cache_bytes: int) -> Machine:
+    """One of whose memory and last cache so much is known."""
+    return machine_of(replace(TARGET, l3_bytes=cache_bytes), 1, Rates(1e11, bytes_per_s))
 
 
 def products(weights: Sequence[int]) -> Graph:
@@ -49,31 +52,31 @@ def products(weights: Sequence[int]) -> Graph:
     return simplify(b.finish([last]))
 
 
-def seconds(graph: Graph, memory: Memory | None) -> list[float]:
-    found = ProgramPrices(TARGET, Flat(), memory).kernels_of(graph)
+def seconds(graph: Graph, machine: Machine) -> list[float]:
+    found = ProgramPrices(machine, flat).kernels_of(graph)
     assert found is not None
     return [each.seconds for each in found]
 
 
 def test_weights_that_no_cache_keeps_are_read_in_every_run() -> None:
-    memory = Memory(WEIGHT_BYTES / 1e-3, 2 * WEIGHT_BYTES)
-    assert seconds(products([0, 1, 2]), memory) == pytest.approx([1e-3 + STEP_S] * 3)
+    memory = machine(WEIGHT_BYTES / 1e-3, 2 * WEIGHT_BYTES)
+    assert seconds(products([0, 1, 2]), memory) == pytest.approx([1e-3 + NOMINAL.call_s] * 3)
 
 
 def test_weights_that_stay_in_the_cache_bound_nothing() -> None:
-    memory = Memory(WEIGHT_BYTES / 1e-3, 3 * WEIGHT_BYTES)
-    assert seconds(products([0, 1, 2]), memory) == seconds(products([0, 1, 2]), None)
+    memory = machine(WEIGHT_BYTES / 1e-3, 3 * WEIGHT_BYTES)
+    assert seconds(products([0, 1, 2]), memory) == seconds(products([0, 1, 2]), USUAL)
 
 
 def test_weights_are_read_once_however_many_kernels_need_them() -> None:
-    memory = Memory(WEIGHT_BYTES / 1e-3, WEIGHT_BYTES)
+    memory = machine(WEIGHT_BYTES / 1e-3, WEIGHT_BYTES)
     found = seconds(products([0, 1, 0, 1]), memory)
-    assert found == pytest.approx([1e-3 + STEP_S] * 2 + [1e-5 + STEP_S] * 2)
+    assert found == pytest.approx([1e-3 + NOMINAL.call_s] * 2 + [1e-5 + NOMINAL.call_s] * 2)
 
 
 def test_a_faster_memory_bounds_nothing() -> None:
-    memory = Memory(WEIGHT_BYTES / 1e-9, 0)
-    assert seconds(products([0, 1]), memory) == seconds(products([0, 1]), None)
+    memory = machine(WEIGHT_BYTES / 1e-9, 0)
+    assert seconds(products([0, 1]), memory) == seconds(products([0, 1]), USUAL)
 
 
 def biased() -> Graph:
@@ -91,7 +94,7 @@ def test_kernels_are_what_all_operators_of_a_network_cost() -> None:
     network, costs = read_network(graph), Roofline()
     choice = choice_of(network, network.outputs)
     written = write_outline(network, choice)
-    kernels = ProgramPrices(TARGET, Flat()).kernels_of(simplify(written.graph))
+    kernels = ProgramPrices(USUAL, flat).kernels_of(simplify(written.graph))
     assert kernels is not None
     corrections = Corrections(network, costs)
     priced = corrections.add(choice, written, kernels)

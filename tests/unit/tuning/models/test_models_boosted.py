@@ -11,6 +11,7 @@ from tests.targets import AVX512
 from tests.unit.tuning.models.model_samples import WIDTH, made_up
 
 from tensorwright.base import RecordError
+from tensorwright.machine import machine_of
 from tensorwright.tuning.features import FEATURE_NAMES
 from tensorwright.tuning.models import (
     BoostedSettings,
@@ -21,7 +22,6 @@ from tensorwright.tuning.models import (
     RooflineModel,
     Sample,
     load_model,
-    machine_of,
     make_model,
 )
 from tensorwright.tuning.models.settings import TREES_MODULE
@@ -262,7 +262,7 @@ def test_the_roofline_knows_what_costs_time(
 
 def test_between_two_sizes_a_cache_is_both() -> None:
     """A cache of 1 MiB, where it is said what comes from beyond 512 KiB and 2 MiB."""
-    machine = replace(machine_of(TARGET, 1), l2_bytes=1 << 20)
+    machine = machine_of(replace(TARGET, l2_bytes=1 << 20), 1)
     less, more = {"lines_beyond_524288": 1e6}, {"lines_beyond_2097152": 1e6}
     model = RooflineModel(machine)
     _, _, from_l2, _ = model.estimate(program(**less, **more)).memory.ravel()

@@ -16,13 +16,13 @@ from tensorwright.drivers.tune import (
     tasks_of,
 )
 from tensorwright.graph import GraphBuilder, Partition, random_inputs
+from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import finish, prepare
 from tensorwright.records import (
     MemoryStore,
     NetworkChoice,
     Record,
     Status,
-    detect_hardware,
     load_choice,
     load_last_choice,
     load_thread_limits,

@@ -12,10 +12,11 @@ from tests.unit.tuning.helpers import matmul
 from tests.unit.tuning.strategies.evolving import SPACE
 
 from tensorwright.base import ScheduleError
+from tensorwright.machine import machine_of
 from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import FEATURE_NAMES, STATEMENT
-from tensorwright.tuning.models import RandomModel, RooflineModel, Sample, machine_of
+from tensorwright.tuning.models import RandomModel, RooflineModel, Sample
 from tensorwright.tuning.population import make_space_tables, sample
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.strategies import ModelGuide, ModelGuides, Outcome

@@ -22,6 +22,7 @@ from tests.unit.tuning.time_model.small_trees import model_of, random_tree, stum
 from tensorwright.base import CpuTarget, MachineError, override
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.loop import lower
+from tensorwright.machine import machine_of
 from tensorwright.pipeline import compile, prepare
 from tensorwright.records import MemoryStore
 from tensorwright.schedule import (
@@ -34,7 +35,6 @@ from tensorwright.schedule import (
     uses_algorithm,
 )
 from tensorwright.tuning.features import Featurizer
-from tensorwright.tuning.models import machine_of
 from tensorwright.tuning.selection import (
     Effort,
     Estimate,
@@ -97,7 +97,7 @@ def case_of(name: str, target: CpuTarget = NATIVE) -> Case:
 def predictor_of(
     model: TimeModel, target: CpuTarget = NATIVE, effort: Effort = SMALL, threads: int = 2
 ) -> Predictor:
-    return Predictor(model, machine_of(target, threads), target, effort)
+    return Predictor(model, machine_of(target, threads), effort)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -262,7 +262,7 @@ def test_a_choice_is_remembered_and_kept_on_the_disk() -> None:
         predictor_of(wild_model(1)),
         predictor_of(wild_model(), threads=1),
         predictor_of(wild_model(), effort=replace(SMALL, draws=41)),
-        Predictor(wild_model(), machine_of(NATIVE, 2, is_cold=True), NATIVE, SMALL),
+        Predictor(wild_model(), machine_of(NATIVE, 2, is_cold=True), SMALL),
         predictor_of(wild_model(), SSE2),
     ],
 )

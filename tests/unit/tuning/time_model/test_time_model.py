@@ -12,8 +12,9 @@ import pytest
 from tests.unit.tuning.time_model.small_trees import model_of, random_tree, stump
 
 from tensorwright.base import RecordError, cpu_target, override
+from tensorwright.machine import machine_of
 from tensorwright.tuning.features import FEATURE_NAMES
-from tensorwright.tuning.models import Forest, RooflineModel, Tree, machine_of
+from tensorwright.tuning.models import Forest, RooflineModel, Tree
 from tensorwright.tuning.time_model import (
     ROW_NAMES,
     CompactTrees,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tensorwright.base import CPU_TARGETS, CpuTarget, cpu_target, override
+from tensorwright.base import CPU_TARGETS, CpuTarget, cpu_target
+from tensorwright.machine import machine_of, nominal_rates
 from tensorwright.tuning.features import CACHE_BYTES, FEATURE_NAMES
-from tensorwright.tuning.models import Machine, RooflineModel, machine_of, nominal_rates
-from tensorwright.tuning.time_model import ROW_NAMES, program_scores, rates_of, rows_of
-from tensorwright.tuning.time_model.rates import stepped, steps_of
+from tensorwright.tuning.models import RooflineModel
+from tensorwright.tuning.time_model import ROW_NAMES, program_scores, rows_of
 
 AVX2 = cpu_target("x86-64-avx2")
 ODD = replace(
@@ -90,41 +88,7 @@ def test_rows_are_finite_on_any_machine(target: CpuTarget, threads: int) -> None
 
 def test_a_machine_of_half_the_speed_takes_twice_as_long() -> None:
     fast = machine_of(AVX2, 1)
-    slow = machine_of(AVX2, 1, stepped(nominal_rates(AVX2), -1, -1))
+    slow = machine_of(AVX2, 1, nominal_rates(AVX2).stepped(-1, -1))
     for features in (features_of(PRODUCT), features_of(COPY)):
         difference = rows_of(features, slow).base - rows_of(features, fast).base
         assert float(difference[0, 0]) == pytest.approx(1.0, abs=0.1)
-
-
-def test_of_rates_only_powers_of_two_count() -> None:
-    assert [steps_of(rate, 100.0) for rate in (51, 100, 140, 150, 1e9, 0.0)] == [-1, 0, 0, 1, 4, 0]
-
-
-@pytest.mark.parametrize("content", ['{"flops_steps": 99}', "[]", "no JSON", '{"flops_steps": 1'])
-def test_rates_are_measured_once_and_anew_where_the_file_is_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
-) -> None:
-    measured: list[CpuTarget] = []
-
-    def peak(target: CpuTarget) -> float:
-        measured.append(target)
-        return nominal_rates(target).flops_per_s / 2.1
-
-    here = cpu_target("native")
-    monkeypatch.setattr("tensorwright.tuning.time_model.rates.measure_peak", peak)
-    for home in ("one", "two"):
-        with override(home=tmp_path / home):
-            found = rates_of(here)
-        assert found.flops_per_s == nominal_rates(here).flops_per_s / 2
-        (file,) = (tmp_path / home / "machine").iterdir()
-        assert json.loads(file.read_text())["flops_steps"] == -1
-        (tmp_path / "two" / "machine").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "two" / "machine" / file.name).write_text(content)
-    assert len(measured) == 2
-
-
-def test_what_this_machine_cannot_run_has_nominal_rates(tmp_path: Path) -> None:
-    with override(home=tmp_path):
-        assert rates_of(ODD) == nominal_rates(ODD)
-    assert not list(tmp_path.iterdir())
-    assert isinstance(machine_of(ODD, 1), Machine)

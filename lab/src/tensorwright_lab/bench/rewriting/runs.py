@@ -23,11 +23,12 @@ from tensorwright.graph import Graph, random_inputs
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.process import Arrays, Versions, compare_versions
-from tensorwright.pipeline import finish, open_pricing, prepare
+from tensorwright.pipeline import finish, open_price, prepare
 from tensorwright.processes import Child, Done, Job, Raised
 from tensorwright.records import MemoryStore, opened
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import ProgramPrices, operator_seconds
+from tensorwright.runtime import this_machine
 from tensorwright.tuning.session import Budget, Search, choose_callbacks
 from tensorwright_lab.bench.machine import peak_memory_bytes
 from tensorwright_lab.bench.rewriting.rows import Measured, RewriteRow, Searched
@@ -222,9 +223,9 @@ def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
         nodes=plan.nodes,
     )
     cpu_s, peak_bytes = time.process_time() - start_s, peak_memory_bytes()
-    pricing = open_pricing(plan.target, plan.threads)
-    assert pricing is not None, "rewriting has asked it"
-    prices = ProgramPrices(plan.target, pricing)
+    price = open_price(plan.target, plan.threads)
+    assert price is not None, "rewriting has asked it"
+    prices = ProgramPrices(this_machine(plan.target, plan.threads), price)
     before_s = operator_seconds(found.source, prices)
     searched = Searched(
         nodes_before=len(found.source.nodes),

@@ -19,6 +19,7 @@ from tensorwright.expr import (
     Min,
     Mod,
     Range,
+    Tensor,
     Var,
     floor_div,
     free_vars,
@@ -35,6 +36,11 @@ def extent_of(extent: Index) -> int:
     """The extent of an axis of an unscheduled tensor, which is an int."""
     assert isinstance(extent, int), "unscheduled tensors have plain extents"
     return extent
+
+
+def size_bytes_of(tensor: Tensor) -> int:
+    """What all elements of an unscheduled tensor take."""
+    return prod(map(extent_of, tensor.shape)) * tensor.dtype.size_bytes
 
 
 def points(tensor: Compute) -> int:

@@ -24,6 +24,7 @@ from tensorwright.tuning.space.axes.accesses import (
     operands,
     points,
     reads_along,
+    size_bytes_of,
     stride_in_vector,
     vector_within,
 )
@@ -222,8 +223,7 @@ def rows_inside_columns(
     stage = state.stage(anchor)
     bytes_read = {True: 0, False: 0}
     for load in loads_of(stage.tensor.body):
-        size = prod(extent_of(extent) for extent in load.source.shape) * load.dtype.size_bytes
-        bytes_read[load.source.name in state.constants] += size
+        bytes_read[load.source.name in state.constants] += size_bytes_of(load.source)
     times = prod(extent_of(axis.extent) for axis in roles.rows[:-2])
     across = prod(extent_of(axis.extent) for axis in (roles.lanes, *roles.columns))
     panels = max(1, across // (2 * lanes_for(target, stage)))

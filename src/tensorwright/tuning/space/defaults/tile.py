@@ -32,6 +32,7 @@ from tensorwright.tuning.space.axes.accesses import (
     lanes_for,
     points,
     reads_along,
+    size_bytes_of,
     slides_along,
     stride_along,
 )
@@ -178,15 +179,11 @@ def _streams_constants(state: ScheduleState, anchor: Stage, target: CpuTarget) -
         return False
     loads = tuple(loads_of(anchor.tensor.body))
     constants = {load.source for load in loads if load.source.name in state.constants}
-    if sum(_size_bytes(tensor) for tensor in constants) <= target.l2_bytes // 2:
+    if sum(size_bytes_of(tensor) for tensor in constants) <= target.l2_bytes // 2:
         return False
     fed = {load.source for load in loads if state.has_stage(load.source.name)}
     elements = sum(prod(extent_of(extent) for extent in tensor.shape) for tensor in fed)
     return points(anchor.tensor) >= _USES_OF_A_COPY * elements
-
-
-def _size_bytes(tensor: Tensor) -> int:
-    return prod(extent_of(extent) for extent in tensor.shape) * tensor.dtype.size_bytes
 
 
 def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
@@ -364,5 +361,5 @@ def _activations_per_constant(state: ScheduleState) -> float:
     outputs = (state.stage(name).tensor for name in state.outputs)
     tensors: tuple[Tensor, ...] = (*state.inputs, *outputs)
     for tensor in tensors:
-        moved[tensor.name in state.constants] += _size_bytes(tensor)
+        moved[tensor.name in state.constants] += size_bytes_of(tensor)
     return moved[False] / moved[True] if moved[True] else 0.0

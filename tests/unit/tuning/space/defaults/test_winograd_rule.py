@@ -18,8 +18,9 @@ from tensorwright.base import CpuTarget, DType, override
 from tensorwright.expr import Compute
 from tensorwright.graph import Graph, interpret, program_workload
 from tensorwright.loop import lower, run_passes
+from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import prepare
-from tensorwright.records import MemoryStore, Record, Status, detect_hardware, from_line, to_line
+from tensorwright.records import MemoryStore, Record, Status, from_line, to_line
 from tensorwright.schedule import (
     FoldConstant,
     UseAlgorithm,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.expr import Index, Tensor
+from tensorwright.expr import Index
 from tensorwright.schedule import ScheduleState
-from tensorwright.tuning.space.axes.accesses import extent_of
+from tensorwright.tuning.space.axes.accesses import extent_of, size_bytes_of
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
@@ -138,7 +138,7 @@ def _band_by_rule(state: ScheduleState, case: Case) -> tuple[int, int]:
     weights = weight_bytes(state, name)
     stages = (state.stage(f"{name}_{part}").tensor for part in ("columns", "product"))
     images = prod(extent_of(axis.extent) for axis in case.roles.batch)
-    row_bytes = sum(map(_size_bytes, stages)) // (images * case.slice_count * case.tile_rows)
+    row_bytes = sum(map(size_bytes_of, stages)) // (images * case.slice_count * case.tile_rows)
     rows = l2_bytes // 2 // row_bytes
     is_small = weights <= l2_bytes // 2
     if is_small and not case.roles.is_sliding:
@@ -153,13 +153,9 @@ def _band_by_rule(state: ScheduleState, case: Case) -> tuple[int, int]:
 
 def weight_bytes(state: ScheduleState, name: str) -> int:
     """How much the transformed kernel of a convolution takes."""
-    return _size_bytes(next(each for each in state.inputs if each.name == f"{name}_kernel"))
+    return size_bytes_of(next(each for each in state.inputs if each.name == f"{name}_kernel"))
 
 
 def _bands(case: Case, slices: int) -> int:
     """How many bands there are of one row of tiles."""
     return case.tile_rows * case.slice_count // slices
-
-
-def _size_bytes(tensor: Tensor) -> int:
-    return prod(extent_of(extent) for extent in tensor.shape) * tensor.dtype.size_bytes

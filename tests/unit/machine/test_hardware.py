@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tensorwright.base import Cache
-from tensorwright.records import detect_hardware
+from tensorwright.machine import detect_hardware
 
 
 def write_machine(folder: Path, flags: str) -> tuple[Path, Path]:

@@ -1,0 +1,126 @@
+"""What this machine reaches: the rates of a core, measured once, and its ceilings.
+
+A measured rate is worth knowing where it is far from what is assumed of all processors: some do
+one multiply-add of long vectors a cycle, not two.  So only whole powers of two beside the assumed
+rates are told apart: what is chosen by them is chosen again, on a machine that is busy, too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from tensorwright.base import (
+    CpuTarget,
+    MachineError,
+    detect_target,
+    knobs,
+    missing_here,
+    now_utc,
+)
+from tensorwright.machine import (
+    MEMORY,
+    MOST_STEPS,
+    Ceilings,
+    Level,
+    Load,
+    LoadWatch,
+    Machine,
+    MachineState,
+    Rates,
+    Steps,
+    keep_steps,
+    kept_ceilings,
+    kept_steps,
+    machine_of,
+    nominal_rates,
+)
+from tensorwright.processes import hold_turn
+from tensorwright.runtime.measuring.peak import measure_bandwidth, measure_peak
+
+_PEAK_TRIES = 3
+_LEAST_BYTES = 1 << 26
+_MOST_BYTES = 1 << 28
+
+
+def this_machine(target: CpuTarget, threads: int, *, is_cold: bool = False) -> Machine:
+    """The machine that runs programs for a target: this one, if it can.
+
+    The rates of a core are read from the folder of the knob `home`; they are measured, and kept
+    there, where they have not been: that takes a third of a second.  The nominal ones for a target
+    that this machine cannot run, and where they cannot be measured.
+    """
+    return machine_of(target, threads, _rates_of(target, knobs.HOME.get()), is_cold=is_cold)
+
+
+@lru_cache(maxsize=64)
+def _rates_of(target: CpuTarget, _home: Path) -> Rates:
+    nominal = nominal_rates(target)
+    if missing_here(target):
+        return nominal
+    steps = kept_steps(target)
+    if steps is None:
+        try:
+            steps = measure_steps(target, nominal)
+        except MachineError:  # there is no libgomp
+            return nominal
+        keep_steps(target, steps)
+    return nominal.stepped(*steps)
+
+
+def measure_steps(target: CpuTarget, nominal: Rates) -> Steps:
+    """By how many powers of two the rates of a core differ from the nominal ones."""
+    return (
+        steps_of(measure_peak(target), nominal.flops_per_s),
+        steps_of(measure_bandwidth(target), nominal.bandwidth_bytes_per_s),
+    )
+
+
+def steps_of(measured: float, nominal: float) -> int:
+    """The nearest power of two of one rate over the other, as an exponent."""
+    if not measured > 0.0:
+        return 0
+    return max(-MOST_STEPS, min(MOST_STEPS, round(math.log2(measured / nominal))))
+
+
+def measure_ceilings(target: CpuTarget, threads: int) -> Ceilings:
+    """Measure the ceilings of this machine for the code of a target; about half a second.
+
+    Raises:  MachineError if the machine cannot run it.
+    """
+    machine = detect_target()
+    caches = (
+        ("L2", machine.l2_bytes * min(threads, machine.cores)),
+        ("L3", machine.l3_bytes),
+    )
+    far_bytes = min(_MOST_BYTES, max(_LEAST_BYTES, 4 * machine.l3_bytes))
+    peak = _measure_peak_alone(target, threads)
+    rate = measure_bandwidth(target, threads, far_bytes)
+    levels = [Level(MEMORY, float("inf"), rate)]
+    for name, size_bytes in reversed(caches):
+        if 0 < size_bytes < levels[0].size_bytes:
+            rate = max(rate, measure_bandwidth(target, threads, size_bytes // 2))
+            levels.insert(0, Level(name, float(size_bytes), rate))
+    return replace(peak, levels=tuple(levels))
+
+
+def _measure_peak_alone(target: CpuTarget, threads: int) -> Ceilings:
+    """As `measure_ceilings`, without levels: a few tenths of a second."""
+    peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))
+    return Ceilings(threads, peak, (), now_utc())
+
+
+def check_machine(target: CpuTarget, threads: int) -> MachineState:
+    """How the machine is now, some tenths of a second: its peak, where one was kept, and the load.
+
+    Raises:  MachineError for a target that it cannot run.
+    """
+    kept = kept_ceilings(target, threads)
+    if kept is None:
+        return MachineState(Load())
+    with hold_turn():
+        watch = LoadWatch()
+        now = _measure_peak_alone(target, threads)
+        return MachineState(watch.load(), now, kept)
