@@ -11,11 +11,10 @@ import hashlib
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, assert_never
 
-from tensorwright.expr.index import (
+from tensorwright.expr.index.nodes import (
     And,
     Compare,
     Condition,
-    Decision,
     Element,
     ExactDiv,
     FloorDiv,
@@ -27,6 +26,7 @@ from tensorwright.expr.index import (
     Not,
     Or,
     Poly,
+    Symbol,
     Var,
 )
 from tensorwright.expr.tensor import Compute, Placeholder, Tensor
@@ -132,7 +132,7 @@ class _Writer:
                 return str(index)
             case Var():
                 return self._variables.get(index, index.name)
-            case Decision():
+            case Symbol():
                 return str(index)
             case Poly(terms):
                 ordered = sorted(
