@@ -34,8 +34,9 @@ from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
 
+from tensorwright.base import ExpressionError
 from tensorwright.expr.interned import Interned
-from tensorwright.expr.symbolic import Symbolic, as_number, noun_of, refused
+from tensorwright.expr.symbolic import STAGE, Symbolic, as_number, noun_of, refused
 
 _REMEMBERED = 1 << 15  # results of each operation
 _MOST_FACTORS = 8
@@ -530,9 +531,14 @@ def _varies(expression: Index) -> bool:
     return isinstance(expression, (Var, Element)) or any(map(_varies, parts_of(expression)))
 
 
+class DivisorError(ExpressionError, ZeroDivisionError):
+    """An index is divided by what is not positive; Python raises a ZeroDivisionError for 0."""
+
+
 def _require_positive(where: str, divisor: int) -> None:
     if divisor <= 0:
-        raise refused(where, f"an index is divided by a positive number, not by {divisor}")
+        reason = f"an index is divided by a positive number, not by {divisor}"
+        raise DivisorError(stage=STAGE, where=where, reason=reason)
 
 
 def ceil_div(dividend: Index, divisor: Index) -> Index:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tensorwright.expr.index.nodes import Index, Symbol, exact_div, maximum, minimum
+from tensorwright.expr.index.nodes import Index, Symbol, exact_div, floor_div, maximum, minimum, mod
 from tensorwright.expr.index.traversal import substitute, symbols_of
 from tensorwright.expr.symbolic import refused
 
@@ -102,91 +102,94 @@ def with_sizes(expression: Index, values: Mapping[str, int]) -> Index:
     return substitute(expression, {each: each.checked(values[each.name]) for each in atoms})
 
 
-_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*(?:\.\w+)?|//|[-+*/%(),])")
-_FUNCTIONS = {"min": minimum, "max": maximum}
+_TOKEN = re.compile(r"\s*(?:(\d+)|(min|max)\b|([A-Za-z_]\w*(?:\.\w+)?)|(//|[-+*/%(),]))")
+_OPERATIONS: Mapping[str, Callable[[Index, Index], Index]] = {
+    "*": lambda a, b: a * b,
+    "//": floor_div,
+    "/": exact_div,
+    "%": mod,
+    "min": minimum,
+    "max": maximum,
+}
 
 
-def parse_size(text: str, symbol: Callable[[str], Index]) -> Index:
-    """Read what `str` of a size prints; `symbol` says what a name means.
+def parse_size(text: str, symbol: Callable[[str], Index | None]) -> Index:
+    """Read what `str` of a size prints.
+
+    symbol   what a name means, `n` or `x.0`; None where it means nothing
 
     Raises:  ValueError that names the place.
     """
-    tokens: list[str] = []
+    tokens: list[Index | str] = []
     position = 0
     while text[position:].strip():
         match = _TOKEN.match(text, position)
-        if match is None:
+        number, function, name, sign = match.groups() if match else (None,) * 4
+        token = int(number) if number else symbol(name) if name else function or sign
+        if token is None or match is None:
             rest = text[position:].strip()
             raise ValueError(f"{text!r} is no size: {rest!r} is not understood")
-        tokens.append(match.group(1))
+        tokens.append(token)
         position = match.end()
-    reader = _Reader(tokens, symbol)
+    reader = _Reader(tokens)
     size = reader.sum()
-    if reader.next():
-        raise ValueError(f"{text!r} is no size: {reader.next()!r} is left over")
+    if reader.next() is not None:
+        raise ValueError(f"{text!r} is no size: {str(reader.next())!r} is left over")
     return size
 
 
 class _Reader:
     """Takes tokens from the left; mutable, used inside one function."""
 
-    def __init__(self, tokens: list[str], symbol: Callable[[str], Index]) -> None:
+    def __init__(self, tokens: list[Index | str]) -> None:
         self._tokens = tokens[::-1]
-        self._symbol = symbol
 
-    def next(self) -> str:
-        """The next token; "" at the end."""
-        return self._tokens[-1] if self._tokens else ""
+    def next(self) -> Index | str | None:
+        """The next token; None at the end."""
+        return self._tokens[-1] if self._tokens else None
 
     def sum(self) -> Index:
         """Products with + and - between them."""
         total = self._product()
-        while self.next() in ("+", "-"):
-            sign = 1 if self._tokens.pop() == "+" else -1
-            total = total + self._product() * sign
+        while (sign := self.next()) in ("+", "-"):
+            self._tokens.pop()
+            part = self._product()
+            total = total + part if sign == "+" else total - part
         return total
 
     def _product(self) -> Index:
         product = self._atom()
-        while self.next() in ("*", "//", "/", "%"):
-            operation = self._tokens.pop()
+        while isinstance(sign := self.next(), str) and sign in ("*", "//", "/", "%"):
+            self._tokens.pop()
             operand = self._atom()
-            if operation != "*" and isinstance(operand, int) and operand <= 0:
-                what = "division by zero" if operand == 0 else f"division by {operand}"
-                raise ValueError(f"a size has a {what}")
-            match operation:
-                case "*":
-                    product = product * operand
-                case "//":
-                    product = product // operand
-                case "/":
-                    product = exact_div(product, operand)
-                case _:
-                    product = product % operand
+            if sign != "*" and isinstance(operand, int) and operand <= 0:
+                divisor = "zero" if operand == 0 else str(operand)
+                raise ValueError(f"a size has a division by {divisor}")
+            product = _OPERATIONS[sign](product, operand)
         return product
 
     def _atom(self) -> Index:
         if not self._tokens:
             raise ValueError("a size ends too early")
         token = self._tokens.pop()
+        if not isinstance(token, str):
+            return token
         if token == "-":
             return -self._atom()
         if token == "(":
             inner = self.sum()
-            self._close(")")
+            self._take(")")
             return inner
-        if token.isdigit():
-            return int(token)
-        if token in _FUNCTIONS and self.next() == "(":
-            self._close("(")
-            left = self.sum()
-            self._close(",")
-            right = self.sum()
-            self._close(")")
-            return _FUNCTIONS[token](left, right)
-        return self._symbol(token)
+        if token not in _OPERATIONS or not token.isalpha():
+            raise ValueError(f"{token!r} is no extent")
+        self._take("(")
+        left = self.sum()
+        self._take(",")
+        right = self.sum()
+        self._take(")")
+        return _OPERATIONS[token](left, right)
 
-    def _close(self, sign: str) -> None:
+    def _take(self, sign: str) -> None:
         if self.next() != sign:
             raise ValueError("a bracket of a size is not closed")
         self._tokens.pop()
