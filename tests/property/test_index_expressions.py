@@ -20,6 +20,7 @@ from tensorwright.expr import (
     Max,
     Min,
     Mod,
+    NamedSize,
     Not,
     Or,
     Poly,
@@ -36,12 +37,14 @@ from tensorwright.expr import (
     maximum,
     minimum,
     mod,
+    named_size,
+    named_sizes_of,
     negate,
     simplify,
     simplify_condition,
     substitute,
 )
-from tensorwright.expr.counterexample import find_negative
+from tensorwright.expr.index.counterexample import find_negative
 
 z3 = pytest.importorskip("z3")
 
@@ -186,6 +189,8 @@ def _term(index: Index):
             return z3.IntVal(index)
         case Var(name) | Decision(name):
             return z3.Int(name)
+        case NamedSize(name, divisor):
+            return z3.Int(name) / divisor
         case Poly(terms):
             total = z3.IntVal(0)
             for monomial, scale in terms:
@@ -274,3 +279,53 @@ def test_z3_proves_symbolic_simplifications(expression: Index):
     simple = simplify(expression, SPLIT)
     assert simple in VARIABLES
     assert not _refuted(_term(simple) == _term(expression), SPLIT)
+
+
+SIZES = (named_size("n", 8, 512, 8), named_size("m", 3, 20), named_size("k"))
+SIZE_TREES = st.recursive(
+    st.one_of(st.integers(0, 2), st.integers(-4, 12).map(str)),
+    lambda inner: st.one_of(
+        st.tuples(st.just("+"), inner, st.integers(-4, 8), inner),
+        st.tuples(st.sampled_from(["//", "%"]), inner, LINEAR_DIVISORS, inner),
+        st.tuples(st.sampled_from(["min", "max"]), inner, st.just(0), inner),
+    ),
+    max_leaves=5,
+)
+
+
+def _over(tree, leaves, smaller, larger, number):
+    """A tree over some leaves: the expression that arithmetic builds, or Z3's term as written."""
+    if isinstance(tree, str):
+        return number(int(tree))
+    if isinstance(tree, int):
+        return leaves[tree]
+    operation, left, scale, right = tree
+    left, right = (_over(each, leaves, smaller, larger, number) for each in (left, right))
+    match operation:
+        case "+":
+            return left * scale + right
+        case "//":
+            return (left / scale if z3.is_expr(left) else left // scale) + right
+        case "%":
+            return left % scale + right
+    return (smaller if operation == "min" else larger)(left, right)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(SIZE_TREES)
+def test_z3_finds_no_counterexample_to_arithmetic_of_sizes(tree):
+    def smaller(a, b):
+        return z3.If(a <= b, a, b)
+
+    def larger(a, b):
+        return z3.If(a >= b, a, b)
+
+    written = _over(tree, [z3.Int(name) for name in "nmk"], smaller, larger, z3.IntVal)
+    size = _over(tree, SIZES, minimum, maximum, int)
+    n, m, k = (z3.Int(name) for name in "nmk")
+    holding = z3.And(n >= 8, n <= 512, n % 8 == 0, m >= 3, m <= 20, k >= 1)
+    goals = [_term(size) == written, _term(simplify(size, {})) == written]
+    if is_nonnegative(size):
+        goals.append(written >= 0)
+    assert not _refuted(z3.Implies(holding, z3.And(*goals)), {})
+    assert {each.name for each in named_sizes_of(size)} <= set("nmk")

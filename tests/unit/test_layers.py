@@ -35,7 +35,9 @@ ROOMS = {
     "cli": "printing arguments doctor operators rules",
     "codegen": "analysis source backend llvm c",
     "codegen.llvm": "math text intrinsics memory operations",
-    "expr": "symbolic index condition traversal bounds value tensor simplify evaluation building",
+    "expr": "interned symbolic index value tensor evaluation building",
+    "expr.index": "nodes arithmetic condition traversal sizes ranges counterexample bounds "
+    "simplify",
     "expr.building": "arguments axes inside compute intrinsics",
     "graph": "printing graph infer workload partition layout onnx_import onnx_export passes "
     "drawing",
@@ -81,7 +83,7 @@ LABORATORY_ORDER = (
 
 
 def module_of(path: Path) -> tuple[str, ...]:
-    """The module's name below the package: src/tensorwright/expr/index.py -> (expr, index)."""
+    """The module's name below the package: src/tensorwright/expr/value.py -> (expr, value)."""
     parts = path.relative_to(SOURCE).with_suffix("").parts
     return parts[:-1] if parts[-1] == "__init__" else parts
 

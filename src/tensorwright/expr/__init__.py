@@ -1,11 +1,10 @@
-"""Tensor expressions. Read `tensor.py` first, then `value.py`, `index.py` and `bounds.py`.
+"""Tensor expressions. Read `tensor.py` first, then `value.py` and `index/nodes.py`.
 
-Conditions on indices are built and walked in `condition.py`; `simplify.py` uses what `bounds.py`
-proves; `evaluation/evaluate.py` gives expressions a meaning over a number domain (`domain.py`);
-`building/compute.py` is what they are written with, and refuses what has no meaning.
+`index/` is the algebra of extents, indices and conditions on them; `evaluation/evaluate.py` gives
+expressions a meaning over a number domain (`domain.py`); `building/compute.py` is what they are
+written with, and refuses what has no meaning.
 """
 
-from tensorwright.expr.bounds import interval, is_nonnegative
 from tensorwright.expr.building.compute import (
     all_over,
     any_over,
@@ -62,7 +61,16 @@ from tensorwright.expr.building.intrinsics import (
     trunc,
 )
 from tensorwright.expr.canonical import canonical_text
-from tensorwright.expr.condition import (
+from tensorwright.expr.evaluation.domain import Array, Domain
+from tensorwright.expr.evaluation.evaluate import Prepared, evaluate
+from tensorwright.expr.evaluation.field_domain import FieldDomain, residues
+from tensorwright.expr.evaluation.numpy_domain import NUMPY, TRANSCENDENTAL
+from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
+from tensorwright.expr.evaluation.symbolic_domain import SymbolicDomain, Terms
+from tensorwright.expr.functions import Fn
+from tensorwright.expr.index.arithmetic import INTEGERS, SYMBOLS, Arithmetic, value_of_node
+from tensorwright.expr.index.bounds import interval, is_nonnegative
+from tensorwright.expr.index.condition import (
     all_of,
     any_of,
     comparisons_of,
@@ -74,14 +82,7 @@ from tensorwright.expr.condition import (
     map_condition,
     negate,
 )
-from tensorwright.expr.evaluation.domain import Array, Domain
-from tensorwright.expr.evaluation.evaluate import Prepared, evaluate
-from tensorwright.expr.evaluation.field_domain import FieldDomain, residues
-from tensorwright.expr.evaluation.numpy_domain import NUMPY, TRANSCENDENTAL
-from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
-from tensorwright.expr.evaluation.symbolic_domain import SymbolicDomain, Terms
-from tensorwright.expr.functions import Fn
-from tensorwright.expr.index import (
+from tensorwright.expr.index.nodes import (
     And,
     Compare,
     Condition,
@@ -98,19 +99,43 @@ from tensorwright.expr.index import (
     Or,
     Poly,
     Relation,
+    Symbol,
     Var,
     ceil_div,
     compare,
+    divide_terms,
     exact_div,
     floor_div,
+    is_same,
+    is_size,
     maximum,
     minimum,
     mod,
+    of_terms,
     terms_of,
 )
+from tensorwright.expr.index.ranges import Bounds, Range, limited, narrowed, ranges_in
+from tensorwright.expr.index.simplify import simplify, simplify_condition, without_division
+from tensorwright.expr.index.sizes import (
+    NamedSize,
+    constraints_of,
+    named_size,
+    named_sizes_of,
+    parse_size,
+    with_sizes,
+)
+from tensorwright.expr.index.traversal import (
+    atoms_of,
+    decisions_of,
+    free_vars,
+    has_element,
+    map_elements,
+    replace_parts,
+    substitute,
+    substitute_condition,
+    symbols_of,
+)
 from tensorwright.expr.kinds import EXPRESSION_KINDS
-from tensorwright.expr.ranges import Bounds, Range, limited, narrowed, ranges_in
-from tensorwright.expr.simplify import simplify, simplify_condition, without_division
 from tensorwright.expr.tensor import (
     Axis,
     Combiner,
@@ -123,16 +148,6 @@ from tensorwright.expr.tensor import (
     decompose_arg_reduction,
     identity_of,
     topological_order,
-)
-from tensorwright.expr.traversal import (
-    atoms_of,
-    decisions_of,
-    free_vars,
-    has_element,
-    map_elements,
-    replace_parts,
-    substitute,
-    substitute_condition,
 )
 from tensorwright.expr.value import (
     Apply,
@@ -158,10 +173,13 @@ from tensorwright.expr.value import (
 
 __all__ = [
     "EXPRESSION_KINDS",
+    "INTEGERS",
     "NUMPY",
+    "SYMBOLS",
     "TRANSCENDENTAL",
     "And",
     "Apply",
+    "Arithmetic",
     "Array",
     "Axis",
     "Bounds",
@@ -185,6 +203,7 @@ __all__ = [
     "Max",
     "Min",
     "Mod",
+    "NamedSize",
     "Not",
     "Or",
     "Placeholder",
@@ -195,6 +214,7 @@ __all__ = [
     "Reduction",
     "Relation",
     "Select",
+    "Symbol",
     "SymbolicDomain",
     "Tensor",
     "Terms",
@@ -227,9 +247,11 @@ __all__ = [
     "condition_sides",
     "conjuncts",
     "constant",
+    "constraints_of",
     "cos",
     "decisions_of",
     "decompose_arg_reduction",
+    "divide_terms",
     "equal",
     "erf",
     "evaluate",
@@ -253,6 +275,8 @@ __all__ = [
     "is_inf",
     "is_nan",
     "is_nonnegative",
+    "is_same",
+    "is_size",
     "limited",
     "limits_of",
     "loads_of",
@@ -273,9 +297,13 @@ __all__ = [
     "min_over",
     "minimum",
     "mod",
+    "named_size",
+    "named_sizes_of",
     "narrowed",
     "negate",
     "not_equal",
+    "of_terms",
+    "parse_size",
     "placeholder",
     "pow_",
     "prod_over",
@@ -300,10 +328,13 @@ __all__ = [
     "substitute_condition",
     "substitute_value",
     "sum_over",
+    "symbols_of",
     "tan",
     "tanh",
     "terms_of",
     "topological_order",
     "trunc",
+    "value_of_node",
+    "with_sizes",
     "without_division",
 ]

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, assert_never
 
-from tensorwright.expr.index import (
+from tensorwright.expr.index.nodes import (
     And,
     Compare,
     Condition,
-    Decision,
     Element,
     ExactDiv,
     FloorDiv,
@@ -26,6 +25,7 @@ from tensorwright.expr.index import (
     Not,
     Or,
     Poly,
+    Symbol,
     Var,
 )
 from tensorwright.expr.tensor import Compute, Placeholder, Tensor
@@ -126,7 +126,7 @@ class _Writer:
                 return str(index)
             case Var():
                 return self._variables.get(index, index.name)
-            case Decision():
+            case Symbol():
                 return str(index)
             case Poly(terms):
                 ordered = sorted(

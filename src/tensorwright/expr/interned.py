@@ -23,6 +23,7 @@ class _InternedClass(type):
     dead now and then. Any thread may build them.
     """
 
+    __match_args__: tuple[str, ...]
     _nodes: dict[tuple[Any, ...], ref[Any]]
     _sweep_at: int
 
@@ -33,7 +34,7 @@ class _InternedClass(type):
 
     def __call__(cls, *values: Any, **named: Any) -> Any:
         """The instance with these fields: the one that there is, or a new one."""
-        if named:
+        if named or len(values) < len(cls.__match_args__):  # fields that have defaults
             made = super().__call__(*values, **named)
             values = tuple(getattr(made, field.name) for field in fields(made))
         reference = cls._nodes.get(values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from tensorwright.expr.index import (
+from tensorwright.expr.index.nodes import (
     Condition,
     Element,
     ExactDiv,
@@ -21,10 +21,10 @@ from tensorwright.expr.index import (
     Poly,
     Var,
 )
-from tensorwright.expr.ranges import Bounds, Range
-from tensorwright.expr.simplify import simplify, simplify_condition
+from tensorwright.expr.index.ranges import Bounds, Range
+from tensorwright.expr.index.simplify import simplify, simplify_condition
+from tensorwright.expr.index.traversal import substitute, substitute_condition
 from tensorwright.expr.tensor import Axis, Compute, Reduction
-from tensorwright.expr.traversal import substitute, substitute_condition
 from tensorwright.expr.value import Value, children, indices_of, rebuild
 
 

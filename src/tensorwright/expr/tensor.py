@@ -32,7 +32,7 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.index import Element, Index, IndexExpr, Var, mod
+from tensorwright.expr.index.nodes import Element, Index, IndexExpr, Var, mod
 from tensorwright.expr.symbolic import (
     Symbolic,
     equal_by_fields,

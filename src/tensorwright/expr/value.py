@@ -24,9 +24,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tensorwright.base import DType, ExpressionError
-from tensorwright.expr.condition import condition_sides
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.index import Condition, Element, Index, IndexExpr, Logic, Var
+from tensorwright.expr.index.condition import condition_sides
+from tensorwright.expr.index.nodes import Condition, Element, Index, IndexExpr, Logic, Var
+from tensorwright.expr.index.traversal import atoms_of, substitute, substitute_condition
 from tensorwright.expr.symbolic import (
     Symbolic,
     as_number,
@@ -35,7 +36,6 @@ from tensorwright.expr.symbolic import (
     refused,
     remedy_of,
 )
-from tensorwright.expr.traversal import atoms_of, substitute, substitute_condition
 
 
 def _of_two(fn: Fn, is_right: bool = False) -> Callable[[ValueExpr, Operand], Value]:

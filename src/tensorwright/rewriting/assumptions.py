@@ -18,7 +18,8 @@ from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import gcd
 
-from tensorwright.rewriting.dims import Dim, Extent, Quotient, Size, atoms_of, value_of
+from tensorwright.expr import FloorDiv, divide_terms, terms_of
+from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact
 
 
@@ -141,7 +142,7 @@ def assume(facts: Iterable[Fact]) -> Assumptions | None:
                 gap = _reduced(known.normal(left) - known.normal(right))
                 factors = _factors_of_one(gap)
                 if factors:
-                    waiting.extend(Equal(Dim.of(extent), 1) for extent in factors)
+                    waiting.extend(Equal(extent, 1) for extent in factors)
                     continue
                 found = _solution(gap)
             case Divides(divisor, number):
@@ -192,27 +193,26 @@ def _replace(size: Size, solved: Mapping[Extent, Size]) -> Size:
     names = atoms_of(size)
     if not any(name in solved for name in names):
         return size
-    return value_of(size, {name: solved.get(name, Dim.of(name)) for name in names})
+    return value_of(size, {name: solved.get(name, name) for name in names})
 
 
 def _reduced(gap: Size) -> Size:
     """Without the factors that all of its terms have: extents and numbers that are not zero."""
     if isinstance(gap, int):
         return gap
-    first, *others = (monomial for monomial, _ in gap.terms)
+    first, *others = (monomial for monomial, _ in terms_of(gap))
     for atom in first:
         if isinstance(atom, Extent) and all(atom in monomial for monomial in others):
-            quotient = gap // Dim.of(atom)
-            return _reduced(quotient)
-    divisor = gcd(*(factor for _, factor in gap.terms))
+            return _reduced(gap // atom)
+    divisor = gcd(*(factor for _, factor in terms_of(gap)))
     return gap // divisor if divisor > 1 else gap
 
 
 def _factors_of_one(gap: Size) -> tuple[Extent, ...]:
     """The extents whose product is 1 where `gap` is zero; none where it does not say so."""
-    if isinstance(gap, int) or len(gap.terms) != 2:
+    if isinstance(gap, int) or len(terms_of(gap)) != 2:
         return ()
-    (product, factor), (rest, number) = gap.terms
+    (product, factor), (rest, number) = terms_of(gap)
     extents = tuple(atom for atom in product if isinstance(atom, Extent))
     if rest or factor + number != 0 or abs(factor) != 1 or len(extents) != len(product):
         return ()
@@ -223,11 +223,11 @@ def _solution(gap: Size) -> tuple[Extent, Size] | None:
     """An extent that `gap = 0` gives in terms of others: it occurs once, alone, with factor 1."""
     if isinstance(gap, int):
         return None
-    for monomial, factor in reversed(gap.terms):
+    for monomial, factor in reversed(terms_of(gap)):
         if len(monomial) != 1 or abs(factor) != 1 or not isinstance(monomial[0], Extent):
             continue
         extent = monomial[0]
-        rest = gap - Dim.of(extent) * factor
+        rest = gap - extent * factor
         if extent not in atoms_of(rest):
             return extent, rest * -factor
     return None
@@ -235,34 +235,26 @@ def _solution(gap: Size) -> tuple[Extent, Size] | None:
 
 def _multiple(divisor: Size, number: Size, fresh: int) -> tuple[Extent, Size] | None:
     """Where `number` is one extent, the product with a fresh one that it equals."""
-    if isinstance(number, int) or len(number.terms) != 1:
+    if not isinstance(number, Extent) or number in atoms_of(divisor):
         return None
-    monomial, factor = number.terms[0]
-    if factor != 1 or len(monomial) != 1 or not isinstance(monomial[0], Extent):
-        return None
-    extent = monomial[0]
-    if extent in atoms_of(divisor):
-        return None
-    return extent, Dim.of(Extent(f"_{extent.name}{extent.axis}_{fresh}", 0)) * divisor
+    return number, Extent(f"_{number.name}{number.axis}_{fresh}", 0) * divisor
 
 
 def _length(size: Size) -> int:
-    return 1 if isinstance(size, int) else len(size.terms)
+    return 1 if isinstance(size, int) else len(terms_of(size))
 
 
 def _is_multiple(number: Size, divisor: Size) -> bool:
     """Whether a quotient leaves nothing over."""
-    return number // divisor * divisor == number
+    return divide_terms(number, divisor)[1] == 0
 
 
 def _at_ones(size: Size) -> int:
     """The number in a size whose extents are each 1 more than a natural number."""
-    if isinstance(size, int):
-        return size
     return sum(
         factor
-        for monomial, factor in size.terms
-        if not any(isinstance(atom, Quotient) for atom in monomial)
+        for monomial, factor in terms_of(size)
+        if not any(isinstance(atom, FloorDiv) for atom in monomial)
     )
 
 
@@ -272,35 +264,32 @@ def _is_nonnegative(gap: Size) -> bool:
     if isinstance(gap, int):
         return gap >= 0
     shifted: Size = 0
-    for monomial, factor in gap.terms:
+    for monomial, factor in terms_of(gap):
         product: Size = factor
         for atom in monomial:
-            if isinstance(atom, Quotient) and not _is_nonnegative_quotient(atom):
+            if isinstance(atom, FloorDiv) and not _is_nonnegative_quotient(atom):
                 return False
-            product = product * (Dim.of(atom) + int(isinstance(atom, Extent)))
+            product = product * (atom + int(isinstance(atom, Extent)))
         shifted = shifted + product
     return all(factor >= 0 for factor in _factors(shifted))
 
 
-def _is_nonnegative_quotient(atom: Quotient) -> bool:
-    return _is_nonnegative(atom.numerator)
+def _is_nonnegative_quotient(atom: FloorDiv) -> bool:
+    return _is_nonnegative(atom.dividend)
 
 
 def _cleared(gap: Size) -> Size | None:
     """What is not negative just where `gap` is not: n + d * rest for `n // d + rest`."""
     if isinstance(gap, int):
         return None
-    for monomial, factor in gap.terms:
-        if factor == 1 and len(monomial) == 1 and isinstance(monomial[0], Quotient):
+    for monomial, factor in terms_of(gap):
+        if factor == 1 and len(monomial) == 1 and isinstance(monomial[0], FloorDiv):
             quotient = monomial[0]
             if _is_nonnegative(quotient.divisor - 1):
-                return quotient.numerator + quotient.divisor * (gap - Dim.of(quotient))
+                return quotient.dividend + quotient.divisor * (gap - quotient)
     return None
 
 
 def _factors(size: Size) -> Iterator[int]:
-    if isinstance(size, int):
-        yield size
-        return
-    for _, factor in size.terms:
+    for _, factor in terms_of(size):
         yield factor

@@ -24,7 +24,7 @@ from tensorwright.expr import (
     topological_order,
 )
 from tensorwright.ops import operator as ops_operator
-from tensorwright.rewriting.dims import Dim, Extent, Shape, Size
+from tensorwright.rewriting.dims import Extent, Shape, Size
 from tensorwright.rewriting.operators import IntShape, Step, follow, operator_named
 from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs, fitting
 from tensorwright.rewriting.terms import (
@@ -56,7 +56,7 @@ class Typing:
 
 def symbolic_shape(name: str, rank: int) -> Shape:
     """The shape of an input whose extents are open: (x.0, x.1, ...)."""
-    return tuple(Dim.of(Extent(name, axis)) for axis in range(rank))
+    return tuple(Extent(name, axis) for axis in range(rank))
 
 
 def infer(roots: Sequence[Term], shapes: Mapping[str, Shape]) -> Typing | Misfit:

@@ -26,7 +26,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of, resized
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.dims import Extent, Size, atoms_of, resized
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def _in_turn(name: str, values: Mapping[str, tuple[Param, ...]]) -> tuple[Param,
     return tuple(places[at] for at in range(len(own)))
 
 
-Param: TypeAlias = int | str | Dim | Reordered
+Param: TypeAlias = int | str | IndexExpr | Reordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ def _names(term: Term) -> Iterator[str]:
     for arg in term.args:
         yield from _names(arg)
     for param in term.params:
-        if isinstance(param, Dim):
+        if isinstance(param, IndexExpr):
             names = (extent.name for extent in atoms_of(param))
             yield from (name for name in names if not name.startswith("_"))
 
@@ -224,7 +225,7 @@ def substitute(
 
 
 def _resized(param: Param, sizes: Callable[[Extent], Size]) -> Param:
-    return resized(param, sizes) if isinstance(param, Dim) else param
+    return resized(param, sizes) if isinstance(param, IndexExpr) else param
 
 
 def with_subterm(term: Term, old: Term, new: Term) -> Term:
@@ -285,11 +286,11 @@ def names_of(extents: Iterable[Extent]) -> Iterator[str]:
 def rename(term: Term, names: Mapping[str, str]) -> Term:
     """Give inputs other names, in parameters too; those not in `names` keep theirs."""
     terms = {old: Input(new) for old, new in names.items()}
-    return substitute(term, terms, lambda extent: Dim.of(_renamed(extent, names)))
+    return substitute(term, terms, lambda extent: _renamed(extent, names))
 
 
 def _renamed(extent: Extent, names: Mapping[str, str]) -> Extent:
-    return extent._replace(name=names.get(extent.name, extent.name))
+    return replace(extent, name=names.get(extent.name, extent.name))
 
 
 def canonical_rule(rule: Rule, prefix: str = "x") -> Rule:
@@ -315,4 +316,4 @@ def rename_rule(rule: Rule, names: Mapping[str, str]) -> Rule:
 def _rename_fact(fact: ConditionAtom, names: Mapping[str, str]) -> ConditionAtom:
     if isinstance(fact, Rank):
         return Rank(names.get(fact.name, fact.name), fact.rank)
-    return resized_fact(fact, lambda extent: Dim.of(_renamed(extent, names)))
+    return resized_fact(fact, lambda extent: _renamed(extent, names))

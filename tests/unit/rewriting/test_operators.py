@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from tensorwright.base import InternalError, UsageError
-from tensorwright.rewriting.dims import Dim, Extent, atoms_of, value_of
+from tensorwright.rewriting.dims import Extent, atoms_of, value_of
 from tensorwright.rewriting.meaning import (
     evaluate_terms,
     infer,
@@ -327,7 +327,7 @@ def test_whether_an_operator_fits_is_answered_at_all_ranks(operator):
 
 def _any_param(chance, kind):
     if chance.random() < 0.1:
-        return chance.choice((-1, 9, "same", "no such word", Dim.of(Extent("x0", 1))))
+        return chance.choice((-1, 9, "same", "no such word", Extent("x0", 1)))
     if kind.is_word:
         return chance.choice((*kind.words, *kind.samples, "_any_"))
     return chance.randrange(5)
@@ -424,7 +424,7 @@ def test_sizes_are_computed_from_shapes():
 
 
 def test_needs_keep_what_cannot_be_decided_each_once():
-    size = Dim.of(Extent("x", 0))
+    size = Extent("x", 0)
     needs = Needs()
     for _ in range(2):
         needs.equal(size, 4)

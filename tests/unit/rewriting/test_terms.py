@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from tensorwright.rewriting.dims import Dim, Extent
+from tensorwright.rewriting.dims import Extent
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.terms import (
     Apply,
@@ -90,7 +90,7 @@ def test_the_sides_of_a_rule_have_as_many_roots():
 
 
 def test_rules_are_values():
-    size = Dim.of(Extent("x", 0))
+    size = Extent("x", 0)
     atoms = (Rank("x", 2), Equal(size, 2), AtLeast(size, 2), Divides(2, size))
     rule = Rule((Apply("relu", (), (Input("x"),)),), (Input("x"),), condition=atoms)
     assert hash(rule) == hash(parse_rule(rule_text(rule)))

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorwright.base import UsageError
-from tensorwright.rewriting.dims import Dim, Extent
+from tensorwright.rewriting.dims import Extent
 from tensorwright.rewriting.operators import OPERATORS
 from tensorwright.rewriting.prove import Proved, prove
 from tensorwright.rewriting.terms import Apply, AtLeast, Divides, Equal, Input, Rank, Rule
 from tensorwright.rewriting.text import parse_rule, parse_rules, parse_term, rule_text, term_text
 
 NAMES = st.sampled_from(["x", "y", "w1", "scale"])
-EXTENTS = st.builds(lambda name, axis: Dim.of(Extent(name, axis)), NAMES, st.integers(0, 3))
+EXTENTS = st.builds(Extent, NAMES, st.integers(0, 3))
 SIZES = st.recursive(
     EXTENTS | st.integers(0, 9),
     lambda parts: st.one_of(

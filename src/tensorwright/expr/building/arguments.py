@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.expr.index import Decision, Index, IndexExpr
+from tensorwright.expr.index.nodes import Index, IndexExpr, Symbol
+from tensorwright.expr.index.traversal import atoms_of
 from tensorwright.expr.symbolic import Symbolic, noun_of, refused
-from tensorwright.expr.traversal import atoms_of
 
 _SELECT = "fold over the largest extent: sum_over(select(k < i + 1, x[k], 0.0), k)"
 
@@ -39,7 +39,7 @@ def checked_extent(where: str, extent: Any) -> Index:
     Raises: ExpressionError for anything else.
     """
     if isinstance(extent, IndexExpr):
-        if not all(isinstance(atom, Decision) for atom in atoms_of(extent)):
+        if not all(isinstance(atom, Symbol) for atom in atoms_of(extent)):
             raise refused(where, f"the extent {extent} changes from element to element", _SELECT)
         return extent
     is_number = isinstance(extent, int | np.integer) and not isinstance(extent, bool)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tensorwright.expr.index import Index, Var
+from tensorwright.expr.index.nodes import Index, Var
+from tensorwright.expr.index.traversal import free_vars
 from tensorwright.expr.symbolic import refused
 from tensorwright.expr.tensor import Compute
-from tensorwright.expr.traversal import free_vars
 from tensorwright.expr.value import Value, children, indices_of
 
 

@@ -21,7 +21,7 @@ from tensorwright.expr.building.arguments import (
 )
 from tensorwright.expr.building.axes import check_axes
 from tensorwright.expr.building.inside import check_reads
-from tensorwright.expr.index import Index, IndexExpr, Logic, Var
+from tensorwright.expr.index.nodes import Index, IndexExpr, Logic, Var
 from tensorwright.expr.symbolic import as_number, in_body, noun_of, refused, remedy_of
 from tensorwright.expr.tensor import Axis, Combiner, Compute, Placeholder, Reduce, Reduction
 from tensorwright.expr.value import Value, ValueExpr, require_dtype

@@ -17,8 +17,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tensorwright.base import ExpressionError
-from tensorwright.expr.bounds import interval, is_nonnegative
-from tensorwright.expr.condition import (
+from tensorwright.expr.evaluation.domain import Array
+from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
+from tensorwright.expr.index.bounds import interval, is_nonnegative
+from tensorwright.expr.index.condition import (
     all_of,
     condition_sides,
     conjuncts,
@@ -27,10 +29,8 @@ from tensorwright.expr.condition import (
     map_condition,
     negate,
 )
-from tensorwright.expr.counterexample import find_negative
-from tensorwright.expr.evaluation.domain import Array
-from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
-from tensorwright.expr.index import (
+from tensorwright.expr.index.counterexample import find_negative
+from tensorwright.expr.index.nodes import (
     Compare,
     Condition,
     Element,
@@ -44,16 +44,16 @@ from tensorwright.expr.index import (
     compare,
     parts_of,
 )
-from tensorwright.expr.ranges import Bounds, Range, narrowed
-from tensorwright.expr.symbolic import refused
-from tensorwright.expr.tensor import Compute
-from tensorwright.expr.traversal import (
+from tensorwright.expr.index.ranges import Bounds, Range, narrowed
+from tensorwright.expr.index.traversal import (
     atoms_of,
     decisions_of,
     free_vars,
     has_element,
     replace_parts,
 )
+from tensorwright.expr.symbolic import refused
+from tensorwright.expr.tensor import Compute
 from tensorwright.expr.value import Load, Select, Value, ValueExpr, children, indices_of
 
 _MOST_POINTS = 1 << 20  # that are looked at one by one

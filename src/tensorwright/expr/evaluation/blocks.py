@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tensorwright.expr.evaluation.window import Span
-from tensorwright.expr.index import Element, Index, Var
+from tensorwright.expr.index.nodes import Element, Index, Var
+from tensorwright.expr.index.traversal import atoms_of, free_vars
 from tensorwright.expr.tensor import Axis
-from tensorwright.expr.traversal import atoms_of, free_vars
 from tensorwright.expr.value import Value, children, indices_of
 
 Spans = tuple[Span, ...]

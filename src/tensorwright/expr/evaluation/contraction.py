@@ -21,9 +21,9 @@ from tensorwright.expr.evaluation.grid import Grid
 from tensorwright.expr.evaluation.loop_box import LoopBox
 from tensorwright.expr.evaluation.window import Span
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.index import Var
+from tensorwright.expr.index.nodes import Var
+from tensorwright.expr.index.traversal import free_vars
 from tensorwright.expr.tensor import Axis, Combiner, Compute
-from tensorwright.expr.traversal import free_vars
 from tensorwright.expr.value import Apply, Load, Value, children, indices_of, loads_of
 
 _REPEAT = 2  # a view may repeat its source so often before coupled axes become taps

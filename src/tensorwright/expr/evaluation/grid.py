@@ -15,7 +15,7 @@ from tensorwright.base import DType
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.loop_box import Choice, LoopBox, Reading
 from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
-from tensorwright.expr.index import (
+from tensorwright.expr.index.nodes import (
     Compare,
     Condition,
     Element,

@@ -21,7 +21,7 @@ from tensorwright.expr.evaluation.window import (
     read_affine,
     strided_view,
 )
-from tensorwright.expr.index import Var
+from tensorwright.expr.index.nodes import Var
 from tensorwright.expr.value import Load, Value
 
 _PLAIN = "biuf"  # kinds of numbers whose arrays can be seen as memory

@@ -11,22 +11,17 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from tensorwright.expr.index import (
+from tensorwright.expr.index.arithmetic import ARRAYS, value_of_node
+from tensorwright.expr.index.nodes import (
     And,
     Compare,
     Condition,
-    Decision,
     Element,
-    ExactDiv,
-    FloorDiv,
     Index,
-    Max,
-    Min,
-    Mod,
     Not,
     Or,
-    Poly,
     Relation,
+    Symbol,
     Var,
 )
 
@@ -34,32 +29,15 @@ from tensorwright.expr.index import (
 def evaluate_index(index: Index, value_of: Callable[[Any], Any]) -> Any:
     """An index expression, from the values of its variables and elements.
 
-    Raises:  ValueError for a decision.
+    Raises:  ValueError for a decision or a size.
     """
-    match index:
-        case int():
-            return index
-        case Var() | Element():
-            return value_of(index)
-        case Poly(terms):
-            total: Any = 0
-            for monomial, coefficient in terms:
-                product: Any = coefficient
-                for atom in monomial:
-                    product = product * evaluate_index(atom, value_of)
-                total = total + product
-            return total
-        case ExactDiv(a, b) | FloorDiv(a, b):
-            return evaluate_index(a, value_of) // evaluate_index(b, value_of)
-        case Mod(a, b):
-            return evaluate_index(a, value_of) % evaluate_index(b, value_of)
-        case Min(a, b):
-            return np.minimum(evaluate_index(a, value_of), evaluate_index(b, value_of))
-        case Max(a, b):
-            return np.maximum(evaluate_index(a, value_of), evaluate_index(b, value_of))
-        case Decision():
-            raise ValueError(f"{index} has no value: bind decisions before evaluating")
-    raise TypeError(f"not an index expression: {index!r}")
+    if isinstance(index, int):
+        return index
+    if isinstance(index, (Var, Element)):
+        return value_of(index)
+    if isinstance(index, Symbol):
+        raise ValueError(f"{index} has no value: bind decisions and sizes before evaluating")
+    return value_of_node(index, lambda part: evaluate_index(part, value_of), ARRAYS)
 
 
 _RELATIONS = {

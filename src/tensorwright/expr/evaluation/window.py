@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tensorwright.expr.evaluation.domain import Array
-from tensorwright.expr.index import Index, Var, terms_of
+from tensorwright.expr.index.nodes import Index, Var, terms_of
 
 
 @dataclass(frozen=True, slots=True)

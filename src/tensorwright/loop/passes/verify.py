@@ -21,9 +21,9 @@ from tensorwright.expr import (
     Var,
     atoms_of,
     children,
-    decisions_of,
     free_vars,
     interval,
+    symbols_of,
 )
 from tensorwright.expr import condition_sides as sides_of
 from tensorwright.loop.ir import (
@@ -112,7 +112,7 @@ class _Verifier:
             self._require(not free_vars(extent), f"the shape of {buffer} depends on a loop")
 
     def _decisions(self, index: Index) -> None:
-        found = decisions_of(index)
+        found = symbols_of(index)
         if found and not self._allow_decisions:
             names = ", ".join(sorted(map(str, found)))
             self._fail(f"{names} is not bound", "bind_decisions")
@@ -156,7 +156,7 @@ class _Verifier:
     ) -> None:
         self._require(loop.var not in bounds, f"a loop inside the loop over {loop.var} binds it")
         self._index(loop.extent, bounds, guarded=guarded)
-        symbolic = bool(decisions_of(loop.extent))
+        symbolic = bool(symbols_of(loop.extent))
         if not symbolic:
             self._require(
                 isinstance(loop.extent, int), f"the extent {loop.extent} of {loop.var} is no int"

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, NewType, TypeAlias
 
-from tensorwright.rewriting.dims import Dim
+from tensorwright.expr import IndexExpr
 from tensorwright.rewriting.egraph.analysis import Analysis, Data
 from tensorwright.rewriting.terms import Apply, Input, Param, Term
 
@@ -159,7 +159,7 @@ class EGraph(Generic[Data]):
         params: list[Param] = []
         for param in term.params:
             size: Param | None = param
-            if isinstance(param, int | Dim):
+            if isinstance(param, int | IndexExpr):
                 size = self.analysis.size(param, None)
             if size is None:
                 return None

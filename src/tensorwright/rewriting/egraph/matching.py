@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Generic, NamedTuple, TypeAlias
 
-from tensorwright.rewriting.dims import Dim
+from tensorwright.expr import IndexExpr
 from tensorwright.rewriting.egraph.analysis import Data, Scope, Value
 from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
 from tensorwright.rewriting.egraph.patterns import (
@@ -26,7 +26,7 @@ from tensorwright.rewriting.terms import Param
 
 _FREE = Id(-1)
 
-Sizes: TypeAlias = tuple[tuple[Dim, Param], ...]
+Sizes: TypeAlias = tuple[tuple[IndexExpr, Param], ...]
 """Sizes in a pattern with the parameters that they must be equal to."""
 Partial: TypeAlias = tuple[tuple[Id, ...], tuple[int, ...], Sizes]
 Bindings: TypeAlias = "tuple[tuple[tuple[int, int], ...], Sizes]"
@@ -140,7 +140,7 @@ class Matcher(Generic[Data]):
         if not wanted and actual:
             return None
         bound: dict[int, int] = {}
-        sizes: list[tuple[Dim, Param]] = []
+        sizes: list[tuple[IndexExpr, Param]] = []
         for place, param in enumerate(wanted):
             value: Value = actual[place]
             if place == len(wanted) - 1 and len(actual) > len(wanted):
@@ -151,7 +151,7 @@ class Matcher(Generic[Data]):
                     return None
             elif isinstance(value, tuple):
                 return None
-            elif isinstance(param, Dim):
+            elif isinstance(param, IndexExpr):
                 sizes.append((param, value))
             elif param != value:
                 return None

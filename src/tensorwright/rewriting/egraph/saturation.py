@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias
 
+from tensorwright.expr import IndexExpr
 from tensorwright.processes import never
-from tensorwright.rewriting.dims import Dim
 from tensorwright.rewriting.egraph.analysis import Applies, Data, Scope, Value, listed
 from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
 from tensorwright.rewriting.egraph.matching import Match, Matcher
@@ -294,7 +294,7 @@ class Runner(Generic[Data]):
         """Parameters of a pattern, variables replaced; None where a size does not exist."""
         replaced: list[Param] = []
         for param in params:
-            if isinstance(param, Dim):
+            if isinstance(param, IndexExpr):
                 size = self.graph.analysis.size(param, scope)
                 if size is None:
                     return None

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tensorwright.expr import IndexExpr
 from tensorwright.rewriting.assumptions import Assumptions
-from tensorwright.rewriting.dims import Dim, Extent, Shape, Size, atoms_of, value_of
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.egraph.analysis import Applies, Scope, Value, axis_in
 from tensorwright.rewriting.egraph.egraph import INPUT
 from tensorwright.rewriting.operators import operator_named
@@ -82,7 +83,7 @@ class ShapeAnalysis:
             if not extent.name.startswith("_"):
                 shape, axis = scope.data.get(extent.name, ()), axis_in(extent, scope)
                 value = shape[axis] if axis is not None and axis < len(shape) else None
-            if not isinstance(value, int | Dim):
+            if not isinstance(value, int | IndexExpr):
                 return None
             extents[extent] = value
         try:

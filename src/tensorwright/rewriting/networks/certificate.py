@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tensorwright.base import UsageError
+from tensorwright.expr import IndexExpr
 from tensorwright.graph import Graph
-from tensorwright.rewriting.dims import Dim
 from tensorwright.rewriting.egraph import (
     INPUT,
     Applies,
@@ -374,7 +374,7 @@ class _Replay:
             return nodes[side.name]
         params: list[Param] = []
         for param in side.params:
-            if isinstance(param, Dim):
+            if isinstance(param, IndexExpr):
                 size = self._terms.analysis.size(param, scope)
                 if size is None:
                     return None

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-from tensorwright.rewriting.dims import Dim, Size
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.dims import Size
 from tensorwright.rewriting.shapes import Params, Shapes
 
 Joints: TypeAlias = frozenset[int]
@@ -74,7 +75,7 @@ def _axis_renumbered(params: Params, first: Joints, result: Joints) -> Params:
 
 
 def _runs_multiplied(params: Params, first: Joints, result: Joints) -> Params:
-    sizes = [param for param in params if isinstance(param, int | Dim)]
+    sizes = [param for param in params if isinstance(param, int | IndexExpr)]
     runs = merged_runs(len(sizes), result)
     return tuple(_product([sizes[axis] for axis in run]) for run in runs)
 
@@ -125,7 +126,7 @@ def _stretched_alike(
     kinds: list[str] = []
     for axis in (joint, joint + 1):  # each dimension is of one kind, so that runs are of one
         own, wanted = shapes[0][axis], params[axis]
-        if isinstance(wanted, int | Dim) and is_equal(own, wanted):
+        if isinstance(wanted, int | IndexExpr) and is_equal(own, wanted):
             kinds.append("stays")
         elif is_equal(own, 1):
             kinds.append("stretched")

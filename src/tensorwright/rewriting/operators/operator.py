@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, TypeVar
 
+from tensorwright.expr import IndexExpr
 from tensorwright.ops import Attributes
-from tensorwright.rewriting.dims import Dim, Shape, Size
+from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.operators.dimensions import Merging
 from tensorwright.rewriting.operators.split_points import SplitPointRule
 from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs, Params, ShapeRule, Shapes
@@ -262,7 +263,7 @@ def size(param: Param) -> Size:
 
     Raises:  IllTyped for a word.
     """
-    if not isinstance(param, int | Dim):
+    if not isinstance(param, int | IndexExpr):
         raise IllTyped(f"{param} is no size")
     return param
 

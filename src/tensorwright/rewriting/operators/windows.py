@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 
 from tensorwright.ops import automatic_pads
-from tensorwright.rewriting.dims import Dim, Extent, Shape
+from tensorwright.rewriting.dims import Extent, Shape
 from tensorwright.rewriting.operators.operator import IntShape, Parameter, is_open_word, number
 from tensorwright.rewriting.operators.split_points import Points, SplitPoints
 from tensorwright.rewriting.shapes import IllTyped, Needs, Params, Shapes
@@ -89,7 +89,7 @@ def _explicit(padding: Param, dimensions: int) -> _Explicit | None:
     if is_open_word(word):
         return _Explicit(
             *(
-                tuple(Dim.of(Extent(f"{word}:{name}{place}_", 0)) - less for place in places)
+                tuple(Extent(f"{word}:{name}{place}_", 0) - less for place in places)
                 for name, less in (("before", 1), ("after", 1), ("step", 0))
             )
         )

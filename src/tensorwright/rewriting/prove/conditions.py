@@ -22,7 +22,7 @@ import numpy as np
 
 from tensorwright.expr import Array
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.dims import Dim, Extent, Size
+from tensorwright.rewriting.dims import Extent, Size
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.meaning import infer, symbolic_shape
 from tensorwright.rewriting.operators import IntShape
@@ -181,7 +181,7 @@ def _conditioned(
 
 def _equalities(tied: Mapping[Extent, int], numbers: frozenset[int]) -> Iterator[Fact]:
     for value in sorted(set(tied.values())):
-        same = [Dim.of(extent) for extent, other in tied.items() if other == value]
+        same = [extent for extent, other in tied.items() if other == value]
         if value in numbers:
             yield from (Equal(extent, value) for extent in same)
         else:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tensorwright.expr import IndexExpr
 from tensorwright.rewriting.assumptions import Assumptions
-from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of, value_of
+from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
 from tensorwright.rewriting.egraph import (
     Application,
     Chain,
@@ -64,21 +65,21 @@ class _Readable:
         for extent, size in known.quotients:
             mark = f"_{extent.name}{extent.axis}_"
             own = next((e for e in atoms_of(size) if e.name.startswith(mark)), None)
-            if own is not None and isinstance(size, Dim):
-                self._whole[size] = Dim.of(extent)
-                self._parts[own] = Dim.of(extent) // (size // Dim.of(own))
+            if own is not None and isinstance(size, IndexExpr):
+                self._whole[size] = extent
+                self._parts[own] = extent // (size // own)
 
     def term(self, term: Term) -> Term:
         return with_params(term, lambda param: (self._param(param),))
 
     def _param(self, param: Param) -> Param:
-        if not isinstance(param, Dim):
+        if not isinstance(param, IndexExpr):
             return param
         known = self._whole.get(param)
         if known is not None:
             return known
         parts = dict(self._parts)  # each is put in once: they may speak of each other
         while any(extent in parts for extent in atoms_of(param)):
-            values = {each: parts.pop(each, Dim.of(each)) for each in atoms_of(param)}
+            values = {each: parts.pop(each, each) for each in atoms_of(param)}
             param = value_of(param, values)
         return param

@@ -11,8 +11,9 @@ of its arguments known, and sizes that the proof put into it left open.
 
 from __future__ import annotations
 
+from tensorwright.expr import IndexExpr
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.dims import Dim, Extent, Size
+from tensorwright.rewriting.dims import Extent, Size
 from tensorwright.rewriting.meaning import infer, symbolic_shape
 from tensorwright.rewriting.prove.instances import Instance, concrete_rule
 from tensorwright.rewriting.prove.parameters import Values, places_of
@@ -35,9 +36,9 @@ def instance_problem(instance: Instance, problem: Problem) -> Problem:
     args = [term for _, term in instance.args]
     typing = fitting(infer(args, dict(problem.shapes)))
     facts: list[Fact] = [*problem.facts, *typing.facts]
-    facts += (Equal(Dim.of(Extent(name, 0)), size) for name, size in sizes.items())
+    facts += (Equal(Extent(name, 0), size) for name, size in sizes.items())
     facts += (
-        Equal(Dim.of(Extent(own[name], axis)), extent)
+        Equal(Extent(own[name], axis), extent)
         for (name, _), shape in zip(instance.args, typing.shapes, strict=True)
         for axis, extent in enumerate(shape)
     )
@@ -57,12 +58,12 @@ def _opened_sizes(instance: Instance) -> tuple[Values, dict[str, Size]]:
     for name, value in instance.params:
         listed: list[Param] = []
         for at, each in enumerate(value if isinstance(value, tuple) else (value,)):
-            if not isinstance(each, Dim):
+            if not isinstance(each, IndexExpr):
                 listed.append(each)
                 continue
             open_name = f"{name}:{at}_"
             less = 0 if any(parameter.least for parameter, _ in places[name]) else 1
-            listed.append(Dim.of(Extent(open_name, 0)) - less)
+            listed.append(Extent(open_name, 0) - less)
             sizes[open_name] = each + less
         values[name] = tuple(listed)
     return values, sizes

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from tensorwright.rewriting.dims import Dim, Extent, Size, resized
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.dims import Extent, Size, resized
 from tensorwright.rewriting.egraph import Rewrite, Value
 from tensorwright.rewriting.operators import operator_named
 from tensorwright.rewriting.prove.problem import facts_of
@@ -83,7 +84,7 @@ def opened(instance: Instance) -> OpenAxiom:
             continue
         names = _size_names(name, listed)
         sizes += names
-        values[name] = tuple(Dim.of(Extent(each, 0)) for each in names)
+        values[name] = tuple(Extent(each, 0) for each in names)
     return OpenAxiom(
         name=rule.name,
         left=filled(rule.left[0], values),
@@ -156,6 +157,6 @@ def _size_of(values: Values, extent: Extent) -> Size:
     """What stands for an extent: the value of the variable that it is, or that names its axis."""
     if extent.variable:
         axis = values.get(extent.variable, ("",))[0]
-        return Dim.of(Extent(extent.name, axis) if isinstance(axis, int) else extent)
+        return Extent(extent.name, axis) if isinstance(axis, int) else extent
     value = values.get(extent.name, (extent.name,))[0]
-    return value if isinstance(value, int | Dim) else Dim.of(extent)
+    return value if isinstance(value, int | IndexExpr) else extent

@@ -24,7 +24,8 @@ from math import prod
 from typing import TypeAlias
 
 from tensorwright.base import UsageError
-from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.dims import Extent, Size, atoms_of
 from tensorwright.rewriting.egraph import is_parameter_variable
 from tensorwright.rewriting.operators import Parameter, operator_named
 from tensorwright.rewriting.prove.instances import concrete_rule
@@ -65,7 +66,7 @@ def places_of(rule: Rule) -> dict[str, Places]:
                 found.setdefault(param, []).append((kind, place == len(each.params) - 1))
             elif isinstance(param, Reordered):
                 named.update(dict.fromkeys(param.names))
-            elif isinstance(param, Dim):
+            elif isinstance(param, IndexExpr):
                 named.update(dict.fromkeys(names_of(atoms_of(param))))
     for fact in rule.condition:
         named.update(dict.fromkeys(sorted(names_in(fact))))
@@ -153,7 +154,8 @@ def fitting_values(rule: Rule) -> dict[str, set[tuple[Param, ...]]]:
         for problem in problems_of(case):
             for name, value in assigned.items():
                 told = (
-                    problem.known.normal(each) if isinstance(each, Dim) else each for each in value
+                    problem.known.normal(each) if isinstance(each, IndexExpr) else each
+                    for each in value
                 )
                 found.setdefault(name, set()).add(tuple(told))
     return found
@@ -185,7 +187,7 @@ def _cases(name: str, places: Places, most: int) -> Iterator[tuple[Param, ...]]:
 
 def _open(name: str, places: Places) -> Size:
     """A size of which nothing is known: names that end so are those of no solved extent."""
-    size = Dim.of(Extent(f"{name}_", 0))
+    size = Extent(f"{name}_", 0)
     return size if any(each.least for each, _ in places) else size - 1
 
 

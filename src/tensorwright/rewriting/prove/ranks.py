@@ -25,8 +25,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
+from tensorwright.expr import IndexExpr, terms_of
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.dims import Dim, Extent, Quotient, Shape, Size, atoms_of, resized
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, resized
 from tensorwright.rewriting.egraph import Applies
 from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shape
 from tensorwright.rewriting.operators import (
@@ -100,7 +101,7 @@ def reduced_at(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | Applies:
     if isinstance(infer(roots, dict(given)), Misfit):
         return Applies.UNKNOWN  # it fits these extents, and not as many dimensions of any extents
     facts = tuple(
-        Equal(Dim.of(Extent(name, axis)), extent)
+        Equal(Extent(name, axis), extent)
         for name, shape in shapes.items()
         for axis, extent in enumerate(shape)
     )
@@ -143,7 +144,7 @@ def _named(problem: Problem, shapes: Mapping[Term, Shape]) -> Iterator[Place]:
     for each in shapes:
         merging = operator_named(each.operator).merging if isinstance(each, Apply) else None
         if isinstance(each, Apply) and (merging is None or not merging.has_extents):
-            sizes = (param for param in each.params if isinstance(param, Dim))
+            sizes = (param for param in each.params if isinstance(param, IndexExpr))
             extents += [extent for size in sizes for extent in atoms_of(size)]
     for extent in (each for each in extents if each.name in dict(problem.shapes)):
         for joint in (extent.axis - 1, extent.axis):
@@ -216,7 +217,7 @@ def _merged_rule(
 
     def renumbered(extent: Extent) -> Size:
         own = joints.get(Input(extent.name), frozenset())
-        return Dim.of(Extent(extent.name, merged_axis(extent.axis, own)))
+        return Extent(extent.name, merged_axis(extent.axis, own))
 
     kept = [resized_fact(fact, renumbered) for fact in facts_of(rule)]
     merged = Rule(
@@ -244,7 +245,8 @@ def _merged_term(
         first = joints[term.args[0]] if term.args else frozenset()
         params = merging.params(params, first, joints[term])
     params = tuple(
-        _merged_size(param, given, joints) if isinstance(param, Dim) else param for param in params
+        _merged_size(param, given, joints) if isinstance(param, IndexExpr) else param
+        for param in params
     )
     return Apply(term.operator, params, tuple(terms[arg] for arg in term.args))
 
@@ -255,7 +257,7 @@ def _merged_size(size: Size, given: Mapping[str, Shape], joints: Mapping[Term, J
     Raises:  _NotAProduct where it is none.
     """
     total: Size = 0
-    for monomial, factor in size.terms if isinstance(size, Dim) else (((), size),):
+    for monomial, factor in terms_of(size):
         product: Size = factor
         left = list(monomial)
         names = (extent.name for extent in monomial if isinstance(extent, Extent))
@@ -268,20 +270,20 @@ def _merged_size(size: Size, given: Mapping[str, Shape], joints: Mapping[Term, J
                         if part not in left:
                             raise _NotAProduct((Input(name), run[0]))
                         left.remove(part)
-                    product = product * Dim.of(Extent(name, place))
+                    product = product * Extent(name, place)
         for atom in left:
             product = product * _single(atom, joints)
         total = total + product
     return total
 
 
-def _single(atom: Extent | Quotient, joints: Mapping[Term, Joints]) -> Size:
+def _single(atom: IndexExpr, joints: Mapping[Term, Joints]) -> Size:
     """What is left of a product: extents that no run has, and quotients of such."""
 
     def renumbered(extent: Extent) -> Size:
         own = joints.get(Input(extent.name), frozenset())
         for joint in own & {extent.axis - 1, extent.axis}:
             raise _NotAProduct((Input(extent.name), joint))
-        return Dim.of(Extent(extent.name, merged_axis(extent.axis, own)))
+        return Extent(extent.name, merged_axis(extent.axis, own))
 
-    return resized(Dim.of(atom), renumbered)
+    return resized(atom, renumbered)

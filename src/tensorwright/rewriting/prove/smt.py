@@ -29,7 +29,8 @@ from typing import Any
 
 import z3
 
-from tensorwright.rewriting.dims import Dim, Extent, Quotient, Shape, Size, atoms_of
+from tensorwright.expr import FloorDiv, IndexExpr, terms_of
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of
 from tensorwright.rewriting.egraph import Rewrite
 from tensorwright.rewriting.meaning import infer, symbolic_shape
 from tensorwright.rewriting.operators import is_open_word, operator_named
@@ -115,16 +116,17 @@ class _Encoder:
         if isinstance(size, int):
             return self.number(size)
         parts = []
-        for monomial, factor in size.terms:
+        for monomial, factor in terms_of(size):
             atoms = [self._atom(atom, names) for atom in monomial]
             if factor != 1 or not atoms:
                 atoms.insert(0, self.number(factor))
             parts.append(z3.Product(atoms) if len(atoms) > 1 else atoms[0])
         return z3.Sum(parts) if len(parts) > 1 else parts[0]
 
-    def _atom(self, atom: Extent | Quotient, names: Names) -> Any:
-        if isinstance(atom, Quotient):
-            return self.size(atom.numerator, names) / self.size(atom.divisor, names)
+    def _atom(self, atom: IndexExpr, names: Names) -> Any:
+        if isinstance(atom, FloorDiv):
+            return self.size(atom.dividend, names) / self.size(atom.divisor, names)
+        assert isinstance(atom, Extent), "a size of a rule has extents and quotients"
         if atom.name.startswith("_"):
             found = names.get(atom.name)
             return self._open_number(atom.name) if found is None else found
@@ -138,7 +140,7 @@ class _Encoder:
             return self._open_number(param)
         if isinstance(param, str):
             return self.number(self._words.setdefault(param, len(self._words)))
-        assert isinstance(param, int | Dim), "axioms are filled before they are told to Z3"
+        assert isinstance(param, int | IndexExpr), "axioms are filled before they are told to Z3"
         return self.size(param, names)
 
     def term(self, term: Term, names: Names) -> Any:
@@ -300,7 +302,7 @@ def _attempt(
             names[atom.name] = encoder.size_variable(atom.name)
             shapes[atom.name] = ()
             solver.add(names[atom.name] >= 1)
-        solver.add(encoder.fact(Equal(Dim.of(extent), size), names))
+        solver.add(encoder.fact(Equal(extent, size), names))
     solver.add(*(encoder.fact(fact, names) for fact in problem.facts))
     labels: dict[str, str] = {}
     for name, formula in _axioms(encoder, used, names if is_ground else None):
@@ -391,8 +393,8 @@ def _generalised(term: Apply, ranks: tuple[int, ...]) -> Apply:
     return Apply(term.operator, tuple(params), args)
 
 
-def _lemma_size(place: int) -> Dim:
-    return Dim.of(Extent(f"_s{place}", 0))
+def _lemma_size(place: int) -> IndexExpr:
+    return Extent(f"_s{place}", 0)
 
 
 def _lemma(encoder: _Encoder, term: Apply, ranks: tuple[int, ...]) -> Any:

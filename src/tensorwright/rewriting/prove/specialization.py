@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of, value_of
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
 from tensorwright.rewriting.egraph import is_parameter_variable
 from tensorwright.rewriting.terms import (
     AtLeast,
@@ -30,7 +31,7 @@ from tensorwright.rewriting.terms import (
 )
 
 Values: TypeAlias = Mapping[str, tuple[Param, ...]]
-_Later: TypeAlias = tuple[Dim | Reordered, tuple[Param, ...]]
+_Later: TypeAlias = tuple[IndexExpr | Reordered, tuple[Param, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +113,15 @@ class _Matching:
             if isinstance(param, str) and is_parameter_variable(param):
                 if self.params.setdefault(param, (own,)) != (own,):
                     return False
-            elif isinstance(param, Dim | Reordered):
+            elif isinstance(param, IndexExpr | Reordered):
                 later.append((param, (own,)))
             elif param != own:
                 return False
         return True
 
-    def computed(self, param: Dim | Reordered) -> tuple[Param, ...] | None:
+    def computed(self, param: IndexExpr | Reordered) -> tuple[Param, ...] | None:
         """What parameters are where all variables are bound; None where that is not known."""
-        if isinstance(param, Dim):
+        if isinstance(param, IndexExpr):
             size = self.size(param)
             return None if size is None else (size,)
         value = param.value(self.params)
@@ -151,18 +152,17 @@ class _Matching:
         if extent.name.startswith("_"):
             (value, *others) = self.params.get(extent.name, ("",))
             if isinstance(value, str) and is_parameter_variable(value) and not others:
-                return Dim.of(Extent(value, 0))
-            return value if isinstance(value, int | Dim) and not others else None
+                return Extent(value, 0)
+            return value if isinstance(value, int | IndexExpr) and not others else None
         term = self.terms.get(extent.name)
         if not isinstance(term, Input):
             return None
         if not extent.variable:
-            return Dim.of(Extent(term.name, extent.axis))
+            return Extent(term.name, extent.axis)
         (axis, *others) = self.params.get(extent.variable, ("",))
         if others or not isinstance(axis, int | str) or axis == "":
             return None
-        own = Extent(term.name, axis) if isinstance(axis, int) else Extent(term.name, -1, axis)
-        return Dim.of(own)
+        return Extent(term.name, axis) if isinstance(axis, int) else Extent(term.name, -1, axis)
 
     def holds(self, fact: ConditionAtom, given: Iterable[ConditionAtom]) -> bool:
         """Whether an atom of the general condition is true, or is given."""

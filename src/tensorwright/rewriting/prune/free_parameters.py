@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from tensorwright.rewriting.dims import Dim, Extent, Size, resized
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.dims import Extent, Size, resized
 from tensorwright.rewriting.operators import MOVING, Parameter, operator_named
 from tensorwright.rewriting.prove import case_count, fitting_values, has_parameter_variables
 from tensorwright.rewriting.prune.ruleset import larger_side, usable_directions
@@ -145,7 +146,7 @@ def _valued(term: Apply) -> Iterator[tuple[Parameter, Param | tuple[Param, ...]]
             yield operator.parameters[0], term.params
         return
     for parameter, value in zip(operator.kinds_of(term.params), term.params, strict=True):
-        if not isinstance(value, Dim):
+        if not isinstance(value, IndexExpr):
             yield parameter, value
 
 
@@ -166,7 +167,7 @@ def _with_variables(rule: Rule, slots: Sequence[_Slot]) -> Rule:
 
     def along(extent: Extent) -> Size:
         variable = variables.get(("axis", extent.axis))
-        return Dim.of(extent if variable is None else Extent(extent.name, -1, variable))
+        return extent if variable is None else Extent(extent.name, -1, variable)
 
     def term(each: Term) -> Term:
         if isinstance(each, Input):
@@ -178,8 +179,8 @@ def _with_variables(rule: Rule, slots: Sequence[_Slot]) -> Rule:
             params.append(whole)
         else:
             for kind, param in zip(kinds, each.params, strict=True):
-                own = resized(param, along) if isinstance(param, Dim) else param
-                is_free = not isinstance(param, Dim) and not kind.repeats
+                own = resized(param, along) if isinstance(param, IndexExpr) else param
+                is_free = not isinstance(param, IndexExpr) and not kind.repeats
                 params.append(variables.get((kind.name, param), own) if is_free else own)
         return Apply(each.operator, tuple(params), tuple(map(term, each.args)))
 

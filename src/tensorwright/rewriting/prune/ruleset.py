@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tensorwright.rewriting.dims import Dim, Extent, Size, atoms_of, resized
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.dims import Extent, Size, atoms_of, resized
 from tensorwright.rewriting.egraph import Rewrite, can_be_matched, rewrite_of, variables_of
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.terms import (
@@ -152,15 +153,15 @@ def with_size_variables(rule: Rule) -> Rule:
 
     def opened(extent: Extent) -> Size:
         if extent.name not in sized:
-            return Dim.of(extent)
+            return extent
         extents.setdefault(extent)
-        return Dim.of(_variable(extent))
+        return _variable(extent)
 
     left = tuple(_opened(each, opened) for each in rule.left)
     right = tuple(_opened(each, opened) for each in rule.right)
     facts = tuple(f for f in rule.condition if not (isinstance(f, Rank) and f.name in sized))
     kept = tuple(resized_fact(fact, opened) for fact in facts)
-    positive = tuple(AtLeast(Dim.of(_variable(extent)), 1) for extent in extents)
+    positive = tuple(AtLeast(_variable(extent), 1) for extent in extents)
     return replace(rule, left=left, right=right, condition=(*kept, *positive))
 
 
@@ -172,11 +173,11 @@ def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
     """The term with other extents; a parameter that is a variable alone becomes its name."""
 
     def opened(param: Param) -> tuple[Param]:
-        if not isinstance(param, Dim):
+        if not isinstance(param, IndexExpr):
             return (param,)
         size = resized(param, sizes)
         atoms = atoms_of(size)
         is_variable = len(atoms) == 1 and atoms[0].name.startswith("_")
-        return (atoms[0].name if is_variable and size == Dim.of(atoms[0]) else size,)
+        return (atoms[0].name if is_variable and size == atoms[0] else size,)
 
     return with_params(term, opened)

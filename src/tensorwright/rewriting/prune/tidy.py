@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tensorwright.expr import IndexExpr, of_terms, terms_of
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.dims import Dim, Size, atoms_of
+from tensorwright.rewriting.dims import Size, atoms_of
 from tensorwright.rewriting.terms import ConditionAtom, Different, Equal, Rank, Rule
 
 
@@ -39,9 +40,5 @@ def _equality(gap: Size, fact: Equal) -> Equal:
     return Equal(right, left) if isinstance(left, int) else Equal(left, right)
 
 
-def _part(gap: Dim, sign: int) -> Size:
-    total: Size = 0
-    for monomial, factor in gap.terms:
-        if factor * sign > 0:
-            total = total + Dim(((monomial, factor * sign),))
-    return total
+def _part(gap: IndexExpr, sign: int) -> Size:
+    return of_terms((m, factor * sign) for m, factor in terms_of(gap) if factor * sign > 0)

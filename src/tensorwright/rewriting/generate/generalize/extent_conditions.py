@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.dims import Dim, Extent
+from tensorwright.rewriting.dims import Extent
 from tensorwright.rewriting.generate.generalize.random_shapes import RandomShapes
 from tensorwright.rewriting.meaning import infer, symbolic_shape
 from tensorwright.rewriting.operators import (
@@ -124,18 +124,16 @@ def _candidates(rule: Rule, shapes: Mapping[str, IntShape]) -> list[tuple[int, F
     }
     kernels, numbers = _kernels(rule), {1, *_numbers(rule)}
     found: list[tuple[int, Fact]] = [
-        (_NUMBER, Equal(Dim.of(extent), value))
-        for extent, value in extents.items()
-        if value in numbers
+        (_NUMBER, Equal(extent, value)) for extent, value in extents.items() if value in numbers
     ]
     if _has_strides(rule):
         found += [
-            (_PARITY, Divides(2, Dim.of(extent) + value % 2))
+            (_PARITY, Divides(2, extent + value % 2))
             for extent, value in extents.items()
             if extent.axis in (2, 3)
         ]
     found += [
-        (_likelihood(a, b, kernels), Equal(Dim.of(a), Dim.of(b) * (m // n)))
+        (_likelihood(a, b, kernels), Equal(a, b * (m // n)))
         for (a, m), (b, n) in _ordered_pairs(extents)
         if m == n or (m % n == 0 and n > 1 and a.axis == b.axis == 1)
     ]

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.dims import Dim
 from tensorwright.rewriting.generate.generalize.extent_conditions import with_extent_conditions
 from tensorwright.rewriting.generate.generalize.random_shapes import (
     RandomShapes,
@@ -152,4 +151,4 @@ def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:
         return ()
     solved = [assume((fact,)) for fact in needs.facts if not known.entails(fact)]
     pairs = [pair for each in solved if each is not None for pair in each.solved]
-    return tuple(Equal(Dim.of(extent), size) for extent, size in pairs)
+    return tuple(Equal(extent, size) for extent, size in pairs)

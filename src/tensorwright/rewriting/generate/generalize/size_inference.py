@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+from tensorwright.expr import IndexExpr, divide_terms, of_terms, terms_of
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.dims import Dim, Extent, Shape, Size, atoms_of, value_of
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.meaning import infer, symbolic_shape
 from tensorwright.rewriting.operators import AXIS, IntShape, SizeGuess, operator_named
 from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
@@ -126,7 +127,7 @@ class _Opening:
         return opened, tuple(int(str(extent)) for extent in narrow), wide
 
     def _number(self, param: Param) -> Param:
-        if not isinstance(param, Dim):
+        if not isinstance(param, IndexExpr):
             return param
         return value_of(param, {e: self._extents[e.name][e.axis] for e in atoms_of(param)})
 
@@ -140,13 +141,13 @@ class _Opening:
             return args[0][2][at]
         extent = Extent(f"{_UNKNOWN}{len(self.unknowns)}", 0)
         self.unknowns.append(_Unknown(extent, value, guess, term))
-        return Dim.of(extent)
+        return extent
 
 
 def _has_sizes(term: Apply) -> bool:
     """Whether a term was written with sizes: then its numbers are meant as numbers."""
     params = (param for each in applications(term) for param in each.params)
-    return any(isinstance(param, Dim) for param in params)
+    return any(isinstance(param, IndexExpr) for param in params)
 
 
 def _facts(
@@ -154,9 +155,7 @@ def _facts(
 ) -> tuple[Fact, ...]:
     """What both sides ask of sizes, and that their roots have equal shapes."""
     unknowns = {
-        name: (Dim.of(Extent(name, 0)),)
-        for name in input_names(*left, *right)
-        if name not in symbolic
+        name: (Extent(name, 0),) for name in input_names(*left, *right) if name not in symbolic
     }
     typing = infer((*left, *right), {**symbolic, **unknowns})
     if isinstance(typing, Misfit):
@@ -218,17 +217,17 @@ def _solve(
     return solved
 
 
-def _solution(gap: Dim, unknowns: Mapping[Extent, _Unknown]) -> tuple[Extent, Size] | None:
+def _solution(gap: IndexExpr, unknowns: Mapping[Extent, _Unknown]) -> tuple[Extent, Size] | None:
     """An unknown that occurs once, in one product, and what makes the gap zero if it divides."""
-    for monomial, factor in gap.terms:
+    for monomial, factor in terms_of(gap):
         for atom in monomial:
             if not (isinstance(atom, Extent) and atom in unknowns):
                 continue
-            own = Dim(((monomial, factor),))
+            own = of_terms([(monomial, factor)])
             rest = gap - own
             if atom in atoms_of(rest) or monomial.count(atom) > 1:
                 continue
-            beside = own // Dim.of(atom)
+            beside = own // atom
             size = -rest if beside == 1 else _exact(-rest, beside)
             if size is not None:
                 return atom, size
@@ -239,8 +238,8 @@ def _exact(number: Size, divisor: Size) -> Size | None:
     """The quotient, where nothing is left over."""
     if isinstance(number, int):
         return number // divisor if isinstance(divisor, int) and number % divisor == 0 else None
-    quotient = number // divisor
-    return quotient if quotient * divisor == number else None
+    quotient, left = divide_terms(number, divisor)
+    return quotient if left == 0 else None
 
 
 def _is_open(size: Size) -> bool:
@@ -250,11 +249,11 @@ def _is_open(size: Size) -> bool:
 def _replaced(size: Size, bindings: Mapping[Extent, Size]) -> Size:
     if isinstance(size, int):
         return size
-    return value_of(size, {atom: bindings.get(atom, Dim.of(atom)) for atom in atoms_of(size)})
+    return value_of(size, {atom: bindings.get(atom, atom) for atom in atoms_of(size)})
 
 
 def _bound(term: Term, bindings: Mapping[Extent, Size]) -> Term:
-    return substitute(term, {}, lambda extent: bindings.get(extent, Dim.of(extent)))
+    return substitute(term, {}, lambda extent: bindings.get(extent, extent))
 
 
 def _guesses(unknown: _Unknown, shapes: Mapping[str, IntShape]) -> Iterator[Size]:
@@ -263,7 +262,7 @@ def _guesses(unknown: _Unknown, shapes: Mapping[str, IntShape]) -> Iterator[Size
     names = [name for name in input_names(unknown.term) if name in shapes]
     names += [name for name in shapes if name not in names]
     extents = [
-        (Dim.of(Extent(name, axis)), extent, axis_of_place in (None, axis))
+        (Extent(name, axis), extent, axis_of_place in (None, axis))
         for name in names
         for axis, extent in enumerate(shapes[name])
     ]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
 
-from tensorwright.rewriting.dims import Dim
+from tensorwright.expr import IndexExpr
 from tensorwright.rewriting.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewriting.meaning import infer_shapes
 from tensorwright.rewriting.operators import IntShape, operator_count
@@ -130,7 +130,7 @@ def _is_beside_sizes(sides: Sides, name: str) -> bool:
     return any(
         name in input_names(each)
         for each in applications(*sides[0], *sides[1])
-        if any(isinstance(param, Dim) for param in each.params)
+        if any(isinstance(param, IndexExpr) for param in each.params)
     )
 
 

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.expr.index import (
-    Decision,
-    ExactDiv,
-    FloorDiv,
+from tensorwright.expr.index.arithmetic import Arithmetic, value_of_node
+from tensorwright.expr.index.nodes import (
+    Element,
     Index,
     IndexExpr,
-    Max,
-    Min,
-    Mod,
-    Poly,
+    Symbol,
     Var,
     terms_of,
 )
-from tensorwright.expr.ranges import Bounds
-from tensorwright.expr.traversal import atoms_of
+from tensorwright.expr.index.ranges import Bounds
+from tensorwright.expr.index.traversal import atoms_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +27,21 @@ class _Corner:
     """Where atoms are: those in terms that count negatively, and the others.
 
     is_high, is_other_high   variables are at the upper ends of their ranges
-    decision, other          the values of decisions
+    symbol, other            the values of decisions and sizes, where they may have these
     """
 
     is_high: bool
-    decision: int
+    symbol: int
     is_other_high: bool
     other: int
 
 
 _CORNERS = (
-    _Corner(is_high=False, decision=1, is_other_high=False, other=1),
-    _Corner(is_high=True, decision=1, is_other_high=True, other=1),
-    _Corner(is_high=True, decision=64, is_other_high=False, other=1),
-    _Corner(is_high=True, decision=5, is_other_high=True, other=5),  # which divides few extents
-    _Corner(is_high=False, decision=1 << 20, is_other_high=False, other=1 << 20),
+    _Corner(is_high=False, symbol=1, is_other_high=False, other=1),
+    _Corner(is_high=True, symbol=1, is_other_high=True, other=1),
+    _Corner(is_high=True, symbol=64, is_other_high=False, other=1),
+    _Corner(is_high=True, symbol=5, is_other_high=True, other=5),  # which divides few extents
+    _Corner(is_high=False, symbol=1 << 20, is_other_high=False, other=1 << 20),
 )
 
 
@@ -54,7 +50,7 @@ class _NoSuchPointError(Exception):
 
 
 def find_negative(expression: IndexExpr, bounds: Bounds) -> dict[IndexExpr, int] | None:
-    """Values of variables and decisions, in their ranges, for which the expression is negative.
+    """Values of variables and symbols, in their ranges, for which the expression is negative.
 
     None says nothing: only corners are looked at.
     """
@@ -75,8 +71,27 @@ def find_negative(expression: IndexExpr, bounds: Bounds) -> dict[IndexExpr, int]
     return None
 
 
+def _divided(dividend: int, divisor: int) -> int:
+    if divisor <= 0:
+        raise _NoSuchPointError
+    return dividend // divisor
+
+
+def _left_over(dividend: int, divisor: int) -> int:
+    return dividend - _divided(dividend, divisor) * divisor
+
+
+def _divided_exactly(dividend: int, divisor: int) -> int:
+    if _left_over(dividend, divisor):
+        raise _NoSuchPointError
+    return dividend // divisor
+
+
+_AT_A_POINT: Arithmetic[int] = Arithmetic(sum, _divided_exactly, _divided, _left_over, min, max)
+
+
 class _Point:
-    """Values of variables and decisions, each chosen when it is asked for; mutable."""
+    """Values of variables and symbols, each chosen when it is asked for; mutable."""
 
     def __init__(self, bounds: Bounds, corner: _Corner, lowering: frozenset[IndexExpr]) -> None:
         self._bounds = bounds
@@ -96,47 +111,22 @@ class _Point:
 
     @property
     def chosen(self) -> dict[IndexExpr, int]:
-        """The variables and decisions that were asked for."""
+        """The variables and symbols that were asked for."""
         return {
-            each: number
-            for each, number in self._values.items()
-            if isinstance(each, (Var, Decision))
+            each: number for each, number in self._values.items() if isinstance(each, (Var, Symbol))
         }
 
     def _computed(self, expression: IndexExpr) -> int:
-        match expression:
-            case Poly(terms):
-                total = 0
-                for monomial, coefficient in terms:
-                    product = coefficient
-                    for atom in monomial:
-                        product *= self.value(atom)
-                    total += product
-                return total
-            case Var():
-                return self._end_of_range(expression)
-            case Decision():
-                corner = self._corner
-                return corner.decision if expression in self._lowering else corner.other
-            case FloorDiv(a, b):
-                return self.value(a) // self._divisor(b)
-            case Mod(a, b):
-                return self.value(a) % self._divisor(b)
-            case ExactDiv(a, b):
-                quotient, remainder = divmod(self.value(a), self._divisor(b))
-                if not remainder:
-                    return quotient
-            case Min(a, b):
-                return min(self.value(a), self.value(b))
-            case Max(a, b):
-                return max(self.value(a), self.value(b))
-        raise _NoSuchPointError
-
-    def _divisor(self, expression: Index) -> int:
-        found = self.value(expression)
-        if found <= 0:
+        if isinstance(expression, Var):
+            return self._end_of_range(expression)
+        if isinstance(expression, Symbol):
+            corner = self._corner
+            wanted = corner.symbol if expression in self._lowering else corner.other
+            least, most = expression.least, expression.most
+            return max(least, wanted if most is None else min(wanted, most))
+        if isinstance(expression, Element):
             raise _NoSuchPointError
-        return found
+        return value_of_node(expression, self.value, _AT_A_POINT)
 
     def _end_of_range(self, var: Var) -> int:
         own = self._bounds.get(var)

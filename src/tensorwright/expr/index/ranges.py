@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tensorwright.expr.condition import limits_of
-from tensorwright.expr.index import Condition, Index, Var
+from tensorwright.expr.index.condition import limits_of
+from tensorwright.expr.index.nodes import Condition, Index, Var
+from tensorwright.expr.index.traversal import free_vars
 from tensorwright.expr.interned import Interned
-from tensorwright.expr.traversal import free_vars
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,11 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from math import gcd
 
-from tensorwright.expr.bounds import interval, is_nonnegative
-from tensorwright.expr.condition import map_comparisons
-from tensorwright.expr.index import (
+from tensorwright.expr.index.bounds import interval, is_nonnegative
+from tensorwright.expr.index.condition import map_comparisons
+from tensorwright.expr.index.nodes import (
     Condition,
-    Decision,
     Element,
     ExactDiv,
     FloorDiv,
@@ -23,6 +22,7 @@ from tensorwright.expr.index import (
     Mod,
     Poly,
     Relation,
+    Symbol,
     Var,
     compare,
     divide_terms,
@@ -34,7 +34,7 @@ from tensorwright.expr.index import (
     sum_of,
     terms_of,
 )
-from tensorwright.expr.ranges import Bounds, Range, ranges_in
+from tensorwright.expr.index.ranges import Bounds, Range, ranges_in
 
 
 def simplify(expression: Index, bounds: Bounds) -> Index:
@@ -43,10 +43,10 @@ def simplify(expression: Index, bounds: Bounds) -> Index:
     Rewrite:  (o*f + i) // f    ->  o,    (o*f + i) % f    ->  i    for 0 <= i < f
     """
     match expression:
-        case int() | Var() | Decision():
+        case int() | Var() | Symbol():
             return expression
         case Poly(terms):
-            if all(isinstance(atom, (Var, Decision)) for monomial, _ in terms for atom in monomial):
+            if all(isinstance(atom, (Var, Symbol)) for monomial, _ in terms for atom in monomial):
                 return expression
     return _simplified(expression, ranges_in(expression, bounds))
 

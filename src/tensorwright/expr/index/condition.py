@@ -1,6 +1,6 @@
 """Conditions on index expressions: how they are built, walked and changed.
 
-Their nodes are in `index.py`. What is certain without any bounds is decided when it is built, so a
+Their nodes are in `nodes.py`. What is certain without any bounds is decided when it is built, so a
 condition that holds always is True itself.
 
     all_of(i >= 0, j < 4, True)                 i >= 0 and j < 4, whose `conjuncts` are the two
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from tensorwright.expr.index import (
+from tensorwright.expr.index.nodes import (
     And,
     Compare,
     Condition,

@@ -6,32 +6,22 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from tensorwright.expr.condition import map_condition
-from tensorwright.expr.index import (
+from tensorwright.expr.index.arithmetic import SYMBOLS, value_of_node
+from tensorwright.expr.index.condition import map_condition
+from tensorwright.expr.index.nodes import (
     Condition,
     Decision,
     Element,
-    ExactDiv,
-    FloorDiv,
     Index,
     IndexExpr,
-    Max,
-    Min,
-    Mod,
-    Poly,
+    Symbol,
     Var,
-    exact_div,
-    floor_div,
-    maximum,
-    minimum,
-    mod,
     parts_of,
-    sum_of,
 )
 
 
 def atoms_of(expression: Index) -> tuple[IndexExpr, ...]:
-    """Every Var, Decision and Element below an expression, once, depth first."""
+    """Every Var, Symbol and Element below an expression, once, depth first."""
     if isinstance(expression, int):
         return ()
     try:
@@ -42,7 +32,7 @@ def atoms_of(expression: Index) -> tuple[IndexExpr, ...]:
 
 
 def _collected(expression: IndexExpr) -> tuple[IndexExpr, ...]:
-    is_atom = isinstance(expression, (Var, Decision, Element))
+    is_atom = isinstance(expression, (Var, Symbol, Element))
     parts = (atom for part in parts_of(expression) for atom in atoms_of(part))
     return tuple(dict.fromkeys((*((expression,) if is_atom else ()), *parts)))
 
@@ -73,16 +63,22 @@ def decisions_of(*expressions: Index) -> frozenset[Decision]:
     return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, Decision))
 
 
+def symbols_of(*expressions: Index) -> tuple[Symbol, ...]:
+    """The decisions and sizes that occur in some of the expressions, each once."""
+    atoms = (atom for expression in expressions for atom in atoms_of(expression))
+    return tuple(dict.fromkeys(atom for atom in atoms if isinstance(atom, Symbol)))
+
+
 def has_element(expression: Index) -> bool:
     """Whether an element of a tensor is used somewhere in an expression."""
     return any(isinstance(atom, Element) for atom in atoms_of(expression))
 
 
 def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
-    """Replace Vars and Decisions by index expressions, simplifying again on the way up."""
+    """Replace Vars and Symbols by index expressions, simplifying again on the way up."""
     if isinstance(expression, int):
         return expression
-    if isinstance(expression, (Var, Decision)):
+    if isinstance(expression, (Var, Symbol)):
         return mapping.get(expression, expression)
     atoms = atoms_of(expression)
     if mapping.keys().isdisjoint(atoms):
@@ -102,7 +98,7 @@ def replace_parts(expression: Index, mapping: Mapping[Index, Index]) -> Index:
     """
     if isinstance(expression, int) or expression in mapping:
         return mapping.get(expression, expression)
-    if isinstance(expression, Var | Decision):
+    if isinstance(expression, Var | Symbol):
         return expression
     return _rebuilt(expression, lambda part: replace_parts(part, mapping))
 
@@ -119,28 +115,9 @@ def map_elements(expression: Index, on_element: Callable[[Element], Index]) -> I
 
 def _rebuilt(expression: IndexExpr, again: Callable[[Index], Index]) -> Index:
     """A node that has parts, built anew from what becomes of them."""
-    match expression:
-        case Poly(terms):
-            products = []
-            for monomial, coefficient in terms:
-                product: Index = coefficient
-                for atom in monomial:
-                    product = again(atom) * product
-                products.append(product)
-            return sum_of(products)
-        case ExactDiv(a, b):
-            return exact_div(again(a), again(b))
-        case FloorDiv(a, b):
-            return floor_div(again(a), again(b))
-        case Mod(a, b):
-            return mod(again(a), again(b))
-        case Min(a, b):
-            return minimum(again(a), again(b))
-        case Max(a, b):
-            return maximum(again(a), again(b))
-        case Element(source, indices):
-            return Element(source, tuple(again(index) for index in indices))
-    raise TypeError(f"not an index expression: {expression!r}")
+    if isinstance(expression, Element):
+        return Element(expression.source, tuple(map(again, expression.indices)))
+    return value_of_node(expression, again, SYMBOLS)
 
 
 def substitute_condition(condition: Condition, mapping: Mapping[Any, Index]) -> Condition:

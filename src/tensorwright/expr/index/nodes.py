@@ -1,23 +1,26 @@
-"""Index expressions: exact integers over loop variables and named positive decisions.
+"""Index expressions: exact integers over loop variables, decisions and named sizes.
 
 Conditions are here, too: a comparison is of two indices, and `<` of two indices makes one.
 
 Grammar
-    e ::= int | Var | Decision | Poly | ExactDiv(e, e) | FloorDiv(e, e) | Mod(e, e)
+    e ::= int | Var | Symbol | Poly | ExactDiv(e, e) | FloorDiv(e, e) | Mod(e, e)
         | Min(e, e) | Max(e, e) | Element(source, (e, ...))
     c ::= bool | Compare(<, <=, ==, !=; e, e) | And(c, ...) | Or(c, ...) | Not(c)
 
-Semantics.  Integers are unbounded.  A `Decision` is a positive integer that a search chooses; a
+Semantics.  Integers are unbounded.  A `Symbol` is a positive integer that somebody gives before the
+program runs: a `Decision` is chosen by a search, a size by whoever runs a network (`sizes.py`).  A
 `Var` gets its range from a `Bounds` table, never from the node.  Division rounds towards minus
 infinity and the modulus has the sign of the divisor, as in Python; the divisor is positive.
 `ExactDiv(a, b)` states that b divides a. `Element(source, indices)` reads an integer tensor (a
 gather); it is opaque to the simplifier.
 
 Normal form.  Sums of products are one `Poly`: sorted monomials of atoms with integer coefficients,
-the constant under the empty monomial.  A plain `int` is itself an expression, so the arithmetic
-operators are the constructors. Nodes are immutable, and equal nodes are one object however they
-were written (`Interned`): they compare and hash by identity. `i == j` is a condition in the body of
-a `compute` only (`Symbolic`); so the functions of this module ask `is_same`.
+the constant under the empty monomial.  What consists of sizes alone is compared more often than it
+is computed: its quotients by a number keep no multiple of that number.  A plain `int` is itself an
+expression, so the arithmetic operators are the constructors. Nodes are immutable, and equal nodes
+are one object however they were written (`Interned`): they compare and hash by identity. `i == j`
+is a condition in the body of a `compute` only (`Symbolic`); so the functions of this module ask
+`is_same`.
 """
 
 from __future__ import annotations
@@ -27,12 +30,13 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from math import gcd
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
 
+from tensorwright.base import ExpressionError
 from tensorwright.expr.interned import Interned
-from tensorwright.expr.symbolic import Symbolic, as_number, noun_of, refused
+from tensorwright.expr.symbolic import STAGE, Symbolic, as_number, noun_of, refused
 
 _REMEMBERED = 1 << 15  # results of each operation
 _MOST_FACTORS = 8
@@ -185,8 +189,34 @@ class Var(IndexExpr):
         return self.name
 
 
+class Symbol(IndexExpr):
+    """Base of the named positive integers that somebody gives before the program runs.
+
+    is_size        whether it is an extent of a tensor, and no choice of a search
+    least, most    what it may be; None where there is no greatest number
+    """
+
+    __slots__ = ()
+
+    is_size: ClassVar[bool] = False
+
+    @property
+    def least(self) -> int:
+        """The least number that it may be."""
+        return 1
+
+    @property
+    def most(self) -> int | None:
+        """The greatest number that it may be, or None."""
+        return None
+
+    def times(self, factor: int) -> tuple[int, str]:
+        """How a multiple is written: another factor, and a text."""
+        return factor, str(self)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Decision(IndexExpr):
+class Decision(Symbol):
     """A named positive integer that a search binds (a tile size, an unroll depth)."""
 
     name: str
@@ -202,6 +232,8 @@ class Poly(IndexExpr):
     terms: tuple[tuple[Monomial, int], ...]
 
     def __str__(self) -> str:
+        if is_size(self):
+            return _size_text(self.terms)
         text = ""
         for monomial, coefficient in self.terms:
             factors = [_atom_text(atom) for atom in monomial]
@@ -220,7 +252,7 @@ class ExactDiv(IndexExpr):
     divisor: Index
 
     def __str__(self) -> str:
-        return f"{_atom_text(self.dividend)}/{_atom_text(self.divisor)}"
+        return _division_text(self, "/")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,7 +263,7 @@ class FloorDiv(IndexExpr):
     divisor: Index
 
     def __str__(self) -> str:
-        return f"{_atom_text(self.dividend)}//{_atom_text(self.divisor)}"
+        return _division_text(self, "//")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,7 +274,7 @@ class Mod(IndexExpr):
     divisor: Index
 
     def __str__(self) -> str:
-        return f"{_atom_text(self.dividend)}%{_atom_text(self.divisor)}"
+        return _division_text(self, "%")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -401,9 +433,30 @@ def floor_div(dividend: Index, divisor: Index) -> Index:
         return quotient
     if is_same(remainder, -1):
         return quotient - 1
+    if isinstance(divisor, int) and is_size(remainder):
+        return quotient + _floor_div_of_sizes(remainder, divisor)
     if isinstance(remainder, FloorDiv):  # (a // b) // c = a // (b*c)
         return quotient + floor_div(remainder.dividend, _multiply(remainder.divisor, divisor))
     return quotient + _reduced_floor_div(remainder, divisor)
+
+
+def _floor_div_of_sizes(dividend: Index, divisor: int) -> Index:
+    """The quotient of what consists of sizes by a number; few that are equal look different.
+
+    Rewrite:  (3*n - m + 5) // 2    ->  n - m + 2 + (n + m + 1) // 2
+              (n // 2 + 1) // 3     ->  (n + 2) // 6
+    """
+    terms = terms_of(dividend)
+    whole = _build({monomial: scale // divisor for monomial, scale in terms})
+    rest = _build({monomial: scale % divisor for monomial, scale in terms})
+    (monomial, scale), *others = terms_of(rest) or (((), 0),)
+    if scale == 1 and len(monomial) == 1 and not any(more for more, _ in others):
+        (inner,) = monomial
+        if isinstance(inner, FloorDiv) and (not others or isinstance(inner.divisor, int)):
+            number = sum(scale for _, scale in others)
+            dividend = _add(inner.dividend, _multiply(inner.divisor, number))
+            return _add(whole, floor_div(dividend, _multiply(inner.divisor, divisor)))
+    return _add(whole, _reduced_floor_div(rest, divisor))
 
 
 def _reduced_floor_div(dividend: Index, divisor: Index) -> Index:
@@ -439,6 +492,8 @@ def mod(dividend: Index, divisor: Index) -> Index:
     if is_same(divisor, 1):
         return 0
     _, remainder = divide_terms(dividend, divisor)
+    if isinstance(divisor, int) and is_size(remainder):
+        remainder = _build({monomial: scale % divisor for monomial, scale in terms_of(remainder)})
     if isinstance(remainder, int) and isinstance(divisor, int):
         return remainder % divisor
     if is_same(remainder, 0):
@@ -453,7 +508,7 @@ def mod(dividend: Index, divisor: Index) -> Index:
 def parts_of(expression: Index) -> tuple[Index, ...]:
     """The operands of an index expression; none of a number or a variable."""
     match expression:
-        case int() | Var() | Decision():
+        case int() | Var() | Symbol():
             return ()
         case Poly(terms):
             return tuple(atom for monomial, _ in terms for atom in monomial)
@@ -464,14 +519,26 @@ def parts_of(expression: Index) -> tuple[Index, ...]:
     raise TypeError(f"not an index expression: {expression!r}")
 
 
+def is_size(expression: Index) -> bool:
+    """Whether an expression consists of sizes and numbers alone."""
+    if isinstance(expression, (Symbol, Var, Element)):
+        return isinstance(expression, Symbol) and expression.is_size
+    return all(map(is_size, parts_of(expression)))
+
+
 def _varies(expression: Index) -> bool:
     """Whether variables or elements are in an expression, so that it may be 0."""
     return isinstance(expression, (Var, Element)) or any(map(_varies, parts_of(expression)))
 
 
+class DivisorError(ExpressionError, ZeroDivisionError):
+    """An index is divided by what is not positive; Python raises a ZeroDivisionError for 0."""
+
+
 def _require_positive(where: str, divisor: int) -> None:
     if divisor <= 0:
-        raise refused(where, f"an index is divided by a positive number, not by {divisor}")
+        reason = f"an index is divided by a positive number, not by {divisor}"
+        raise DivisorError(stage=STAGE, where=where, reason=reason)
 
 
 def ceil_div(dividend: Index, divisor: Index) -> Index:
@@ -533,6 +600,11 @@ def divide_terms(dividend: Index, divisor: Index) -> tuple[Index, Index]:
         else:
             remainder[monomial] = coefficient
     return _build(quotient), _build(remainder)
+
+
+def of_terms(terms: Iterable[tuple[Monomial, int]]) -> Index:
+    """The sum of monomials, each a different one, with coefficients."""
+    return _build(dict(terms))
 
 
 def sum_of(parts: Iterable[Index]) -> Index:
@@ -640,8 +712,15 @@ def _build(terms: dict[Monomial, int]) -> Index:
     return Poly(tuple(kept))
 
 
-def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
-    return (not term[0], [_sort_key(atom) for atom in term[0]])  # the constant goes last
+def _term_key(term: tuple[Monomial, int]) -> tuple[bool, int, list[str]]:
+    return _monomial_key(term[0])
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _monomial_key(monomial: Monomial) -> tuple[bool, int, list[str]]:
+    """The constant goes last; of products of sizes, short ones come first."""
+    length = len(monomial) if all(map(is_size, monomial)) else 0
+    return not monomial, length, [_sort_key(atom) for atom in monomial]
 
 
 def _sort_key(atom: IndexExpr) -> str:
@@ -653,6 +732,33 @@ def _sort_key(atom: IndexExpr) -> str:
 
 
 def _atom_text(expression: Index) -> str:
-    if isinstance(expression, (int, Var, Decision, Min, Max, Element)):
+    if isinstance(expression, (int, Var, Symbol, Min, Max, Element)):
         return str(expression)
     return f"({expression})"
+
+
+def _division_text(division: ExactDiv | FloorDiv | Mod, sign: str) -> str:
+    if not is_size(division):
+        return f"{_atom_text(division.dividend)}{sign}{_atom_text(division.divisor)}"
+    above, below = str(division.dividend), str(division.divisor)
+    above = f"({above})" if " " in above or above.startswith("-") else above
+    below = f"({below})" if " " in below or "*" in below else below
+    return f"{above} {sign} {below}"
+
+
+def _size_text(terms: tuple[tuple[Monomial, int], ...]) -> str:
+    """A sum of sizes as `parse_size` reads it: 2*n*m - n // 2 + 1."""
+    text = ""
+    for monomial, scale in terms:
+        factor, factors = abs(scale), []
+        for atom in monomial:
+            is_quotient = isinstance(atom, (ExactDiv, FloorDiv, Mod))
+            is_alone = len(monomial) == 1 and scale == 1
+            written = f"({atom})" if is_quotient and not is_alone else str(atom)
+            if isinstance(atom, Symbol):
+                factor, written = atom.times(factor)
+            factors.append(written)
+        if factor != 1 or not factors:
+            factors.insert(0, str(factor))
+        text += f" {'-' if scale < 0 else '+'} {'*'.join(factors)}"
+    return text[3:] if text.startswith(" + ") else "-" + text[3:]

@@ -1,8 +1,8 @@
 """Ranges of index expressions, and proofs that one is never negative.
 
 A `Bounds` table gives every loop variable an inclusive range whose ends are index expressions over
-decisions (and over variables further out).  Everything here is conservative: a range contains every
-value that occurs, and a proof that succeeds is true for every positive value of the decisions.
+decisions and sizes (and over variables further out).  Everything here is conservative: a range
+contains every value that occurs, and a proof that succeeds is true for whatever these may be.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tensorwright.expr.counterexample import find_negative
-from tensorwright.expr.index import (
-    Decision,
+from tensorwright.expr.index.counterexample import find_negative
+from tensorwright.expr.index.nodes import (
     Element,
     ExactDiv,
     FloorDiv,
@@ -22,6 +21,7 @@ from tensorwright.expr.index import (
     Min,
     Mod,
     Poly,
+    Symbol,
     Var,
     divide_terms,
     exact_div,
@@ -31,8 +31,8 @@ from tensorwright.expr.index import (
     sum_of,
     terms_of,
 )
-from tensorwright.expr.ranges import Bounds, Range, ranges_in
-from tensorwright.expr.traversal import free_vars
+from tensorwright.expr.index.ranges import Bounds, Range, ranges_in
+from tensorwright.expr.index.traversal import free_vars, substitute, symbols_of
 
 
 def interval(expression: Index, bounds: Bounds) -> Range | None:
@@ -42,7 +42,7 @@ def interval(expression: Index, bounds: Bounds) -> Range | None:
     product of moving parts whose signs are unknown).
     """
     match expression:
-        case int() | Decision():
+        case int() | Symbol():
             return Range(expression, expression)
         case Var():
             return bounds.get(expression, Range(expression, expression))
@@ -118,12 +118,13 @@ def _monomial_interval(monomial: tuple[IndexExpr, ...], bounds: Bounds) -> Range
 
 
 def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
-    """Whether expression >= 0 is certain for all values in `bounds` and all positive decisions.
+    """Whether expression >= 0 is certain for all values in `bounds` and all values of symbols.
 
     Theorem: after every variable is replaced by the end of its range that makes the expression
-    smallest, write each decision as d = d' + 1 with d' >= 0.  If every coefficient of the expanded
-    polynomial is >= 0, so is its value.  Where that fails, quotients, remainders, minima and maxima
-    are replaced by what bounds them from the right side: b*(a//b) <= a, min(a, b) <= a, ...
+    smallest, write each symbol as d = d' + least with d' >= 0.  If every coefficient of the
+    expanded polynomial is >= 0, so is its value.  Where that fails, quotients, remainders, minima
+    and maxima are replaced by what bounds them from the right side: b*(a//b) <= a,
+    min(a, b) <= a, ...  Then symbols that have a greatest number move like variables.
     """
     if isinstance(expression, int):
         return expression >= 0
@@ -166,7 +167,24 @@ def _search(expression: IndexExpr, bounds: Bounds, depth: int) -> bool:
             return True
         if depth and stage != expression and _by_cases(stage, bounds, depth - 1):
             return True
-    return depth > 0 and _by_cases(expression, bounds, depth - 1)
+    if depth > 0 and _by_cases(expression, bounds, depth - 1):
+        return True
+    return _certain_of_limited(expression, bounds, depth)
+
+
+def _certain_of_limited(expression: IndexExpr, bounds: Bounds, depth: int) -> bool:
+    """As `_certain`, with a variable for each symbol that has a greatest number."""
+    ends = [end for each in bounds.values() for end in (each.low, each.high)]
+    limits = {s: s.most for s in symbols_of(expression, *ends) if s.most is not None}
+    if not limits:
+        return False
+    moving = {symbol: Var(f"size {symbol}") for symbol in limits}
+    ranges = {
+        var: Range(substitute(each.low, moving), substitute(each.high, moving))
+        for var, each in bounds.items()
+    }
+    ranges |= {moving[symbol]: Range(symbol.least, most) for symbol, most in limits.items()}
+    return _certain(substitute(expression, moving), ranges, depth)
 
 
 def _least_number(expression: Index, bounds: Bounds) -> int | None:
@@ -268,7 +286,7 @@ def _shifted_nonnegative(expression: Index, depth: int) -> bool:
                 longer = tuple(sorted((*rest, atom), key=str))
                 grown[longer] = grown.get(longer, 0) + factor
                 if floor:
-                    grown[rest] = grown.get(rest, 0) + factor
+                    grown[rest] = grown.get(rest, 0) + factor * floor
             partial = grown
         for rest, factor in partial.items():
             shifted[rest] = shifted.get(rest, 0) + factor
@@ -276,14 +294,14 @@ def _shifted_nonnegative(expression: Index, depth: int) -> bool:
 
 
 def _atom_floor(atom: IndexExpr, depth: int) -> int | None:
-    """The least value that an atom is known to take: 1 or 0, or None where nothing is known."""
+    """What an atom is never below: 0 or more, or None where that is not certain."""
 
     def known(expression: Index) -> bool:
         return _certain(expression, {}, depth and depth - 1)
 
     match atom:
-        case Decision():
-            return 1
+        case Symbol():
+            return atom.least
         case ExactDiv(a, _):
             return 1 if known(a - 1) else 0 if known(a) else None
         case FloorDiv(a, b):

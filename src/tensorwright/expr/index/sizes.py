@@ -1,0 +1,195 @@
+"""Named sizes: extents that are known only when a network runs, as index expressions.
+
+    n = named_size("n", greatest=512, divisor=8)    n % 8 is 0, and (n // 8) * 8 is n
+    2*n + 1, n // 16                                their text, which `parse_size` reads
+    with_sizes(2*n + 1, {"n": 64})                  129
+    constraints_of((n,))                               "n <= 512, n % 8 == 0"
+
+A size with a divisor is that many times an atom, which stands for the size divided by it: so what
+the divisor divides needs no proof.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tensorwright.expr.index.nodes import Index, Symbol, exact_div, floor_div, maximum, minimum, mod
+from tensorwright.expr.index.traversal import substitute, symbols_of
+from tensorwright.expr.symbolic import refused
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedSize(Symbol):
+    """A named size, divided by the number that divides it; `named_size` makes the size of it.
+
+    least, most   what the quotient may be
+    """
+
+    name: str
+    divisor: int
+    least: int
+    most: int | None
+
+    is_size: ClassVar[bool] = True
+
+    def times(self, factor: int) -> tuple[int, str]:
+        """A multiple of the divisor is written as one of the size."""
+        is_whole = factor % self.divisor == 0
+        return (factor // self.divisor, self.name) if is_whole else (factor, f"({self})")
+
+    def __str__(self) -> str:
+        return self.name if self.divisor == 1 else f"{self.name}/{self.divisor}"
+
+    @property
+    def constraints(self) -> str:
+        """What the size fulfils, beyond being positive: "4 <= n <= 512, n % 4 == 0"."""
+        least, most = self.least * self.divisor, self.most
+        low = f"{least} <= " if self.least > 1 else ""
+        high = f" <= {most * self.divisor}" if most is not None else ""
+        parts = [f"{low}{self.name}{high}"] if low or high else []
+        parts += [f"{self.name} % {self.divisor} == 0"] if self.divisor > 1 else []
+        return ", ".join(parts)
+
+    def checked(self, number: int) -> int:
+        """The quotient, of a number that is given for the size.
+
+        Raises:  ExpressionError for a number that the size may not be.
+        """
+        quotient, remainder = divmod(number, self.divisor)
+        is_between = self.least <= quotient and (self.most is None or quotient <= self.most)
+        if remainder or not is_between:
+            wanted = self.constraints or f"1 <= {self.name}"
+            raise refused(f"{self.name} = {number}", f"the size {self.name} fulfils {wanted}")
+        return quotient
+
+
+def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: int = 1) -> Index:
+    """A size that is known by a name until a number is given for it.
+
+    Raises:  ExpressionError for a name that is no identifier, and where no number can be given.
+    """
+    if not name.isidentifier():
+        raise refused(f"size {name!r}", "the name of a size is an identifier", "n, batch, rows_2")
+    if least < 1 or divisor < 1:
+        raise refused(f"size {name}", "a size and its divisor are positive")
+    low = -(-least // divisor)
+    most = None if greatest is None else greatest // divisor
+    if most is not None and most < low:
+        reason = f"no multiple of {divisor} is between {least} and {greatest}"
+        raise refused(f"size {name}", reason)
+    return NamedSize(name, divisor, low, most) * divisor
+
+
+def named_sizes_of(*expressions: Index) -> tuple[NamedSize, ...]:
+    """The named sizes in some expressions, each once."""
+    return tuple(each for each in symbols_of(*expressions) if isinstance(each, NamedSize))
+
+
+def constraints_of(expressions: Iterable[Index]) -> str:
+    """What the named sizes in some expressions fulfil, beyond being positive."""
+    return ", ".join(filter(None, (each.constraints for each in named_sizes_of(*expressions))))
+
+
+def with_sizes(expression: Index, values: Mapping[str, int]) -> Index:
+    """The expression with numbers for named sizes; those that are not named stay.
+
+    Raises:  ExpressionError for a number that a size may not be.
+    """
+    atoms = [each for each in named_sizes_of(expression) if each.name in values]
+    return substitute(expression, {each: each.checked(values[each.name]) for each in atoms})
+
+
+_TOKEN = re.compile(r"\s*(?:(\d+)|(min|max)\b|([A-Za-z_]\w*(?:\.\w+)?)|(//|[-+*/%(),]))")
+_OPERATIONS: Mapping[str, Callable[[Index, Index], Index]] = {
+    "*": lambda a, b: a * b,
+    "//": floor_div,
+    "/": exact_div,
+    "%": mod,
+    "min": minimum,
+    "max": maximum,
+}
+
+
+def parse_size(text: str, symbol: Callable[[str], Index | None]) -> Index:
+    """Read what `str` of a size prints.
+
+    symbol   what a name means, `n` or `x.0`; None where it means nothing
+
+    Raises:  ValueError that names the place.
+    """
+    tokens: list[Index | str] = []
+    position = 0
+    while text[position:].strip():
+        match = _TOKEN.match(text, position)
+        number, function, name, sign = match.groups() if match else (None,) * 4
+        token = int(number) if number else symbol(name) if name else function or sign
+        if token is None or match is None:
+            rest = text[position:].strip()
+            raise ValueError(f"{text!r} is no size: {rest!r} is not understood")
+        tokens.append(token)
+        position = match.end()
+    reader = _Reader(tokens)
+    size = reader.sum()
+    if reader.next() is not None:
+        raise ValueError(f"{text!r} is no size: {str(reader.next())!r} is left over")
+    return size
+
+
+class _Reader:
+    """Takes tokens from the left; mutable, used inside one function."""
+
+    def __init__(self, tokens: list[Index | str]) -> None:
+        self._tokens = tokens[::-1]
+
+    def next(self) -> Index | str | None:
+        """The next token; None at the end."""
+        return self._tokens[-1] if self._tokens else None
+
+    def sum(self) -> Index:
+        """Products with + and - between them."""
+        total = self._product()
+        while (sign := self.next()) in ("+", "-"):
+            self._tokens.pop()
+            part = self._product()
+            total = total + part if sign == "+" else total - part
+        return total
+
+    def _product(self) -> Index:
+        product = self._atom()
+        while isinstance(sign := self.next(), str) and sign in ("*", "//", "/", "%"):
+            self._tokens.pop()
+            operand = self._atom()
+            if sign != "*" and isinstance(operand, int) and operand <= 0:
+                divisor = "zero" if operand == 0 else str(operand)
+                raise ValueError(f"a size has a division by {divisor}")
+            product = _OPERATIONS[sign](product, operand)
+        return product
+
+    def _atom(self) -> Index:
+        if not self._tokens:
+            raise ValueError("a size ends too early")
+        token = self._tokens.pop()
+        if not isinstance(token, str):
+            return token
+        if token == "-":
+            return -self._atom()
+        if token == "(":
+            inner = self.sum()
+            self._take(")")
+            return inner
+        if token not in _OPERATIONS or not token.isalpha():
+            raise ValueError(f"{token!r} is no extent")
+        self._take("(")
+        left = self.sum()
+        self._take(",")
+        right = self.sum()
+        self._take(")")
+        return _OPERATIONS[token](left, right)
+
+    def _take(self, sign: str) -> None:
+        if self.next() != sign:
+            raise ValueError("a bracket of a size is not closed")
+        self._tokens.pop()

@@ -1,0 +1,183 @@
+"""Named sizes: what their bounds and divisors decide, their text, and numbers given for them."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorwright.base import ExpressionError
+from tensorwright.expr import (
+    Index,
+    NamedSize,
+    Range,
+    Relation,
+    Var,
+    compare,
+    constraints_of,
+    exact_div,
+    is_nonnegative,
+    maximum,
+    minimum,
+    named_size,
+    named_sizes_of,
+    parse_size,
+    simplify,
+    simplify_condition,
+    with_sizes,
+)
+
+n = named_size("n", greatest=512, divisor=8)
+m = named_size("m", least=3, greatest=20)
+k = named_size("k")
+NAMES = {"n": n, "m": m, "k": k}
+CHECKED = settings(max_examples=200, deadline=None, derandomize=True)
+OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
+TREES = st.recursive(
+    st.sampled_from(["n", "m", "k"]) | st.integers(-6, 20),
+    lambda inner: st.tuples(st.sampled_from(OPERATIONS), inner, inner),
+    max_leaves=6,
+)
+VALUES = st.fixed_dictionaries(
+    {
+        "n": st.integers(1, 64).map(lambda part: part * 8),
+        "m": st.integers(3, 20),
+        "k": st.integers(1, 50),
+    }
+)
+
+
+def built(tree, leaf, smaller, larger):
+    """The tree over what its leaves stand for; divisors are kept positive."""
+    if not isinstance(tree, tuple):
+        return leaf(tree)
+    operation, *parts = tree
+    left, right = (built(part, leaf, smaller, larger) for part in parts)
+    match operation:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "min":
+            return smaller(left, right)
+        case "max":
+            return larger(left, right)
+    right = larger(right, 1)
+    return left // right if operation == "//" else left % right
+
+
+def expression_of(tree) -> Index:
+    return built(tree, lambda leaf: NAMES.get(leaf, leaf), minimum, maximum)
+
+
+@CHECKED
+@given(TREES, VALUES)
+def test_arithmetic_is_that_of_the_numbers(tree, values) -> None:
+    number = built(tree, lambda leaf: values.get(leaf, leaf), min, max)
+    assert with_sizes(expression_of(tree), values) == number
+    assert with_sizes(simplify(expression_of(tree), {}), values) == number
+
+
+@CHECKED
+@given(TREES)
+def test_text_is_read_back_as_the_same_size(tree) -> None:
+    size = expression_of(tree)
+    assert parse_size(str(size), NAMES.get) == size
+
+
+@CHECKED
+@given(TREES, VALUES)
+def test_proofs_are_true(tree, values) -> None:
+    size = expression_of(tree)
+    number = with_sizes(size, values)
+    assert isinstance(number, int)
+    assert number >= 0 or not is_nonnegative(size)
+    decided = simplify_condition(compare(Relation.LT, size, 9), {})
+    assert decided not in (True, False) or decided == (number < 9)
+
+
+def test_what_a_divisor_divides_is_decided() -> None:
+    assert n % 8 == 0
+    assert n % 4 == 0
+    assert (n // 8) * 8 is n
+    assert (n + 3) // 16 is n // 16
+    assert (n * m) % 8 == 0
+    assert exact_div(n * 3, 24) is n // 8
+    assert n % 16 != 0
+    assert m % 8 != 0
+
+
+def test_equal_sizes_are_equal_objects() -> None:
+    assert (k - 1) // 2 + 1 is (k + 1) // 2
+    assert k // 2 // 3 is k // 6
+    assert (k // 2 + 1) // 3 is (k + 2) // 6
+    assert (3 * k - m + 5) // 2 is k - m + 2 + (k + m + 1) // 2
+    assert named_size("n", 3, 515, 8) is n
+
+
+def test_bounds_prove_and_refuse() -> None:
+    assert is_nonnegative(512 - n)
+    assert not is_nonnegative(511 - n)
+    assert is_nonnegative(n - 8)
+    assert not is_nonnegative(n - 9)
+    assert is_nonnegative(m * k - 3)
+    assert is_nonnegative(20 * 512 - n * m)
+    assert simplify(minimum(n, 600), {}) is n
+    assert simplify(maximum(m, 3), {}) is m
+    i = Var("i")
+    assert is_nonnegative(511 - i, {i: Range.of_extent(n)})
+    assert not is_nonnegative(510 - i, {i: Range.of_extent(n)})
+    assert simplify((i + n * 8) // n, {i: Range.of_extent(n)}) == 8
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (n, "n"),
+        (2 * n * m + 1, "2*m*n + 1"),
+        (n // 8, "n/8"),
+        (n // 2, "4*(n/8)"),
+        (n // 16, "n/8 // 2"),
+        (-k, "-k"),
+        (2 * (k // 3) - m, "2*(k // 3) - m"),
+        ((k + 1) % 5, "(k + 1) % 5"),
+        (minimum(n, m + 1), "min(n, m + 1)"),
+    ],
+)
+def test_text(size: Index, text: str) -> None:
+    assert str(size) == text
+    assert parse_size(text, NAMES.get) is size
+
+
+def test_constraints_are_written_out() -> None:
+    assert constraints_of((n, m, k, 3)) == "n <= 512, n % 8 == 0, 3 <= m <= 20"
+    assert [each.name for each in named_sizes_of(n * k + m, k)] == ["m", "k", "n"]
+    assert with_sizes(n * k, {"n": 16}) is 16 * k
+
+
+@pytest.mark.parametrize("number", [0, 12, 520])
+def test_a_number_that_a_size_may_not_be_is_refused(number: int) -> None:
+    with pytest.raises(ExpressionError, match=r"the size n fulfils n <= 512, n % 8 == 0"):
+        with_sizes(n + 1, {"n": number})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("3n",), "the name of a size is an identifier"),
+        (("n", 0), "a size and its divisor are positive"),
+        (("n", 1, 7, 8), "no multiple of 8 is between 1 and 7"),
+    ],
+)
+def test_a_size_that_cannot_be_is_refused(arguments, reason: str) -> None:
+    with pytest.raises(ExpressionError, match=reason):
+        named_size(*arguments)
+
+
+def test_sizes_travel_between_processes() -> None:
+    assert pickle.loads(pickle.dumps(n * m // 3)) is n * m // 3
+    assert isinstance(named_sizes_of(n)[0], NamedSize)
