@@ -140,22 +140,6 @@ def _reads_directly(value: Value, load: Load) -> bool:
     return value == load or any(_reads_directly(child, load) for child in children(value))
 
 
-def accumulators(target: CpuTarget) -> int:
-    """How many vectors of a tile may be tried: some more than there are registers.
-
-    Beyond that every step of the reduction stores and loads vectors, which never pays.
-    """
-    return target.vector_registers * 6 // 5
-
-
-def tile_registers(target: CpuTarget) -> int:
-    """How many registers the sums of a tile and the vectors that its columns read share.
-
-    One more holds an element that is spread over all lanes, where a multiply-add cannot do that.
-    """
-    return target.vector_registers - (not target.spreads_operands)
-
-
 _ENOUGH_ROWS = 16  # of squares: then a row is read as a whole
 _FAR_BYTES = 2048  # what is written so far apart shares no page, and few sets of the caches
 _ENOUGH_LINES = 3  # of which a part may be read twice

@@ -44,10 +44,10 @@ from tensorwright.schedule import (
     Tail,
     Tensorize,
     Unroll,
-    Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import extent_of, points, reads_along
 from tensorwright.tuning.space.defaults.tile_sizes import row_sizes
+from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise, parallelise, spread
 
@@ -196,10 +196,7 @@ def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> N
     data_bytes = prod(extent_of(extent) for extent in found.data.source.shape)
     # data that stay in the second cache are read again for every column, or else the weights are
     outer = [tiles, *outer] if data_bytes <= _DATA_BYTES else [*outer, tiles]
-    builder.do(Reorder(stored, (*outer, inside, f"{row}_i", lanes)))
-    builder.do(Unroll(stored, inside))
-    builder.do(Unroll(stored, f"{row}_i"))
-    builder.do(Vectorize(stored, lanes))
+    nest(builder, stored, outer, (inside, f"{row}_i"), lanes)
     work = points(builder.state.stage(name).tensor) // (BYTE_LANES * BYTE_TERMS)
     fused = parallelise(builder, stored, outer, work)
     builder.do(ComputeAt(name, stored, fused or outer[-1]))

@@ -44,6 +44,7 @@ from tensorwright.tuning.space.defaults.products import (
     is_product,
     tile_products,
 )
+from tensorwright.tuning.space.register_tile import nest, tile_registers, write_out
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     MIN_PARALLEL_POINTS,
@@ -52,7 +53,6 @@ from tensorwright.tuning.space.steps import (
     packable_constants,
     parallelise,
     spread,
-    tile_registers,
     turn,
 )
 
@@ -464,16 +464,10 @@ def _tile_product(
     loops = [x for x in builder.state.stage(name).loops if x not in own]
     builder.do(Reorder(name, (*outside, f"{axis.name}_0", *loops, vectors, vector)))
     builder.do(ComputeAt(cached, name, f"{axis.name}_0"))
-    for loop in (*loops, vectors):
-        builder.do(Unroll(name, loop))
-    builder.do(Vectorize(name, vector))
+    write_out(builder, name, (*loops, vectors), vector)
     inner = builder.state.stage(cached).tensor
     folded = [a.name for a in inner.reduce_axes]
     builder.do(Split(cached, axis.name, (lanes,)))
     spatial = [a.name for a in inner.axes[:-1]]
-    order = (*folded, *spatial, f"{axis.name}_o", f"{axis.name}_i")
-    builder.do(Reorder(cached, order))
-    for loop in (*spatial, f"{axis.name}_o"):
-        builder.do(Unroll(cached, loop))
-    builder.do(Vectorize(cached, f"{axis.name}_i"))
+    nest(builder, cached, folded, (*spatial, f"{axis.name}_o"), f"{axis.name}_i")
     pack_across(builder, cached, inner.axes[-1])

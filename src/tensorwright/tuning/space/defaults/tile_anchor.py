@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from math import prod
 
 from tensorwright.expr import Load, free_vars
-from tensorwright.schedule import (
-    FoldConstant,
-    PackConstant,
-    PrefetchNext,
-    Reorder,
-    Split,
-    Stage,
-    Unroll,
-    Vectorize,
-)
+from tensorwright.schedule import FoldConstant, PackConstant, PrefetchNext, Stage
 from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import AxisRoles
 from tensorwright.tuning.space.defaults.borders import is_folded_in_loops, skip_zeros
 from tensorwright.tuning.space.defaults.reduction_loops import Choose, split_reduction
+from tensorwright.tuning.space.register_tile import nest, split_vectors
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import packable_constants
 
@@ -57,12 +49,10 @@ class TileAnchor:
         builder, name = self.builder, self.anchor
         stage = builder.state.stage(name)
         lanes, tile = self._own_axes()
-        vector = lanes
-        own = next(axis for axis in stage.tensor.axes if axis.name == lanes)
-        if min(extent_of(self.roles.lanes.extent), extent_of(own.extent)) > self.width:
-            builder.do(Split(name, lanes, (self.width,)))
-            tile = [*tile, f"{lanes}_o"]
-            vector = f"{lanes}_i"
+        vectors, vector = [], lanes
+        if extent_of(self.roles.lanes.extent) > self.width:
+            vectors, vector = split_vectors(builder, name, lanes, self.width)
+        tile = [*tile, *vectors]
         taps = self._skip_zeros(stage, lanes, tile)
         for constant in constants:
             builder.do(FoldConstant(constant))
@@ -71,10 +61,7 @@ class TileAnchor:
             builder, stage, taps, choose, sums=prod(self.tile), is_window=is_window
         )
         rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
-        builder.do(Reorder(name, (*rest, *folding, *unrolled, *tile, vector)))
-        for loop in (*unrolled, *tile):
-            builder.do(Unroll(name, loop))
-        builder.do(Vectorize(name, vector))
+        nest(builder, name, (*rest, *folding), (*unrolled, *tile), vector)
         for packed, load in packable_constants(builder.state, name).items():
             builder.do(PackConstant(packed, name))
             # what one tile reads alone would be asked for as often as it is read: the processor

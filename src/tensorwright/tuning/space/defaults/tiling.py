@@ -12,10 +12,8 @@ from tensorwright.expr import Axis, Index
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
-    Reorder,
     Split,
     Tail,
-    Unroll,
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
@@ -45,13 +43,13 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
     few_columns,
     row_sizes,
 )
+from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
     pack_across,
     parallelise,
     spread,
-    tile_registers,
     vector_loops,
 )
 
@@ -139,10 +137,7 @@ class Tiling:
 
     def build(self) -> None:
         """Tile the stored stage, place the anchor in its tiles, schedule what feeds it."""
-        outer, inner, lanes = self._tile_stored()
-        for loop in inner:
-            self.builder.do(Unroll(self.stored, loop))
-        self.builder.do(Vectorize(self.stored, lanes))
+        outer = self._tile_stored()
         place, band = self._parallelise(outer)
         if place:
             self.builder.do(ComputeAt(self.anchor, self.stored, place))
@@ -161,8 +156,8 @@ class Tiling:
         for name in self.following:
             spread(self.builder, name, self.target, name)
 
-    def _tile_stored(self) -> tuple[list[str], list[str], str]:
-        """Split and reorder: (loops over tiles, unrolled loops in a tile, the vector loop)."""
+    def _tile_stored(self) -> list[str]:
+        """Split and reorder the loops of the stage that stores; returns those over tiles."""
         tile = self.tile = self.sizes.by_rule()
         columns, column_outer, column_inner, lanes = self._split_columns(tile[0])
         rows, row_outer, row_inner = self._split_rows(*tile[1:])
@@ -173,8 +168,8 @@ class Tiling:
         outer = self._order_tiles(column_outer, row_outer)
         self.next_axis = axis_of(self.builder.state.stage(self.stored), outer[-1]) if outer else ""
         inner = [*column_inner, *deep_inner, *row_inner]
-        self.builder.do(Reorder(self.stored, (*outer, *inner, lanes)))
-        return outer, inner, lanes
+        nest(self.builder, self.stored, outer, inner, lanes)
+        return outer
 
     def _split_columns(self, default: int) -> tuple[Index, list[str], list[str], str]:
         """Split the lanes, or the axis of the columns: (columns of a tile, loops over tiles, loops

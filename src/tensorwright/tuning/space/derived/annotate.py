@@ -18,14 +18,13 @@ from tensorwright.schedule import (
     ForKind,
     PackConstant,
     PrefetchNext,
-    Reorder,
-    Split,
     Stage,
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import can_inline, contiguous_axis, is_untouched
+from tensorwright.tuning.space.register_tile import nest, split_vectors
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import is_cheap, packable_constants, parallelise, spread
 
@@ -152,13 +151,9 @@ def _spread_fold(builder: SketchBuilder, stage: Stage, derivation: Derivation) -
     lanes = contiguous_axis(stage.tensor, axes[-1:])
     outer = [axis.name for axis in axes if axis is not lanes]
     if lanes is not None:
-        inner = lanes.name
         width = lanes_for(derivation.target, stage)
-        if extent_of(lanes.extent) > width:
-            builder.do(Split(stage.name, lanes.name, (width,)))
-            inner = f"{lanes.name}_i"
-            outer.append(f"{lanes.name}_o")
+        vectors, vector = split_vectors(builder, stage.name, lanes.name, width)
+        outer += vectors
         folds = [axis.name for axis in stage.tensor.reduce_axes]
-        builder.do(Reorder(stage.name, (*outer, *folds, inner)))
-        builder.do(Vectorize(stage.name, inner))
+        nest(builder, stage.name, (*outer, *folds), (), vector)
     parallelise(builder, stage.name, outer[:2], points(stage.tensor))

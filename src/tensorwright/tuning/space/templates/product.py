@@ -20,16 +20,15 @@ from tensorwright.schedule import (
     PackConstant,
     PrefetchNext,
     Primitive,
-    Reorder,
     ScheduleState,
     Split,
-    Unroll,
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, period_along, points
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.tiled_axes import TileAxis, plan_axes
+from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
@@ -37,7 +36,6 @@ from tensorwright.tuning.space.steps import (
     packable_constants,
     parallelise,
     spread,
-    tile_registers,
     vector_loops,
 )
 from tensorwright.tuning.space.templates.applied import SplitKnob
@@ -122,10 +120,7 @@ class Product:
         middle = [self.middle[axis.name] for axis in order if axis.name in self.middle]
         roles = (Role.ROWS, Role.COLUMNS, Role.LANES)
         inner = [self.inner[axis.name] for axis in self.of(*roles) if axis.name in self.inner]
-        self.s.do(Reorder(self.host, (*outer, *middle, *inner)))
-        for loop in inner[:-1]:
-            self.s.do(Unroll(self.host, loop))
-        self.s.do(Vectorize(self.host, inner[-1]))
+        nest(self.s, self.host, (*outer, *middle), inner[:-1], inner[-1])
         work = points(self.s.state.stage(self.anchor).tensor)
         band = parallelise(self.s, self.host, outer[:shared], work)
         band = band or (outer[shared - 1] if outer else "")
@@ -197,10 +192,7 @@ class Product:
             wide, vector = step.children
             own.append(wide)
         rest = [a.name for a in stage.tensor.axes if a.name not in own and a.name != lanes]
-        s.do(Reorder(name, (*rest, *folding, *unrolled, *own, vector)))
-        for loop in (*unrolled, *own):
-            s.do(Unroll(name, loop))
-        s.do(Vectorize(name, vector))
+        nest(s, name, (*rest, *folding), (*unrolled, *own), vector)
         for constant in packable_constants(s.state, name):
             s.do(PackConstant(constant, name))
             if folding:

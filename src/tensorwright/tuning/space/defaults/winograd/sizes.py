@@ -10,8 +10,8 @@ from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
+from tensorwright.tuning.space.register_tile import accumulators
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
-from tensorwright.tuning.space.steps import accumulators
 
 _MOST_ROWS = 28
 _MOST_BAND = 8
