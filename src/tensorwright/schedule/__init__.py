@@ -15,7 +15,7 @@ from tensorwright.schedule.analysis import (
     tile_region,
 )
 from tensorwright.schedule.execution import THREADS, ForKind, Scope, may_not_be_inside
-from tensorwright.schedule.primitive import Primitive, applied
+from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
     PRIMITIVES,
     Bind,
@@ -40,7 +40,6 @@ from tensorwright.schedule.primitives import (
     Unroll,
     UseAlgorithm,
     Vectorize,
-    obstacle_to_packing,
     uses_algorithm,
 )
 from tensorwright.schedule.render import render
@@ -119,8 +118,8 @@ __all__ = [
     "find_convolution",
     "format_trace",
     "initial_state",
+    "is_legal",
     "may_not_be_inside",
-    "obstacle_to_packing",
     "open_decisions",
     "parse_trace",
     "reads_of",

@@ -22,9 +22,9 @@ from tensorwright.expr import (
     loads_of,
 )
 from tensorwright.schedule import (
-    AtRoot,
     CacheWrite,
     ComputeInline,
+    FoldConstant,
     Fuse,
     PackConstant,
     Parallel,
@@ -35,7 +35,8 @@ from tensorwright.schedule import (
     Tail,
     Unroll,
     Vectorize,
-    obstacle_to_packing,
+    is_legal,
+    reads_of,
 )
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
@@ -74,11 +75,9 @@ def inline_elementwise(
             vector of so many: both sides of a choice would be computed for all of them
     """
     for stage in builder.state.stages:
-        if stage.name in keep or stage.name in builder.state.outputs:
+        if stage.name in keep or stage.tensor.reduction is not None:
             continue
         current = builder.state.stage(stage.name)
-        if current.tensor.reduction is not None or not isinstance(current.placement, AtRoot):
-            continue
         readers = builder.state.readers(stage.name)
         reads = sum(
             load.source.name == stage.name for r in readers for load in loads_of(r.tensor.body)
@@ -88,7 +87,7 @@ def inline_elementwise(
         if lanes and not is_cheap(current.tensor.body):
             chosen = any(_chooses_inside_vectors(r, stage.name, lanes) for r in readers)
             is_worth_it = is_worth_it and not chosen
-        if is_worth_it and not _used_as_index(builder.state, stage.name):
+        if is_worth_it and is_legal(ComputeInline(stage.name), builder.state):
             builder.do(ComputeInline(stage.name))
 
 
@@ -116,28 +115,8 @@ def constant_stages(state: ScheduleState) -> tuple[str, ...]:
     """The stages that depend on one constant alone, which nothing else reads: `FoldConstant` takes
     them. A stage that reads another of them is not among them before that is folded.
     """
-    return tuple(
-        stage.name
-        for stage in state.stages
-        if stage.name not in state.outputs and _is_of_one_constant(state, stage)
-    )
-
-
-def _is_of_one_constant(state: ScheduleState, stage: Stage) -> bool:
-    read = {load.source.name for load in loads_of(stage.tensor.body)}
-    return len(read) == 1 and read <= state.constants and len(state.readers(*read)) == 1
-
-
-def _used_as_index(state: ScheduleState, name: str) -> bool:
-    return any(
-        load.source.name == name and not _reads_directly(reader.tensor.body, load)
-        for reader in state.readers(name)
-        for load in loads_of(reader.tensor.body)
-    )
-
-
-def _reads_directly(value: Value, load: Load) -> bool:
-    return value == load or any(_reads_directly(child, load) for child in children(value))
+    reading = (stage.name for stage in state.stages if reads_of(stage.tensor) <= state.constants)
+    return tuple(name for name in reading if is_legal(FoldConstant(name), state))
 
 
 _ENOUGH_ROWS = 16  # of squares: then a row is read as a whole
@@ -314,7 +293,7 @@ def packable_constants(state: ScheduleState, name: str) -> dict[str, Load]:
     return {
         constant: load
         for constant, load in loads.items()
-        if constant in state.constants and obstacle_to_packing(state, stage, constant) is None
+        if constant in state.constants and is_legal(PackConstant(constant, name), state)
     }
 
 

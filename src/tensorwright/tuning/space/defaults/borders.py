@@ -10,7 +10,6 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import ScheduleError
 from tensorwright.expr import (
     Axis,
     Condition,
@@ -26,7 +25,7 @@ from tensorwright.expr import (
     has_element,
     loads_of,
 )
-from tensorwright.schedule import ComputeInline, ScheduleState, Skipped, SkipZeros, Stage
+from tensorwright.schedule import ComputeInline, ScheduleState, Skipped, SkipZeros, Stage, is_legal
 from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.sketch import SketchBuilder
@@ -150,17 +149,10 @@ def _is_copy(state: ScheduleState, name: str, reader: str) -> bool:
 def _possible(state: ScheduleState, stage: Stage) -> list[SkipZeros]:
     """The steps that skip terms of a sum, for each padded factor and axis."""
     sources = dict.fromkeys(load.source.name for load in loads_of(stage.tensor.body))
-    steps = []
-    for source, axis in product(sources, stage.tensor.reduce_axes):
-        step = SkipZeros(stage.name, source, axis.name)
-        if not state.has_stage(source):
-            continue
-        try:
-            step.check(state)
-        except ScheduleError:
-            continue
-        steps.append(step)
-    return steps
+    computed = filter(state.has_stage, sources)
+    pairs = product(computed, stage.tensor.reduce_axes)
+    steps = [SkipZeros(stage.name, source, axis.name) for source, axis in pairs]
+    return [step for step in steps if is_legal(step, state)]
 
 
 def _axes_of(stage: Stage, conditions: tuple[Condition, ...]) -> list[Axis]:

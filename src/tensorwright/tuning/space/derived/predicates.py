@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from tensorwright.base import ScheduleError
 from tensorwright.expr import (
     Axis,
     Compute,
@@ -21,7 +20,7 @@ from tensorwright.expr import (
     free_vars,
     loads_of,
 )
-from tensorwright.schedule import AtRoot, ComputeInline, ScheduleState, Stage
+from tensorwright.schedule import AtRoot, ComputeInline, ScheduleState, Stage, is_legal
 from tensorwright.tuning.space.axes.accesses import extent_of, is_contiguous
 from tensorwright.tuning.space.steps import ENOUGH_ITERATIONS, is_cheap
 
@@ -49,13 +48,7 @@ def is_strict_inlinable(state: ScheduleState, name: str) -> bool:
 
 def can_inline(state: ScheduleState, name: str) -> bool:
     """Whether a stage may be inlined: it has readers, folds nothing, and is no output or index."""
-    if not state.readers(name) or state.stage(name).tensor.reduction is not None:
-        return False
-    try:
-        ComputeInline(name).check(state)
-    except ScheduleError:
-        return False
-    return True
+    return bool(state.readers(name)) and is_legal(ComputeInline(name), state)
 
 
 def _has_branch(value: Value) -> bool:

@@ -19,7 +19,6 @@ from tensorwright.schedule import (
     FoldConstant,
     PackConstant,
     PrefetchNext,
-    Primitive,
     ScheduleState,
     Split,
     Vectorize,
@@ -231,15 +230,6 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
             reason="no vectors fit: every operand is read across its rows",
         )
     return Product(s, cfg, anchor, host, axes, feeding)
-
-
-def can_do(step: Primitive, state: ScheduleState) -> bool:
-    """Whether a step is legal."""
-    try:
-        step.check(state)
-    except ScheduleError:
-        return False
-    return True
 
 
 def is_product(state: ScheduleState, target: CpuTarget) -> bool:

@@ -14,7 +14,7 @@ from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import Split, Tail, format_trace, state_of
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.space.defaults.tile_sizes import has_awkward_rest
-from tensorwright.tuning.space.steps import tile_registers
+from tensorwright.tuning.space.register_tile import tile_registers
 
 pytestmark = pytest.mark.target
 
