@@ -2,7 +2,7 @@
 
     stage        what does it                                  from                to
     import       graph.load_onnx                               model               Graph
-    simplify     graph.simplify                                Graph               Graph
+    simplify     graph.simplify, then graph.run_target_passes  Graph               Graph
     rewrite      kept_graph, where one was found               Graph               Graph
     lay out      graph.choose_layouts                          Graph               Graph
     partition    graph.partition, by PredictedPrices           Graph               Partition
@@ -59,8 +59,8 @@ from tensorwright.graph import (
     check_memory,
     choose_layouts,
     compute_halves_in_floats,
-    lower_codes,
     partition,
+    run_target_passes,
     simplify,
 )
 from tensorwright.graph.onnx_import import load_onnx
@@ -184,8 +184,7 @@ def prepare(
 def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
     pricing = open_pricing(target, threads)
-    lowered = lower_codes(graph, target)
-    laid_out = choose_layouts(graph if lowered is graph else simplify(lowered), target, pricing)
+    laid_out = choose_layouts(run_target_passes(graph, target), target, pricing)
     return check_memory(partition(laid_out, pricing=pricing))
 
 

@@ -55,6 +55,7 @@ from tensorwright.base.targets import (
     GPU_TARGETS,
     ON_THREADS,
     TARGETS,
+    ByKind,
     CpuTarget,
     Extents,
     GpuApi,
@@ -69,6 +70,7 @@ from tensorwright.base.targets import (
     cpu_target,
     detect_target,
     missing_here,
+    of_kind,
     parse_target,
 )
 from tensorwright.base.tensors import (
@@ -98,6 +100,7 @@ __all__ = [
     "Array",
     "AttributeValue",
     "Attributes",
+    "ByKind",
     "Cache",
     "CpuTarget",
     "DType",
@@ -155,6 +158,7 @@ __all__ = [
     "make_folder",
     "missing_here",
     "naming_faults",
+    "of_kind",
     "output_error",
     "override",
     "parse_target",

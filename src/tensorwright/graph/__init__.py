@@ -34,6 +34,7 @@ from tensorwright.graph.passes import (
     FoldedConstants,
     compute_halves_in_floats,
     lower_codes,
+    run_target_passes,
     simplify,
     simplify_with_report,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "reference",
     "rename_tensors",
     "run_node",
+    "run_target_passes",
     "save_text",
     "simplify",
     "simplify_with_report",

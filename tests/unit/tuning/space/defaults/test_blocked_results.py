@@ -19,7 +19,7 @@ from tensorwright.schedule import (
     format_trace,
     state_of,
 )
-from tensorwright.tuning.space import rule_sketches
+from tensorwright.tuning.space import heuristic_sketches
 from tensorwright.tuning.space.axes.links import block_in, is_tangled, own_axes
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, row_sizes, window_tile
 
@@ -80,7 +80,7 @@ GRAPHS = (patches, regrouped, channels_last, plain_rows, one_waveform)
 def test_values(make: Callable[[], Graph], target: CpuTarget) -> None:
     source = random.Random(3)
     for case in workloads(make(), target):
-        for sketch in rule_sketches(state_of(case[0]), target)[:2]:
+        for sketch in heuristic_sketches(state_of(case[0]), target)[:2]:
             for decisions in (sketch.defaults, sketch.sample(source)):
                 check_schedule(case, format_trace(sketch.bound(decisions)), target)
 
@@ -94,7 +94,7 @@ def _last(graph: Graph, target: CpuTarget) -> ScheduleState:
 def test_vectors_lie_along_the_channels_of_a_block(
     make: Callable[[], Graph], target: CpuTarget
 ) -> None:
-    trace = rule_sketches(_last(make(), target), target)[0].trace
+    trace = heuristic_sketches(_last(make(), target), target)[0].trace
     lanes = {step.loop for step in trace if isinstance(step, Vectorize) and "conv" in step.stage}
     assert "oc_i" in lanes
     assert not {"oc_o", "oc_o_i"} & lanes
