@@ -39,9 +39,9 @@ from tensorwright.loop.traversal import (
     Namer,
     children_of,
     freshen,
+    map_children,
     substitute_statement,
     total_size,
-    with_children,
 )
 from tensorwright.schedule import ForKind
 
@@ -80,10 +80,7 @@ class _Cutter:
             if points:
                 return self._pieces(statement, points, bounds)
             inner = {**bounds, statement.var: Range.of_extent(statement.extent)}
-        parts = children_of(statement)
-        done = tuple(self.cut(part, inner) for part in parts)
-        is_same = all(new is old for new, old in zip(done, parts, strict=True))
-        return statement if is_same else with_children(statement, done)
+        return map_children(lambda part: self.cut(part, inner), statement)
 
     def _pieces(self, loop: For, points: list[int], bounds: Bounds) -> Stmt:
         assert isinstance(loop.extent, int)

@@ -12,10 +12,10 @@ from tensorwright.loop.traversal import (
     Namer,
     children_of,
     freshen,
+    map_children,
     substitute_statement,
     total_size,
     walk,
-    with_children,
 )
 from tensorwright.schedule import ForKind
 
@@ -61,8 +61,7 @@ def _written_out(
     namer = Namer(program)
 
     def unroll(statement: Stmt) -> Stmt:
-        inner = tuple(unroll(child) for child in children_of(statement))
-        moved = with_children(statement, inner) if inner else statement
+        moved = map_children(unroll, statement)
         if not isinstance(moved, For) or not isinstance(moved.extent, int) or not is_wanted(moved):
             return moved
         if moved.extent * total_size((moved.body,)) > max_statements:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from tensorwright.base import CpuTarget
-from tensorwright.schedule import Reorder, Split, Unroll, Vectorize
-from tensorwright.tuning.space.axes.accesses import extent_of
+from tensorwright.expr import Axis
+from tensorwright.schedule import Reorder, Split, Stage, Unroll, Vectorize
+from tensorwright.tuning.space.axes.accesses import extent_of, is_contiguous, lanes_for
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 
@@ -28,14 +29,14 @@ def tile_registers(target: CpuTarget) -> int:
 
 def split_vectors(
     builder: SketchBuilder, name: str, axis: str, width: int
-) -> tuple[list[str], str]:
+) -> tuple[tuple[str, ...], str]:
     """Split an axis of a stage into vectors: (the loop over them, unless it is one; the lanes)."""
     own = next(each for each in builder.state.stage(name).tensor.axes if each.name == axis)
     if extent_of(own.extent) <= width:
-        return [], axis
+        return (), axis
     step = Split(name, axis, (width,))
     builder.do(step)
-    return [step.children[0]], step.children[1]
+    return step.children[:1], step.children[1]
 
 
 def nest(
@@ -48,6 +49,43 @@ def nest(
     """Put all loops of a stage into their order: plain loops, then unrolled ones, then vectors."""
     builder.do(Reorder(name, (*loops, *unrolled, vector)))
     write_out(builder, name, unrolled, vector)
+
+
+def interleave(builder: SketchBuilder, name: str, row: str) -> None:
+    """Fold all rows of a block at once: each row's chain of operations waits for itself only."""
+    *loops, vector = builder.state.stage(name).loops
+    builder.do(Reorder(name, (*(loop for loop in loops if loop != row), row, vector)))
+    builder.do(Unroll(name, row))
+
+
+def vectorise_last(
+    builder: SketchBuilder, name: str, target: CpuTarget, most_unrolled: int = 0
+) -> None:
+    """Put the innermost spatial axis of a stage into vectors, where all it reads is contiguous.
+
+    most_unrolled   up to so many vectors of a fold are unrolled
+    """
+    stage = builder.state.stage(name)
+    axis = vector_axis(stage)
+    if axis is None or axis.name not in stage.loops:
+        return
+    vectors, vector = split_vectors(builder, name, axis.name, lanes_for(target, stage))
+    tile: tuple[str, ...] = (vector,)
+    few = most_unrolled * lanes_for(target, stage)
+    if vectors and stage.tensor.reduction is not None and extent_of(axis.extent) <= few:
+        builder.do(Unroll(name, vectors[0]))
+        tile = (*vectors, vector)
+    loops = builder.state.stage(name).loops
+    order = (*(loop for loop in loops if loop not in tile), *tile)
+    if loops != order:
+        builder.do(Reorder(name, order))
+    builder.do(Vectorize(name, vector))
+
+
+def vector_axis(stage: Stage) -> Axis | None:
+    """The innermost spatial axis, if every read along it is contiguous or the same."""
+    axes = [axis for axis in stage.tensor.axes if extent_of(axis.extent) > 1]
+    return axes[-1] if axes and is_contiguous(stage.tensor, axes[-1]) else None
 
 
 def write_out(builder: SketchBuilder, name: str, unrolled: Iterable[str], vector: str) -> None:

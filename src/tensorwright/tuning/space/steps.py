@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import (
     Apply,
     Axis,
+    Compute,
     Fn,
     Index,
     Load,
@@ -39,6 +40,7 @@ from tensorwright.schedule import (
     reads_of,
 )
 from tensorwright.tuning.space.axes.accesses import (
+    count_of,
     extent_of,
     lanes_for,
     points,
@@ -79,9 +81,7 @@ def inline_elementwise(
             continue
         current = builder.state.stage(stage.name)
         readers = builder.state.readers(stage.name)
-        reads = sum(
-            load.source.name == stage.name for r in readers for load in loads_of(r.tensor.body)
-        )
+        reads = sum(len(loads_from(reader.tensor, stage.name)) for reader in readers)
         folding = any(r.tensor.reduction is not None for r in readers)
         is_worth_it = (reads == 1 and not folding) or is_cheap(current.tensor.body)
         if lanes and not is_cheap(current.tensor.body):
@@ -222,7 +222,7 @@ def _run_read(stage: Stage, axes: list[Axis], lanes: int) -> tuple[Axis, ...]:
         for start in range(stop):
             run = tuple(axes[start:stop])
             is_loop = places[stop - 1] - places[start] == len(run) - 1
-            is_long = math.prod(extent_of(axis.extent) for axis in run) >= lanes
+            is_long = count_of(run) >= lanes
             if is_loop and is_long and stride_of_run(body, run) == 1:
                 return run
     return ()
@@ -242,7 +242,7 @@ def turn_whole(
         step = Fuse(name, tuple(axis.name for axis in run))
         builder.do(step)
         along = step.fused
-    length = math.prod(extent_of(axis.extent) for axis in run)
+    length = count_of(run)
     part = _part_of_row(builder.state.stage(name), run[-1], length, lanes)
     if part < length:
         builder.do(Split(name, along, (part,), Tail.SHIFT))
@@ -259,7 +259,7 @@ def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
     axes = stage.tensor.axes
     behind = axes[axes.index(along) + 1 :]
     size = stage.tensor.dtype.size_bytes
-    apart = size * math.prod(extent_of(axis.extent) for axis in behind)
+    apart = size * count_of(behind)
     line = max(lanes, LINE_BYTES // size)
     if apart >= _FAR_BYTES and (length % line == 0 or length >= _ENOUGH_LINES * line):
         return line
@@ -331,20 +331,29 @@ def parallelise(builder: SketchBuilder, name: str, loops: list[str], work: int) 
     return fused
 
 
-def ensure_epilogue(builder: SketchBuilder, anchor: str) -> str:
-    """The stage that stores the anchor's result: its only reader, or a copy of a cached anchor."""
+def ensure_epilogue(
+    builder: SketchBuilder, anchor: str, fits: Callable[[Stage, str], bool] | None = None
+) -> str:
+    """The stage that stores the anchor's result: its only reader, or a copy of a cached anchor.
+
+    fits   whether a reader that folds nothing may be the one; where None, if every element of it
+           has an element of the anchor to itself
+    """
     readers = builder.state.readers(anchor)
     if anchor not in builder.state.outputs and len(readers) == 1:
         reader = readers[0]
-        if reader.tensor.reduction is None and _reads_each_once(reader, anchor):
+        if reader.tensor.reduction is None and (fits or _reads_each_once)(reader, anchor):
             return reader.name
     builder.do(CacheWrite(anchor))
     return anchor
 
 
 def _reads_each_once(reader: Stage, name: str) -> bool:
-    """Whether every element of the reader has an element of the operand of its own."""
-    loads = [load for load in loads_of(reader.tensor.body) if load.source.name == name]
-    places = {load.indices for load in loads}
-    used = free_vars(*loads[0].indices)
+    places = {load.indices for load in loads_from(reader.tensor, name)}
+    used = free_vars(*next(iter(places)))
     return len(places) == 1 and all(a.var in used or a.extent == 1 for a in reader.tensor.axes)
+
+
+def loads_from(tensor: Compute, source: str) -> list[Load]:
+    """The reads of one tensor in another."""
+    return [load for load in loads_of(tensor.body) if load.source.name == source]

@@ -12,7 +12,13 @@ from math import prod
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Load, free_vars, index_tensors_of, loads_of
 from tensorwright.schedule import AtRoot, CacheRead, ScheduleState, Scope, Stage
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points, stride_along
+from tensorwright.tuning.space.axes.accesses import (
+    dimension_last,
+    extent_of,
+    lanes_for,
+    points,
+    stride_along,
+)
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise, spread, turn_whole
 
@@ -92,7 +98,7 @@ def _copy_turned(
     builder: SketchBuilder, load: Load, reader: str, dimension: int, lanes: int
 ) -> None:
     """Copy an operand with one of its dimensions last."""
-    order = (*(n for n in range(len(load.indices)) if n != dimension), dimension)
+    order = dimension_last(len(load.indices), dimension)
     step = CacheRead(load.source.name, reader, Scope.GLOBAL, order)
     builder.do(step)
     *others, last = builder.state.stage(step.copy).tensor.axes

@@ -9,7 +9,7 @@ from math import prod
 from tensorwright.expr import Load, free_vars
 from tensorwright.schedule import FoldConstant, PackConstant, PrefetchNext, Stage
 from tensorwright.tuning.space.axes.accesses import extent_of
-from tensorwright.tuning.space.axes.links import own_axes
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.roles import AxisRoles
 from tensorwright.tuning.space.defaults.borders import is_folded_in_loops, skip_zeros
 from tensorwright.tuning.space.defaults.reduction_loops import Choose, split_reduction
@@ -48,11 +48,11 @@ class TileAnchor:
         """
         builder, name = self.builder, self.anchor
         stage = builder.state.stage(name)
-        lanes, tile = self._own_axes()
-        vectors, vector = [], lanes
-        if extent_of(self.roles.lanes.extent) > self.width:
-            vectors, vector = split_vectors(builder, name, lanes, self.width)
-        tile = [*tile, *vectors]
+        lanes, tile = self._tile_axes()
+        is_wide = extent_of(self.roles.lanes.extent) > self.width
+        whole = (), lanes
+        vectors, vector = split_vectors(builder, name, lanes, self.width) if is_wide else whole
+        tile += vectors
         taps = self._skip_zeros(stage, lanes, tile)
         for constant in constants:
             builder.do(FoldConstant(constant))
@@ -71,15 +71,19 @@ class TileAnchor:
 
     def _is_for_next(self, load: Load) -> bool:
         """Whether the next tile reads the same part of an operand as this one."""
-        own = own_axes(self.builder.state, self.anchor, self.stored).get(self.next_axis, ())
+        own = self._own_axes.get(self.next_axis, ())
         read = {var.name for index in load.indices for var in free_vars(index)}
         return bool(self.next_axis) and read.isdisjoint(own)
 
-    def _own_axes(self) -> tuple[str, list[str]]:
+    @property
+    def _own_axes(self) -> dict[str, tuple[str, ...]]:
+        return Anchor(self.builder.state, self.anchor, self.stored).own_axes
+
+    def _tile_axes(self) -> tuple[str, list[str]]:
         """The anchor's own axes that the roles fall on: that of the lanes, and the others of the
         tile.
         """
-        own = own_axes(self.builder.state, self.anchor, self.stored)
+        own = self._own_axes
         *columns, lanes = own[self.roles.lanes.name]
         # columns innermost: each read along the rows is then used up at once, by all columns
         roles = (self.roles.second_row, self.roles.row, self.roles.column)
@@ -93,7 +97,7 @@ class TileAnchor:
         """
         if not is_folded_in_loops(stage):
             return []
-        own = own_axes(self.builder.state, self.anchor, self.stored)
+        own = self._own_axes
         sizes = {a.name: extent_of(a.extent) for a in stage.tensor.axes if a.name in tile}
         _, rows, more_rows = self.tile
         for axis, size in ((self.roles.row, rows), (self.roles.second_row, more_rows)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tensorwright.base import LINE_BYTES, CpuTarget
+from tensorwright.tuning.space.axes.anchor import is_aligned
 from tensorwright.tuning.space.axes.cache_sets import PAGE_BYTES
-from tensorwright.tuning.space.axes.links import is_aligned
 from tensorwright.tuning.space.sketch import divisors
 
 

@@ -20,12 +20,11 @@ from tensorwright.tuning.space.axes.accesses import (
     extent_of,
     has_reuse,
     lanes_for,
-    operands,
     points,
     reads_along,
     vector_within,
 )
-from tensorwright.tuning.space.axes.links import axis_of, is_aligned
+from tensorwright.tuning.space.axes.anchor import Anchor, axis_of, is_aligned
 from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
 from tensorwright.tuning.space.defaults.bands import (
     ENOUGH_PIECES,
@@ -125,10 +124,8 @@ class Tiling:
         if prefix:
             self.feeding, self.following, self.constants = [], [], ()
         self.sizes = TileChoice(
-            builder.state,
+            self._product,
             target,
-            anchor,
-            stored,
             self.roles,
             self.width,
             is_fed=bool(self.feeding),
@@ -192,7 +189,7 @@ class Tiling:
             return columns, [f"{lanes}_0"], [f"{lanes}_1"], f"{lanes}_2"
         if self.roles.column is not None:
             name = self.roles.column.name
-            self._split(self.roles.column, columns, default)
+            self._split(self.roles.column, (columns,), default)
             return columns, [f"{name}_o"], [f"{name}_i"], lanes
         return columns, [], [], lanes
 
@@ -215,7 +212,7 @@ class Tiling:
         sizes = divisors(extent_of(axis.extent), min(_MOST_DEEP, most))
         usual = max(size for size in sizes if size * vectors <= 2 * _FEW_VECTORS)
         factor = self._choose("more_columns", sizes, usual)
-        self._split(axis, factor, usual)
+        self._split(axis, (factor,), usual)
         return [factor], [f"{axis.name}_i"]
 
     def _split_rows(self, rows: int, more_rows: int) -> tuple[list[Index], list[str], list[str]]:
@@ -253,7 +250,7 @@ class Tiling:
                 outer += [f"{axis.name}_o", f"{axis.name}_i_o"]
                 inner.append(f"{axis.name}_i_i")
             else:
-                self._split(axis, factors[-1], size)
+                self._split(axis, (factors[-1],), size)
                 outer.append(f"{axis.name}_o")
                 inner.append(f"{axis.name}_i")
         return factors, outer, inner
@@ -293,10 +290,11 @@ class Tiling:
     ) -> Index:
         return self.builder.choose(f"{self.prefix}{name}", values, default, kind)
 
-    def _split(self, axis: Axis, factor: Index, default: int) -> None:
+    def _split(self, axis: Axis, factors: tuple[Index, ...], default: int) -> None:
+        """Split an axis; a last tile, of `default` elements by rule, is shifted back if it can."""
         extent = extent_of(axis.extent)
         tail = Tail.SHIFT if extent % default and extent >= default else Tail.GUARD
-        self.builder.do(Split(self.stored, axis.name, (factor,), tail))
+        self.builder.do(Split(self.stored, axis.name, factors, tail))
 
     def _split_band(self, axis: Axis, rows: Index, size: int) -> None:
         """Split the second rows into bands of tiles, all channels of a band being one thread's.
@@ -311,9 +309,7 @@ class Tiling:
         fewest = enough_bands(axes, self.roles) if self.order is Order.INLINED else 1
         usual = tiles_of_band(extent, size, most, fewest)
         band = self._choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
-        full = usual * size
-        tail = Tail.SHIFT if extent % full and extent >= full else Tail.GUARD
-        self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
+        self._split(axis, (band, rows), usual * size)
         self.band = f"{axis.name}_0"
 
     def _has_bands(self, rows: int) -> bool:
@@ -324,15 +320,12 @@ class Tiling:
             return False
         if axis_extent(self.roles.second_row) < FEWEST_BANDS * SHORT_ROWS:
             return False
-        return copies_much(
-            self.builder.state,
-            self.anchor,
-            self.stored,
-            frozenset(self.feeding),
-            self.roles.second_row,
-            rows,
-            self.width,
-        )
+        feeding = frozenset(self.feeding)
+        return copies_much(self._product, feeding, self.roles.second_row, rows, self.width)
+
+    @property
+    def _product(self) -> Anchor:
+        return Anchor(self.builder.state, self.anchor, self.stored)
 
     def _parallelise(self, outer: list[str]) -> tuple[str, str]:
         """Fuse and spread the loops over tiles.
@@ -367,11 +360,11 @@ class Tiling:
         """How many of some loops over tiles are around what feeds the product: not the last along
         which nothing of it differs, where the others are enough for all threads.
         """
-        state = self.builder.state
-        found = operands(state, state.stage(self.anchor), state.stage(self.stored))
-        fed = [operand.load for operand in found if operand.load.source.name in self.feeding]
-        axes = {axis_of(state.stage(self.stored), loop): loop for loop in loops[:cut]}
-        over = [a for a in state.stage(self.stored).tensor.axes if a.name in axes]
+        loads = [operand.load for operand in self._product.operands]
+        fed = [load for load in loads if load.source.name in self.feeding]
+        stored = self.builder.state.stage(self.stored)
+        axes = {axis_of(stored, loop): loop for loop in loops[:cut]}
+        over = [axis for axis in stored.tensor.axes if axis.name in axes]
         over.sort(key=lambda axis: loops.index(axes[axis.name]))
         while len(over) > 1 and not any(reads_along(load, over[-1].var) for load in fed):
             around = prod(self._tiles_along(axis) for axis in over[:-1])
@@ -383,11 +376,10 @@ class Tiling:
 
     def _is_fed_again(self, loops: list[str]) -> bool:
         """Whether what feeds the product takes too long to be computed in each of some loops."""
-        state = self.builder.state
-        axes = state.stage(self.stored).tensor.axes
-        over = [a for a in axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & {*loops}]
+        product = self._product
+        over = [a for a in product.axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & {*loops}]
         tiles = [(axis, self._tiles_along(axis)) for axis in over]
-        return is_fed_again(state, self.anchor, self.stored, tiles, self.feeding)
+        return is_fed_again(product, tiles, self.feeding)
 
     def _tiles_along(self, axis: Axis) -> int:
         """How many tiles, as chosen by rule, lie along an axis."""

@@ -6,7 +6,6 @@ Source:  the conditions of Ansor's rules (Zheng et al., OSDI 2020, table 1).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import prod
 
 from tensorwright.expr import (
     Axis,
@@ -21,7 +20,7 @@ from tensorwright.expr import (
     loads_of,
 )
 from tensorwright.schedule import AtRoot, ComputeInline, ScheduleState, Stage, is_legal
-from tensorwright.tuning.space.axes.accesses import extent_of, is_contiguous
+from tensorwright.tuning.space.axes.accesses import count_of, is_contiguous
 from tensorwright.tuning.space.steps import ENOUGH_ITERATIONS, is_cheap
 
 _LEAST_TERMS = 32  # a shorter reduction is not worth a stage of partial results
@@ -111,8 +110,8 @@ def has_more_reduction_parallelism(state: ScheduleState, name: str) -> bool:
     tensor = state.stage(name).tensor
     if tensor.reduction is None:
         return False
-    elements = prod(extent_of(axis.extent) for axis in tensor.axes)
-    terms = prod(extent_of(axis.extent) for axis in tensor.reduce_axes)
+    elements = count_of(tensor.axes)
+    terms = count_of(tensor.reduce_axes)
     return elements <= min(terms, ENOUGH_ITERATIONS) and terms >= _LEAST_TERMS
 
 

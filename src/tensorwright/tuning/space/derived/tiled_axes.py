@@ -10,15 +10,13 @@ from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Load
 from tensorwright.schedule import ScheduleState, Tail
 from tensorwright.tuning.space.axes.accesses import (
-    Operand,
     extent_of,
     lanes_for,
-    operands,
     period_along,
     stride_in_vector,
 )
+from tensorwright.tuning.space.axes.anchor import Anchor, Operand
 from tensorwright.tuning.space.axes.cache_sets import most_rows
-from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, has_awkward_rest
 from tensorwright.tuning.space.sketch import divisors, factorisations
@@ -63,8 +61,9 @@ def plan_axes(
     shifted where there is but one size and nothing is folded in memory: of open sizes nobody knows
     that they are smaller than the extent.  Those of the lanes are, where vectors leave a rest.
     """
-    found = operands(state, state.stage(stage), state.stage(host))
-    axes = [axis for axis in state.stage(host).tensor.axes if extent_of(axis.extent) > 1]
+    anchor = Anchor(state, stage, host)
+    found = anchor.operands
+    axes = [axis for axis in anchor.axes if extent_of(axis.extent) > 1]
     width = lanes_for(target, state.stage(stage))
     lanes = find_lanes(
         axes,
@@ -77,9 +76,9 @@ def plan_axes(
         return None
     roles = _roles_by_name(axes, lanes, found, width)
     by_rows = (axis for axis in axes if roles[axis.name] is Role.ROWS)
-    most = {axis.name: most_rows(state, stage, host, axis, target) for axis in by_rows}
+    most = {axis.name: most_rows(anchor, axis, target) for axis in by_rows}
     wanted = _default_sizes(axes, roles, width, target, most)
-    own = own_axes(state, stage, host)
+    own = anchor.own_axes
     planned: list[TileAxis] = []
     for axis in axes:
         role = roles[axis.name]

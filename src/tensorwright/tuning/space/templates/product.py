@@ -23,7 +23,13 @@ from tensorwright.schedule import (
     Split,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, period_along, points
+from tensorwright.tuning.space.axes.accesses import (
+    count_of,
+    extent_of,
+    lanes_for,
+    period_along,
+    points,
+)
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.tiled_axes import TileAxis, plan_axes
@@ -144,7 +150,7 @@ class Product:
         """
         stage = self.s.state.stage(self.anchor)
         axes = [axis for axis in stage.tensor.reduce_axes if axis.extent != 1]
-        if prod(extent_of(axis.extent) for axis in axes) <= MOST_UNROLLED:
+        if count_of(axes) <= MOST_UNROLLED:
             return [], [axis.name for axis in axes]
         taps = prod(extent_of(axis.extent) for axis in axes if axis.name in unrolled)
         main = max(

@@ -20,7 +20,7 @@ from tensorwright.schedule import (
     state_of,
 )
 from tensorwright.tuning.space import heuristic_sketches
-from tensorwright.tuning.space.axes.links import block_in, is_tangled, own_axes
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, row_sizes, window_tile
 
 pytestmark = pytest.mark.target
@@ -113,16 +113,17 @@ def test_links() -> None:
     state = _last(patches(), AVX512)
     for name in ("conv_bias", "reshape"):
         state = applied(ComputeInline(name), state)
-    assert own_axes(state, "conv", "transpose") == {
+    anchor = Anchor(state, "conv", "transpose")
+    assert anchor.own_axes == {
         "i": ("h", "w"),
         "j": ("oc_o", "oc_i"),
     }
-    rows, channels = state.stage("transpose").tensor.axes[1:]
-    assert block_in(state, "conv", "transpose", rows) == 7
-    assert block_in(state, "conv", "transpose", channels) == 16
-    assert not is_tangled(state, "conv", "transpose")
+    rows, channels = anchor.axes[1:]
+    assert anchor.block_in(rows) == 7
+    assert anchor.block_in(channels) == 16
+    assert not anchor.is_tangled
 
 
 def test_other_groups_are_tangled() -> None:
     state = applied(ComputeInline("conv_bias"), _last(regrouped(), AVX512))
-    assert is_tangled(state, "conv", "reshape")
+    assert Anchor(state, "conv", "reshape").is_tangled

@@ -13,6 +13,7 @@ from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, format_trace, state_of
 from tensorwright.tuning.space import Sketch, heuristic_sketches, sketches_of
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.cache_sets import most_rows
 
 pytestmark = pytest.mark.target
@@ -46,7 +47,8 @@ def test_most_rows(terms: int, l1_bytes: int, most: int | None) -> None:
     program = state(64, terms, 32)
     (axis, _) = program.stage("matmul").tensor.axes
     target = replace(AVX512, l1_bytes=l1_bytes)
-    assert most_rows(program, "matmul", "matmul", axis, target) == most
+    anchor = Anchor(program, "matmul", "matmul")
+    assert most_rows(anchor, axis, target) == most
 
 
 def _rows_tried(sketch: Sketch, name: str) -> int:

@@ -28,7 +28,13 @@ from tensorwright.schedule import (
     UseAlgorithm,
     find_convolution,
 )
-from tensorwright.tuning.space.axes.accesses import extent_of, group_size, lanes_for, points
+from tensorwright.tuning.space.axes.accesses import (
+    count_of,
+    extent_of,
+    group_size,
+    lanes_for,
+    points,
+)
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place, find_axes
 from tensorwright.tuning.space.defaults.winograd.sizes import weight_bytes
 from tensorwright.tuning.space.defaults.winograd.stages import schedule_stages
@@ -75,7 +81,7 @@ def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width:
     lanes = anchor.tensor.axes[-1].var
     group = group_size(found.data, lanes)
     reads_same = lanes not in free_vars(*found.data.indices) or (group > 0 and group % width == 0)
-    inputs = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes) // TAPS**2
+    inputs = count_of(anchor.tensor.reduce_axes) // TAPS**2
     outputs = prod(
         extent_of(axis.extent)
         for axis in anchor.tensor.axes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorwright.expr import Axis, Index
+from tensorwright.expr import Axis, Index, loads_of
 from tensorwright.schedule import (
     CacheWrite,
     ComputeAt,
@@ -12,7 +12,7 @@ from tensorwright.schedule import (
     Tail,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.accesses import block_along, extent_of, points
+from tensorwright.tuning.space.axes.accesses import extent_of, period_along, points
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
 from tensorwright.tuning.space.defaults.winograd.sizes import Sizes, choose_sizes
 from tensorwright.tuning.space.register_tile import nest, split_vectors, write_out
@@ -35,7 +35,7 @@ def schedule_stages(builder: SketchBuilder, case: Case) -> None:
 class _Stages:
     """Mutable working state while one sketch is built."""
 
-    def __init__(self, builder: SketchBuilder, case: Case, sizes: Sizes) -> None:
+    def __init__(self, builder: SketchBuilder, case: Case, sizes: Sizes[Index]) -> None:
         self.builder = builder
         self.do = builder.do
         self.case = case
@@ -150,11 +150,11 @@ class _Stages:
         stage = builder.state.stage(cache)
         beside, vector = split_vectors(builder, cache, lanes, case.width)
         if not beside and roles.blocks is not None:
-            beside = [roles.blocks.name]
+            beside = (roles.blocks.name,)
         (main, *others) = sorted(
             stage.tensor.reduce_axes, key=lambda axis: extent_of(axis.extent), reverse=True
         )
-        block = block_along(stage.tensor, main) or extent_of(main.extent)
+        block = period_along(loads_of(stage.tensor.body), main) or extent_of(main.extent)
         step = builder.choose(
             "unroll", divisors(block, 16), max(divisors(block, 4)), Kind.UNROLL, cache
         )

@@ -8,11 +8,16 @@ the stage is computed inside of them, in a local buffer of the size of a tile.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from tensorwright.expr import Index, exact_div, loads_of
 from tensorwright.schedule import ComputeAt, Split, Tail
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, period_along, points
+from tensorwright.tuning.space.axes.accesses import (
+    count_of,
+    extent_of,
+    lanes_for,
+    period_along,
+    points,
+)
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, has_data_reuse
@@ -187,7 +192,7 @@ class _Tiling:
     def _split_reduction(self) -> tuple[list[str], list[str], list[str]]:
         """The loops of the reduction: (R0, R1, unrolled innermost)."""
         axes = [axis for axis in self.view.stage.tensor.reduce_axes if axis.extent != 1]
-        if prod(extent_of(axis.extent) for axis in axes) <= _FULL_UNROLL:
+        if count_of(axes) <= _FULL_UNROLL:
             return [], [], [axis.name for axis in axes]
         main = max(axes, key=lambda axis: extent_of(axis.extent))
         extent = extent_of(main.extent)
