@@ -126,7 +126,7 @@ _FEW_LANES = 4  # elements that single loads and stores move sooner than a gathe
 ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
 
 
-def spread(builder: SketchBuilder, name: str, target: CpuTarget, prefix: str) -> None:
+def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefix: str) -> None:
     """Schedule a stage at the root: outer loops fused and parallel, the innermost vectorised."""
     stage = builder.state.stage(name)
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
@@ -135,7 +135,7 @@ def spread(builder: SketchBuilder, name: str, target: CpuTarget, prefix: str) ->
     lanes = lanes_for(target, stage)
     run = _run_read(stage, axes, lanes)
     if run:
-        turn_whole(builder, name, run, axes[-1], lanes)
+        transpose_whole(builder, name, run, axes[-1], lanes)
         return
     *others, (inner, length) = vector_loops(builder, name, lanes)
     outer: list[str] = []
@@ -228,7 +228,7 @@ def _run_read(stage: Stage, axes: list[Axis], lanes: int) -> tuple[Axis, ...]:
     return ()
 
 
-def turn_whole(
+def transpose_whole(
     builder: SketchBuilder, name: str, run: tuple[Axis, ...], last: Axis, lanes: int
 ) -> None:
     """Copy all of a tensor at the root in squares, on all threads.
@@ -247,7 +247,7 @@ def turn_whole(
     if part < length:
         builder.do(Split(name, along, (part,), Tail.SHIFT))
         along = f"{along}_i"
-    parallelise(builder, name, turn(builder, name, along, last.name, lanes), work)
+    parallelise(builder, name, transpose_squares(builder, name, along, last.name, lanes), work)
 
 
 def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
@@ -271,8 +271,10 @@ def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
     return lanes * max((n for n in in_a_row if n * ENOUGH_ITERATIONS <= squares), default=1)
 
 
-def turn(builder: SketchBuilder, name: str, along: str, last: str, lanes: int) -> list[str]:
-    """Copy squares of `lanes` elements a side, which are turned in registers.
+def transpose_squares(
+    builder: SketchBuilder, name: str, along: str, last: str, lanes: int
+) -> list[str]:
+    """Copy squares of `lanes` elements a side, which are transposed in registers.
 
     along  the loop along which neighbours are read
     last   that along which they are written, at least as long; what lies inside of it has extent 1

@@ -27,7 +27,7 @@ FEWEST_BANDS = 6
 
 ENOUGH_PIECES = 16  # of work, where what feeds a piece is worth not doing again
 
-_DEAR = 8  # so many multiply-adds take as long as an element of what is not cheap
+_EXPENSIVE = 8  # so many multiply-adds take as long as an element of what is not cheap
 _ACROSS = 2  # and so many as one that is read across its rows
 _GATHERED = 32  # and so many as one whose place is computed, with divisions
 _FEW_AGAIN = 4  # times what is computed again may be all that a product takes
@@ -93,7 +93,7 @@ def _overlap(load: Load, tiles: Sequence[tuple[Axis, int]], taps: Mapping[Var, i
 def _cost(feeding: Compute) -> int:
     """How many multiply-adds take as long as an element of what feeds a product."""
     if not is_cheap(feeding.body):
-        return _DEAR
+        return _EXPENSIVE
     loads = loads_of(feeding.body) if feeding.axes else ()
     strides = {stride_along(load, feeding.axes[-1].var) for load in loads}
     if None in strides:

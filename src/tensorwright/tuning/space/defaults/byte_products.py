@@ -51,7 +51,7 @@ from tensorwright.tuning.space.steps import (
     inline_elementwise,
     loads_from,
     parallelise,
-    spread,
+    schedule_at_root,
 )
 
 INTRINSIC = "dot4_u8i8_i32"
@@ -79,7 +79,7 @@ def byte_product_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[S
     name = product.name if stored != product.name else CacheWrite(product.name).cached
     for stage in builder.state.stages:
         if stage.name not in (name, stored) and isinstance(stage.placement, AtRoot):
-            spread(builder, stage.name, target, stage.name)
+            schedule_at_root(builder, stage.name, target, stage.name)
     _tile(builder, name, stored, found)
     yield builder.sketch("products of bytes")
 

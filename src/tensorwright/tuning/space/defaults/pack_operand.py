@@ -1,4 +1,4 @@
-"""Panels: the columns of an operand that a column of tiles reads, copied to lie together.
+"""Packed panels: the columns of an operand that a column of tiles reads, copied to lie together.
 
 A product of two activations reads its wide operand one row after the other, each row in a page of
 its own, or many of them in one set of the first cache.  Where that is so and several tiles of rows
@@ -154,7 +154,7 @@ def _has_vectors(anchor: Anchor, last: Axis, width: int) -> bool:
     return (1 + is_across) * filled_lanes(roles, width) > min(extent_of(last.extent), width)
 
 
-def inline_turned(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
+def inline_transposed(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
     """Read the narrow operand of a product where it lies, not a transposed copy of it.
 
     Its elements are spread over all lanes one by one, so their order costs nothing.
@@ -176,7 +176,9 @@ def _permutes(body: Value) -> bool:
     return isinstance(body, Load) and all(isinstance(i, Var) or i == 0 for i in body.indices)
 
 
-def place_panel(builder: SketchBuilder, copy: str, host: str, loop: str, target: CpuTarget) -> None:
+def place_packed_panel(
+    builder: SketchBuilder, copy: str, host: str, loop: str, target: CpuTarget
+) -> None:
     """Copy a panel at a loop of the stage that is stored, vector by vector."""
     stage = builder.state.stage(copy)
     last = stage.tensor.axes[-1].name

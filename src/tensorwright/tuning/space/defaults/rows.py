@@ -58,8 +58,8 @@ from tensorwright.tuning.space.steps import (
     pack_across,
     packable_constants,
     parallelise,
-    spread,
-    turn,
+    schedule_at_root,
+    transpose_squares,
 )
 
 
@@ -70,7 +70,7 @@ def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     builder = SketchBuilder(state)
     inline_elementwise(builder)
     rows = shared_rows(builder.state)
-    turned = _turn_operands(builder, target)
+    transposed = _transpose_operands(builder, target)
     if rows == 0 or has_large_products(builder.state, rows):
         yield from (_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS)
         return
@@ -80,7 +80,7 @@ def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
         if _has_packed_lanes(builder.state, stage, target)
     )
     _factor_contiguous(builder, target, done=packed)
-    _compute_by_blocks(builder, target, rows, turned, packed)
+    _compute_by_blocks(builder, target, rows, transposed, packed)
     yield builder.sketch("rows")
 
 
@@ -97,7 +97,7 @@ def _separate(state: ScheduleState, target: CpuTarget, parts: int, vectors: int)
     _factor_contiguous(builder, target, vectors, cut, tiled)
     for stage in builder.state.stages:
         if stage.name not in tiled:
-            _schedule_at_root(builder, stage.name, target)
+            _schedule_alone(builder, stage.name, target)
     return builder.sketch(f"separate, {parts} parts of {vectors} vectors" if cut else "separate")
 
 
@@ -155,7 +155,7 @@ def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
     return frozenset(made)
 
 
-def _turn_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str, ...]:
+def _transpose_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str, ...]:
     """Copy operands that are read across their rows into the other order: those of products, and of
     stages that fold nothing.
 
@@ -165,16 +165,16 @@ def _turn_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str, ...]
     copies: list[str] = []
     for stage in builder.state.stages:
         lanes = lanes_for(target, stage)
-        turned: list[str] = []  # for all loads of this stage
+        transposed: list[str] = []  # for all loads of this stage
         is_wanted = stage.tensor.axes and (is_product(stage) or stage.tensor.reduction is None)
         for load in loads_of(stage.tensor.body) if is_wanted else ():
             order = _order_along(load, stage.tensor.axes[-1], lanes)
             others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
             uses = count_of(others)
-            is_done = load.source.name in (*builder.state.constants, *turned)
-            if order and uses >= _TURN_USES and not is_done:
+            is_done = load.source.name in (*builder.state.constants, *transposed)
+            if order and uses >= _TRANSPOSE_USES and not is_done:
                 step = CacheRead(load.source.name, stage.name, Scope.GLOBAL, order)
-                turned.append(load.source.name)
+                transposed.append(load.source.name)
                 builder.do(step)
                 copies.append(step.copy)
     return tuple(copies)
@@ -196,7 +196,7 @@ def _has_packed_lanes(state: ScheduleState, stage: Stage, target: CpuTarget) -> 
     return bool(across) and all(name in packable for name in across)
 
 
-_TURN_USES = 8  # an operand that is used less often is not worth a copy
+_TRANSPOSE_USES = 8  # an operand that is used less often is not worth a copy
 _ENOUGH_OUTER = 8  # so many iterations of the loops around the rows keep the threads busy
 
 
@@ -266,10 +266,10 @@ def _run_folded(stage: Stage, least: int) -> tuple[Axis, ...]:
 _MOST_VECTORS = 8  # of partial results that are folded in turns
 
 
-def _schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget) -> None:
+def _schedule_alone(builder: SketchBuilder, name: str, target: CpuTarget) -> None:
     stage = builder.state.stage(name)
     if stage.tensor.reduction is None:
-        spread(builder, name, target, name)
+        schedule_at_root(builder, name, target, name)
         return
     vectorise_last(builder, name, target, _MOST_VECTORS)
     vector = vector_axis(stage)
@@ -285,12 +285,12 @@ def _compute_by_blocks(
     builder: SketchBuilder,
     target: CpuTarget,
     rows: int,
-    turned: tuple[str, ...],
+    transposed: tuple[str, ...],
     packed: frozenset[str],
 ) -> None:
     """Compute all stages inside a loop over blocks of rows of the last one.
 
-    Copies of operands (`turned`) are made once for all blocks that use them, by the thread that
+    Copies of operands (`transposed`) are made once for all blocks that use them, by the thread that
     computes these, or at the root where the loops around the rows are too short for that.  Of some
     products (`packed`) the constants are packed.
     """
@@ -311,11 +311,11 @@ def _compute_by_blocks(
     loops = builder.state.stage(last.name).loops
     builder.do(Reorder(last.name, (*outer, *(x for x in loops if x not in outer))))
     host, home = outer[-1], ""
-    if turned and count_of(axes[:split]) >= _ENOUGH_OUTER:
+    if transposed and count_of(axes[:split]) >= _ENOUGH_OUTER:
         home = parallelise(builder, last.name, around, work)
     host = host if home else parallelise(builder, last.name, outer, work) or host
     for stage in reversed(builder.state.stages):
-        if stage.name in turned:
+        if stage.name in transposed:
             _schedule_copy(builder, stage.name, target, last.name, home)
             continue
         is_hosted = stage.name == last.name or _is_cache_of(stage.name, products)
@@ -327,7 +327,7 @@ def _compute_by_blocks(
             is_packed = stage.name in packed
             _tile_product(builder, stage.name, target, block, outside, is_packed=is_packed)
     for stage in builder.state.stages:
-        if stage.name not in (*products, *turned) and not _is_cache_of(stage.name, products):
+        if stage.name not in (*products, *transposed) and not _is_cache_of(stage.name, products):
             vectorise_last(builder, stage.name, target, _MOST_VECTORS)
             if _is_partial(builder.state, stage.name):
                 interleave(builder, stage.name, stage.tensor.axes[split].name)
@@ -385,7 +385,7 @@ def _schedule_copy(
     stage = builder.state.stage(name)
     lanes = lanes_for(target, stage)
     along, last = stage.tensor.axes[-2:]
-    outer = turn(builder, name, along.name, last.name, lanes)
+    outer = transpose_squares(builder, name, along.name, last.name, lanes)
     if home:
         builder.do(ComputeAt(name, reader, home))
     else:

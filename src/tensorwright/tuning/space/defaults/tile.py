@@ -47,7 +47,7 @@ from tensorwright.tuning.space.axes.roles import (
 )
 from tensorwright.tuning.space.defaults.borders import inline_skipped, is_bordered_copy, skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import (
-    inline_turned,
+    inline_transposed,
     pack_operand,
     transpose_operands,
 )
@@ -90,7 +90,7 @@ def _in_all_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> It
     if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
         orders = _window_orders(state, anchor, target)
     if has_reuse(anchor.tensor):
-        orders = (Order.PANELS, *_shared_orders(state, target, anchor))
+        orders = (Order.PACKED_PANELS, *_shared_orders(state, target, anchor))
     usual = 0
     copied: list[Order] = []
     for order in orders:
@@ -248,7 +248,7 @@ def _reads_images(sketch: Sketch) -> bool:
 
 
 def _feeds_whole(sketch: Sketch) -> bool:
-    whole = (Order.COLUMNS_OUTSIDE.value, Order.PANELS.value, Order.INLINED.value)
+    whole = (Order.COLUMNS_OUTSIDE.value, Order.PACKED_PANELS.value, Order.INLINED.value)
     return sketch.name.startswith(whole)
 
 
@@ -285,15 +285,15 @@ def _tile_sketch(
         anchor = CacheWrite(anchor).cached
     if order is Order.INLINED:
         _inline_padding(builder, anchor, stored, width, feeding)
-    inline_turned(builder, anchor, stored, width)
+    inline_transposed(builder, anchor, stored, width)
     transpose_operands(builder, anchor, stored, width)
     roles = find_roles(Anchor(builder.state, anchor, stored), width)
     if roles is None:
         return None
-    panel = ""
-    if order is Order.PANELS:
-        panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
-        if not panel or extent_of(roles.lanes.extent) <= width:
+    packed_panel = ""
+    if order is Order.PACKED_PANELS:
+        packed_panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
+        if not packed_panel or extent_of(roles.lanes.extent) <= width:
             return None
     taps: list[str] = []
     if has_reuse(builder.state.stage(anchor).tensor) and not copies_borders:
@@ -303,7 +303,15 @@ def _tile_sketch(
         tiled = frozenset(loop for name in names for loop in own.get(name, ()))
         taps = inline_skipped(builder, anchor, tiled)
     tiling = Tiling(
-        builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows, taps=taps
+        builder,
+        target,
+        anchor,
+        stored,
+        roles,
+        order,
+        packed_panel,
+        skips_rows=skips_rows,
+        taps=taps,
     )
     tiling.build()
     name = f"{order.value}, border copied" if copies_borders else order.value

@@ -24,7 +24,7 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
     LATENCY_CYCLES,
     default_tile,
     fold_tile,
-    has_awkward_rest,
+    leaves_masked_rest,
     rows_apart_tile,
     window_tile,
 )
@@ -99,7 +99,7 @@ class TileChoice:
         """The register tile by rule: columns, rows, second rows."""
         columns, fold = self.columns, self.anchor.tensor
         lanes = extent_of(self.roles.lanes.extent)
-        is_shifted = self.is_wide and (columns > 3 or has_awkward_rest(lanes, self.width))
+        is_shifted = self.is_wide and (columns > 3 or leaves_masked_rest(lanes, self.width))
         # a tile that fits is shifted back at the end, where a larger one would be masked: that pays
         # where one masked tile is all, and its rest is a vector
         most_columns = lanes // self.width if is_shifted else 8

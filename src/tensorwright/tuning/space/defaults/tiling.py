@@ -35,7 +35,7 @@ from tensorwright.tuning.space.defaults.bands import (
     is_fed_again,
     tiles_of_band,
 )
-from tensorwright.tuning.space.defaults.pack_operand import place_panel
+from tensorwright.tuning.space.defaults.pack_operand import place_packed_panel
 from tensorwright.tuning.space.defaults.tile_anchor import TileAnchor
 from tensorwright.tuning.space.defaults.tile_choice import TileChoice, axis_extent
 from tensorwright.tuning.space.defaults.tile_sizes import (
@@ -48,7 +48,7 @@ from tensorwright.tuning.space.steps import (
     constant_stages,
     pack_across,
     parallelise,
-    spread,
+    schedule_at_root,
     vector_loops,
 )
 
@@ -65,7 +65,7 @@ class Order(Enum):
     COLUMNS_OUTSIDE = "tile, columns outside"  # feeding stages whole, at the root
     ROWS_OUTSIDE = "tile, rows outside"  # feeding stages for a band of rows
     BANDS = "tile, bands of rows"  # columns outside, feeding stages for a band of rows
-    PANELS = "tile, columns packed"  # columns outside, those of an activation copied first
+    PACKED_PANELS = "tile, columns packed"  # columns outside, those of an activation copied first
     INLINED = "tile, padding inlined"  # bands of rows, nothing computed before
 
 
@@ -84,7 +84,7 @@ class Tiling:
         stored: str,
         roles: AxisRoles,
         order: Order,
-        panel: str = "",
+        packed_panel: str = "",
         *,
         skips_rows: bool = False,
         taps: Sequence[str] = (),
@@ -95,7 +95,9 @@ class Tiling:
         self.anchor = anchor
         self.stored = stored
         self.order = order
-        self.panel = panel  # the copy of the wide operand's columns, where there is one
+        self.packed_panel = (
+            packed_panel  # the copy of the wide operand's columns, where there is one
+        )
         width = vector_within(roles.lanes_group, lanes_for(target, builder.state.stage(anchor)))
         self.width = vector_within(roles.lanes_block, width)
         if not roles.rows and extent_of(roles.lanes.extent) > self.width:
@@ -114,7 +116,7 @@ class Tiling:
         self.feeding = [
             s.name
             for s in builder.state.stages
-            if s.name not in (anchor, stored, panel) and isinstance(s.placement, AtRoot)
+            if s.name not in (anchor, stored, packed_panel) and isinstance(s.placement, AtRoot)
         ]
         position = [s.name for s in builder.state.stages].index(stored)
         self.following = [s.name for s in builder.state.stages[position + 1 :]]
@@ -138,20 +140,20 @@ class Tiling:
         place, band = self._parallelise(outer)
         if place:
             self.builder.do(ComputeAt(self.anchor, self.stored, place))
-        if self.panel:
-            place_panel(self.builder, self.panel, self.stored, band, self.target)
+        if self.packed_panel:
+            place_packed_panel(self.builder, self.packed_panel, self.stored, band, self.target)
         inside = {self.anchor, self.stored}
         for name in reversed(self.feeding):  # readers first: a band may hold what they read too
             readers = {reader.name for reader in self.builder.state.readers(name)}
-            if band and not self.panel and readers and readers <= inside:
+            if band and not self.packed_panel and readers and readers <= inside:
                 self._compute_in_band(name, band)
                 inside.add(name)
             else:
-                spread(self.builder, name, self.target, name)
+                schedule_at_root(self.builder, name, self.target, name)
         self._schedule_anchor()
         pack_across(self.builder, self.stored, self.roles.lanes)
         for name in self.following:
-            spread(self.builder, name, self.target, name)
+            schedule_at_root(self.builder, name, self.target, name)
 
     def _tile_stored(self) -> list[str]:
         """Split and reorder the loops of the stage that stores; returns those over tiles."""
@@ -339,18 +341,18 @@ class Tiling:
             work = work * _POINT_LANES // self.width
         if not outer:
             return "", ""
-        whole = not (self.feeding or self.panel or self.order is Order.INLINED)
+        whole = not (self.feeding or self.packed_panel or self.order is Order.INLINED)
         if self.order is Order.COLUMNS_OUTSIDE or whole:
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         rows = [a for a in (self.roles.second_row, self.roles.row) if a is not None]
         cut = outer.index(f"{rows[0].name}_o") + 1 if rows and not self.band else len(outer)
-        if self.panel:
+        if self.packed_panel:
             cut = outer.index(f"{rows[0].name}_o")
         if self.band:
             cut = outer.index(f"{rows[0].name}_1")
-        elif not self.panel:
+        elif not self.packed_panel:
             cut = self._where_fed(outer, cut)
-        if not self.panel and self._is_fed_again(outer[:cut]):
+        if not self.packed_panel and self._is_fed_again(outer[:cut]):
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
         place = outer[-1] if cut < len(outer) else band

@@ -18,15 +18,15 @@ from tensorwright.tuning.space.axes.accesses import (
 from tensorwright.tuning.space.axes.anchor import Anchor, Operand
 from tensorwright.tuning.space.axes.cache_sets import most_rows
 from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes
-from tensorwright.tuning.space.defaults.tile_sizes import default_tile, has_awkward_rest
+from tensorwright.tuning.space.defaults.tile_sizes import default_tile, leaves_masked_rest
 from tensorwright.tuning.space.sketch import divisors, factorisations
 
 LEVELS = 3  # tiles inside each other, the outermost loop aside
 MOST_INNERMOST = 64  # elements of the innermost tile along one axis
 _MOST_ROWS = 28  # of them along an axis without vectors
-_AWKWARD = 4  # an extent whose largest tile is smaller gets tiles that do not divide it
+_FEW_DIVISORS = 4  # an extent whose largest tile is smaller gets tiles that do not divide it
 _WASTE = 0.15  # of what such tiles compute, so much may be for nothing
-_LONG = 64  # the larger tiles of longer awkward axes are powers of two: there would be too many
+_LONG = 64  # the larger tiles of longer such axes are powers of two: there would be too many
 _LANES_WASTE = 0.25
 _SHORT = 4.0  # the cost of an axis of one element, of which there is less the longer it is
 
@@ -92,7 +92,7 @@ def plan_axes(
             held = most.get(axis.name) or extent
             sizes = tuple(row for row in sizes if row[-1] <= held) or sizes
         default = _nearest(sizes, wanted.get(axis.name, 1))
-        is_sure = len(sizes) == 1 or (role is Role.LANES and has_awkward_rest(extent, width))
+        is_sure = len(sizes) == 1 or (role is Role.LANES and leaves_masked_rest(extent, width))
         tail = Tail.SHIFT if stage != host and is_sure else Tail.GUARD
         if all(extent % (a * b * c) == 0 for a, b, c in sizes):
             tail = Tail.EXACT
@@ -191,7 +191,7 @@ def row_sizes(extent: int, period: int = 0) -> tuple[tuple[int, ...], ...]:
     if period:
         extent = period
     largest = divisors(extent, _MOST_ROWS)[-1]
-    if period or largest >= min(_AWKWARD, extent):
+    if period or largest >= min(_FEW_DIVISORS, extent):
         return _exact(extent, LEVELS, _MOST_ROWS)
     if extent <= _LONG:
         return factorisations(extent, LEVELS, _MOST_ROWS, _WASTE)

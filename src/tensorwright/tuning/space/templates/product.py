@@ -40,7 +40,7 @@ from tensorwright.tuning.space.steps import (
     inline_elementwise,
     packable_constants,
     parallelise,
-    spread,
+    schedule_at_root,
     vector_loops,
 )
 from tensorwright.tuning.space.templates.applied import SplitKnob
@@ -208,7 +208,7 @@ class Product:
         own = {self.anchor, self.host}
         for stage in self.s.state.stages:
             if stage.name not in own and is_untouched(self.s.state, stage):
-                spread(self.s, stage.name, self.cfg.target, stage.name)
+                schedule_at_root(self.s, stage.name, self.cfg.target, stage.name)
 
 
 def open_product(s: SketchBuilder, cfg: Configuration) -> Product:

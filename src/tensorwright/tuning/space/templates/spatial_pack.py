@@ -37,8 +37,8 @@ def spatial_pack(s: SketchBuilder, cfg: Configuration) -> None:
     product.compute_at(copy, places[cfg.define_knob("pack_at", tuple(places))])
     folding, unrolled = product.split_fold(_unrolled_taps(product))
     if len(folding) > 1:
-        turned = (folding, [folding[-1], *folding[:-1]])
-        knob = cfg.define_reorder("reorder_0", folding, Order.CANDIDATES, candidates=turned)
+        orders = (folding, [folding[-1], *folding[:-1]])
+        knob = cfg.define_reorder("reorder_0", folding, Order.CANDIDATES, candidates=orders)
         folding = list(knob.loops)
     product.compute(folding, unrolled)
     product.finish()

@@ -41,7 +41,7 @@ from tensorwright.tuning.space.defaults.winograd.stages import schedule_stages
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise
 
-WAYS = ((4, Place.BANDS), (2, Place.BANDS), (4, Place.WHOLE), (2, Place.WHOLE))
+VARIANTS = ((4, Place.BANDS), (2, Place.BANDS), (4, Place.WHOLE), (2, Place.WHOLE))
 """Outputs of a tile along each direction, and where stages are computed: the best most often
 first."""
 
@@ -57,7 +57,7 @@ def winograd_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketc
     """
     if winograd_anchor(state, target) is None:
         return
-    for tile, place in WAYS:
+    for tile, place in VARIANTS:
         builder = SketchBuilder(state)
         if schedule_winograd(builder, target, tile, place):
             yield builder.sketch(f"winograd{tile}, {place.value}")
@@ -99,7 +99,7 @@ def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width:
 def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, place: Place) -> bool:
     """Take all steps, for a program to which the rule applies; False where they do not pay.
 
-    tile, place   as in `WAYS`
+    tile, place   as in `VARIANTS`
     """
     known = winograd_anchor(builder.state, target)
     assert known is not None, "the rule applies"

@@ -17,7 +17,7 @@ from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
 from tensorwright.tuning.space.defaults.winograd.sizes import Sizes, choose_sizes
 from tensorwright.tuning.space.register_tile import nest, split_vectors, write_out
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
-from tensorwright.tuning.space.steps import parallelise, spread
+from tensorwright.tuning.space.steps import parallelise, schedule_at_root
 
 _AHEAD = 64  # vectors of weights: so many are on the way from the third cache
 
@@ -208,4 +208,4 @@ class _Stages:
                     self.do(Vectorize(feeding, axes[-1].name))
                 inside.add(feeding)
             else:
-                spread(builder, feeding, self.case.target, feeding)
+                schedule_at_root(builder, feeding, self.case.target, feeding)
