@@ -28,8 +28,8 @@ from tensorwright.tuning.session import (
     Budget,
     Callback,
     NetworkResult,
-    Search,
-    Setting,
+    SearchArguments,
+    SessionSetting,
     TuneOptions,
     TuneResult,
     choose_in_network,
@@ -91,7 +91,7 @@ def tune(
     budget = Budget(minutes, trials)
     usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
     kind, chosen = parse_space(space), options or usual
-    how = Search(budget, seed, tuple(callbacks), chosen, space=kind, learning=learning)
+    how = SearchArguments(budget, seed, tuple(callbacks), chosen, space=kind, learning=learning)
     with opened(records, create=True) as store:
         search_tasks(
             [Task(workload)],
@@ -117,12 +117,14 @@ def parse_space(text: SpaceKind | str) -> SpaceKind:
     return known[text]
 
 
-def setting_of(target: CpuTarget, threads: int | None) -> Setting:
+def setting_of(target: CpuTarget, threads: int | None) -> SessionSetting:
     """This machine, with as many threads as kernels shall use; the knob `threads` where None."""
-    return Setting(target, usable_threads(threads), detect_hardware().fingerprint)
+    return SessionSetting(target, usable_threads(threads), detect_hardware().fingerprint)
 
 
-def search(parts: Partition, setting: Setting, store: RecordStore, how: Search) -> TuneResult:
+def search(
+    parts: Partition, setting: SessionSetting, store: RecordStore, how: SearchArguments
+) -> TuneResult:
     """As `search_networks`, for all of one network."""
     measuring = as_in_network(parts)
     name = parts.graph.name
@@ -134,9 +136,9 @@ def search(parts: Partition, setting: Setting, store: RecordStore, how: Search) 
 def search_networks(
     tasks: Sequence[Task],
     networks: Sequence[Partition],
-    setting: Setting,
+    setting: SessionSetting,
     store: RecordStore,
-    how: Search,
+    how: SearchArguments,
     *,
     name: str = "",
     measuring: MeasureOptions | None = None,
@@ -176,15 +178,15 @@ def _network_s(seconds: float, workloads: Sequence[int]) -> float:
     return min(_NETWORK_SHARE * seconds, wanted_s)
 
 
-def _budget_of(how: Search) -> Budget:
+def _budget_of(how: SearchArguments) -> Budget:
     return Budget(DEFAULT_MINUTES) if how.budget.is_open else how.budget
 
 
 def search_tasks(
     tasks: Sequence[Task],
-    setting: Setting,
+    setting: SessionSetting,
     store: RecordStore,
-    how: Search,
+    how: SearchArguments,
     *,
     name: str = "",
     measuring: MeasureOptions | None = None,
@@ -199,7 +201,7 @@ def search_tasks(
 
 
 def choose_together(
-    parts: Partition, setting: Setting, store: RecordStore, limit_s: float
+    parts: Partition, setting: SessionSetting, store: RecordStore, limit_s: float
 ) -> NetworkResult:
     """Compare the best schedules of all workloads inside the network, and keep what is chosen.
 

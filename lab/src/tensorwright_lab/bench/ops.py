@@ -27,7 +27,7 @@ from tensorwright.pipeline import choose, opened
 from tensorwright.records import Record, RecordStore, Status, detect_hardware, now_utc
 from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
-from tensorwright.tuning.session import Budget, Search, Setting, TuneOptions, tune
+from tensorwright.tuning.session import Budget, SearchArguments, SessionSetting, TuneOptions, tune
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option
 from tensorwright_lab.comparison import (
@@ -265,9 +265,9 @@ def tune_case(
     start = time.monotonic()
     tune(
         [Task(program.workload)],
-        Setting(plan.target, plan.threads),
+        SessionSetting(plan.target, plan.threads),
         store,
-        Search(Budget(trials=rest), budget.seed, options=TuneOptions(should_resume=False)),
+        SearchArguments(Budget(trials=rest), budget.seed, options=TuneOptions(should_resume=False)),
         name=f"ansor:{program.case.name}",
     )
     return time.monotonic() - start

@@ -33,7 +33,7 @@ def partition(
 ) -> Partition:
     """The steps that compute a graph, under its layouts, in an order in which they can run.
 
-    pricing   settles what the rules are in doubt about; without it they alone decide
+    pricing   settles what the criteria leave open; without it they alone decide
 
     Equal workloads are one object. Nodes that nothing reads get steps too: remove dead code first.
     The knob `dump` shows the result, the knob `verify` checks it.
@@ -60,7 +60,7 @@ def _by_price(
     limits: Limits,
     pricing: Pricing,
 ) -> tuple[Nodes, ...]:
-    """The groups where the rules' doubts are settled; the knob `dump` shows the decisions."""
+    """The groups, what the criteria leave open settled; the knob `dump` shows the decisions."""
     alone = {node.outputs[0] for node in graph.nodes if view_offsets(graph, node) is not None}
     alone.update(node.outputs[0] for node in graph.nodes if operator_of(node).meaning is None)
     found = regroup(graph, groups, frozenset(alone | in_place.keys()), limits, pricing)

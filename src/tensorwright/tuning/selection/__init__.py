@@ -4,15 +4,15 @@ Read `predictor.py` first, what others call; `candidates.py` says what is compar
 """
 
 from tensorwright.tuning.selection.candidates import Effort
-from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
+from tensorwright.tuning.selection.chosen import Chosen, Elite, Estimate
 from tensorwright.tuning.selection.predictor import Predictor, TopQuestion, open_predictor
 from tensorwright.tuning.selection.prices import PredictedPrices
 
 __all__ = [
     "Chosen",
     "Effort",
+    "Elite",
     "Estimate",
-    "Favourite",
     "PredictedPrices",
     "Predictor",
     "TopQuestion",

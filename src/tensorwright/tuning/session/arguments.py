@@ -25,7 +25,7 @@ ROUND_SIZE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SessionSetting:
     """What the records of a session have in common; `hardware` is this machine's where ""."""
 
     target: CpuTarget
@@ -104,7 +104,7 @@ class TuneOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchArguments:
     """How to search, and who is told.
 
     seed         of every random choice; the knob `seed` where None
@@ -128,12 +128,12 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SessionParts:
     """Parts of a session that take the place of the usual ones, where they are given.
 
     builder, runner   closed by the caller; else workers of the session's own
     make_strategy     the search of each task; else that of the options
-    make_space        the schedules of each task; else what `Search.space` says
+    make_space        the schedules of each task; else what `SearchArguments.space` says
     """
 
     builder: Builder | None = None

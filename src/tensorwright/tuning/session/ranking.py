@@ -21,7 +21,7 @@ from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.measuring.timing import Measurement
 from tensorwright.tuning.selection import Predictor
-from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.result import Comparison
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space.sketch import Space
@@ -71,7 +71,7 @@ class Ranking:
 
     def __init__(
         self,
-        setting: Setting,
+        setting: SessionSetting,
         store: RecordStore,
         tools: Tools,
         should_stop: Callable[[], bool],

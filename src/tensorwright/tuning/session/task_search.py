@@ -13,9 +13,9 @@ from tensorwright.base import TensorwrightError
 from tensorwright.processes import Job
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
 from tensorwright.schedule import format_trace
-from tensorwright.tuning.measuring.builder import Errand
-from tensorwright.tuning.selection import Favourite, Predictor, TopQuestion
-from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.measuring.builder import BackgroundJob
+from tensorwright.tuning.selection import Elite, Predictor, TopQuestion
+from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.ranking import Ranked, Tools
 from tensorwright.tuning.session.result import TaskResult
 from tensorwright.tuning.session.seeds import seeds_of
@@ -36,10 +36,10 @@ class TaskSearch:
 
     strategy           made when it is first asked: a short session never comes to most of them
     make_strategy      makes it, and tells it what is on record; None where the task has no space
-    make_by_rule       makes the schedule by rule, which races beside the favourites: predictions
+    make_by_rule       makes the schedule by rule, which races beside the elites: predictions
                        may be far off
     predictor          knows schedules for the first round; None without a model trained before
-    favourites         what it expects to be fast; None before it was asked
+    elites         what it expects to be fast; None before it was asked
     seeds              schedules from elsewhere that wait to be measured
     is_default_known   whether the default schedule need not be measured any more
     is_default_measured   whether it was, in this run
@@ -53,7 +53,7 @@ class TaskSearch:
     make_strategy: Callable[[], Strategy] | None = None
     make_by_rule: Callable[[], Candidate] | None = None
     predictor: Predictor | None = None
-    favourites: tuple[Favourite, ...] | None = None
+    elites: tuple[Elite, ...] | None = None
     seeds: tuple[Candidate, ...] = ()
     texts: list[WorkloadText] = field(default_factory=list)
     is_default_known: bool = False
@@ -85,7 +85,7 @@ class TaskSearch:
         others = [*self.seeds]
         with suppress(TensorwrightError):
             others += [self.make_by_rule()] if self.make_by_rule is not None else []
-        others += [each.candidate for each in self.ask_favourites()]
+        others += [each.candidate for each in self.ask_elites()]
         new = {each.trace: each for each in reversed(others) if each.trace not in known}
         return (*first, *reversed(new.values()))
 
@@ -94,29 +94,29 @@ class TaskSearch:
         """Whether its first round is still to come, and is a race."""
         return self.predictor is not None and not self.state.history
 
-    def ask_favourites(self) -> tuple[Favourite, ...]:
+    def ask_elites(self) -> tuple[Elite, ...]:
         """What is expected to be fast; none where no model has an opinion."""
-        if self.favourites is None:
-            found: tuple[Favourite, ...] = ()
+        if self.elites is None:
+            found: tuple[Elite, ...] = ()
             if self.predictor is not None:
                 with suppress(TensorwrightError):
                     found = self.predictor.top(self.state.task.workload, _RACERS)
-            self.take_favourites(found)
-        return self.favourites or ()
+            self.take_elites(found)
+        return self.elites or ()
 
-    def take_favourites(self, favourites: tuple[Favourite, ...]) -> None:
+    def take_elites(self, elites: tuple[Elite, ...]) -> None:
         """Note what is expected to be fast: the more it promises, the sooner it is tried."""
-        self.favourites = favourites
-        if favourites:
-            best = min((each.estimate for each in favourites), key=lambda each: each.seconds)
+        self.elites = elites
+        if elites:
+            best = min((each.estimate for each in elites), key=lambda each: each.seconds)
             self.state.hoped_s, self.state.hoped_upper_s = best.seconds, best.upper_seconds
 
-    def favourites_errand(self) -> Errand | None:
+    def elites_job(self) -> BackgroundJob | None:
         """To ask for what is expected to be fast in another process; None where it is known."""
-        if not self.is_before_race or self.predictor is None or self.favourites is not None:
+        if not self.is_before_race or self.predictor is None or self.elites is not None:
             return None
         question = self.predictor.top_question(self.state.task.workload, _RACERS)
-        return Errand(Job(_answer, (question,)), self.take_favourites)
+        return BackgroundJob(Job(_answer, (question,)), self.take_elites)
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """What the strategy proposes; where it fails, the task is given up with a warning."""
@@ -161,7 +161,7 @@ class TaskSearch:
         if state.trials >= _MOST_FAILURES and not math.isfinite(state.best_s):
             state.is_exhausted = True
 
-    def read_times(self, store: RecordStore, setting: Setting) -> None:
+    def read_times(self, store: RecordStore, setting: SessionSetting) -> None:
         """Default and best time, as the store has them."""
         top = top_of(store, setting, self.key, 1)
         self.state.best_s = top[0].median_s if top else math.inf
@@ -170,7 +170,7 @@ class TaskSearch:
         default = standing(records_of(store, setting, self.key), self.default_trace)
         self.state.default_s = default.median_s if default is not None else math.inf
 
-    def result(self, store: RecordStore, setting: Setting) -> TaskResult:
+    def result(self, store: RecordStore, setting: SessionSetting) -> TaskResult:
         """What came of it."""
         top = top_of(store, setting, self.key, 1)
         others = {each.trace for each in records_of(store, setting, self.key)}
@@ -190,12 +190,17 @@ class TaskSearch:
         )
 
 
-def _answer(question: TopQuestion) -> tuple[Favourite, ...]:
+def _answer(question: TopQuestion) -> tuple[Elite, ...]:
     return question.answer()
 
 
 def open_search(
-    state: TaskState, tools: Tools, store: RecordStore, setting: Setting, seed: int, count: int
+    state: TaskState,
+    tools: Tools,
+    store: RecordStore,
+    setting: SessionSetting,
+    seed: int,
+    count: int,
 ) -> TaskSearch:
     """Make the strategy of a task, and tell it what is on record.
 
@@ -237,7 +242,7 @@ def open_search(
 
 
 def _default(
-    state: TaskState, make_space: Callable[[], Space], tools: Tools, setting: Setting
+    state: TaskState, make_space: Callable[[], Space], tools: Tools, setting: SessionSetting
 ) -> Candidate:
     """The schedule of the workload when it is not tuned; its state learns what it should take."""
     if tools.predictor is None:

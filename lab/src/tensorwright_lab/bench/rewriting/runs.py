@@ -42,7 +42,7 @@ from tensorwright.processes import Child, Done, Job, Raised
 from tensorwright.records import MemoryStore
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import ProgramPrices, operator_seconds
-from tensorwright.tuning.session import Budget, Search, choose_callbacks
+from tensorwright.tuning.session import Budget, SearchArguments, choose_callbacks
 from tensorwright_lab.bench.rewriting.rows import Measured, RewriteRow, Searched
 from tensorwright_lab.comparison import this_build
 
@@ -159,7 +159,9 @@ def _tune(name: str, model: str, plan: Plan, folder: Path) -> int:
     with opened(plan.records, create=True) as store:
         for turn, (graph, minutes) in enumerate(turns):
             click.echo(f"{name}: tuning for {minutes:g} minutes", err=True)
-            how = Search(Budget(minutes), plan.seed + turn, choose_callbacks(is_quiet=False))
+            how = SearchArguments(
+                Budget(minutes), plan.seed + turn, choose_callbacks(is_quiet=False)
+            )
             parts = prepare(graph, plan.target, threads=plan.threads)
             result = search(parts, setting, store, how)
             trials += result.trials
