@@ -212,7 +212,7 @@ def _makers(
     return make(taught, fading), make(None, Fading.HALVING) if has_roofline else None
 
 
-def favourites(opinions: Sequence[Scores], count: int) -> list[int]:
+def elites(opinions: Sequence[Scores], count: int) -> list[int]:
     """The numbers of so many programs: in turns the best of each opinion that nobody took."""
     orders = [iter(np.argsort(-scores, kind="stable").tolist()) for scores in opinions]
     found: dict[int, None] = {}
@@ -238,7 +238,7 @@ def _played(
         opinions = [scores_of(model, [pool[n] for n in left])]
         if rival is not None and not tried:
             opinions.append(scores_of(rival, [pool[n] for n in left]))
-        chosen = [left[n] for n in favourites(opinions, ROUND - RANDOM)]
+        chosen = [left[n] for n in elites(opinions, ROUND - RANDOM)]
         rest = [n for n in left if n not in set(chosen)]
         chosen += [rest[int(random.integers(len(rest)))] for _ in range(RANDOM)]
         model.observe([pool[n] for n in chosen])

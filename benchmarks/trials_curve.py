@@ -53,7 +53,13 @@ from tensorwright.records import (
     save_choice,
 )
 from tensorwright.schedule import format_trace
-from tensorwright.tuning.session import Budget, Interrupt, Progress, Search, choose_callbacks
+from tensorwright.tuning.session import (
+    Budget,
+    Interrupt,
+    Progress,
+    SearchArguments,
+    choose_callbacks,
+)
 
 MODEL = "zoo:resnet101"
 FIRST = 16
@@ -135,7 +141,7 @@ def go_on(plan: Plan, parts: Partition, trials: int) -> bool:
     """
     interrupt = Interrupt()
     callbacks = (StopAt(trials, interrupt), *choose_callbacks(is_quiet=False))
-    how = Search(Budget(trials=trials), plan.seed, callbacks, interrupt=interrupt)
+    how = SearchArguments(Budget(trials=trials), plan.seed, callbacks, interrupt=interrupt)
     with SqliteStore(plan.folder / _RECORDS) as store:
         result = search_tasks(
             tasks_of(parts),
@@ -169,7 +175,7 @@ def conclude(plan: Plan, parts: Partition, mark: int, before: int) -> None:
             if traces:
                 last = NetworkChoice(traces, 0.0, 0.0, tuple(limits.items()))
                 save_choice(store, *place, last)
-        result = search(parts, setting, store, Search(Budget(trials=mark), plan.seed))
+        result = search(parts, setting, store, SearchArguments(Budget(trials=mark), plan.seed))
         if result.is_interrupted:
             raise KeyboardInterrupt
         finish(parts, plan.target, plan.threads, store).save(plan.executable(mark))

@@ -28,8 +28,8 @@ from tensorwright.records import MemoryStore
 from tensorwright.tuning.session import (
     Budget,
     Progress,
-    Search,
-    Setting,
+    SearchArguments,
+    SessionSetting,
     TuneOptions,
     tune,
 )
@@ -89,21 +89,25 @@ class Recorder:
         return math.fsum(w * t for w, t in zip(self.weights, times, strict=True))
 
 
-def record(parts: Partition, seconds: float, setting: Setting) -> Recorder:
+def record(parts: Partition, seconds: float, setting: SessionSetting) -> Recorder:
     """Tune a network for so long, with no records."""
     recorder = Recorder()
     store, measuring = MemoryStore(), as_in_network(parts)
-    search = Search(Budget(seconds / 60), 0, (recorder,), TuneOptions(should_rank=False))
+    search = SearchArguments(Budget(seconds / 60), 0, (recorder,), TuneOptions(should_rank=False))
     tune(tasks_of(parts), setting, store, search, measuring=measuring)
     return recorder
 
 
-def measure_defaults(parts: Partition, setting: Setting, missing: Sequence[int]) -> list[float]:
+def measure_defaults(
+    parts: Partition, setting: SessionSetting, missing: Sequence[int]
+) -> list[float]:
     """The times of default schedules, in seconds, of some workloads; 0 for the others."""
     found = [0.0] * len(parts.workloads)
     for number in missing:
         task = tasks_of(parts)[number]
-        search = Search(Budget(trials=_WORKLOAD_TRIALS), 0, (), TuneOptions(should_rank=False))
+        search = SearchArguments(
+            Budget(trials=_WORKLOAD_TRIALS), 0, (), TuneOptions(should_rank=False)
+        )
         result = tune([task], setting, MemoryStore(), search, measuring=as_in_network(parts))
         best_s = result.tasks[0].best_s
         found[number] = best_s if math.isfinite(best_s) else 0.0

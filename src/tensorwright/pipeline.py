@@ -4,7 +4,7 @@
     import       graph.load_onnx                               model               Graph
     simplify     compute_float16_as_float32, graph.simplify    Graph               Graph
     rewrite      recorded_graph, if a search kept one          Graph               Graph
-    quantized    graph.lower_quantized                         Graph               Graph
+    passes       graph.run_target_passes                       Graph               Graph
     lay out      graph.choose_layouts, by Predictor.price      Graph               Graph
     partition    graph.partition, by Predictor.price           Graph               Partition
     schedule     choose: best_trace, or Predictor.best         Workload            Trace
@@ -55,8 +55,8 @@ from tensorwright.graph import (
     check_memory,
     choose_layouts,
     compute_float16_as_float32,
-    lower_quantized,
     partition,
+    run_target_passes,
     simplify,
 )
 from tensorwright.graph.onnx_import import load_onnx
@@ -153,8 +153,7 @@ def prepare(
 def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
     price = open_price(target, threads)
-    lowered = lower_quantized(graph, target)
-    laid_out = choose_layouts(graph if lowered is graph else simplify(lowered), target, price)
+    laid_out = choose_layouts(run_target_passes(graph, target), target, price)
     return check_memory(partition(laid_out, price=price))
 
 

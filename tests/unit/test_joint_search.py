@@ -66,7 +66,7 @@ def test_a_graph_that_loses_as_tuned_is_given_up(monkeypatch: pytest.MonkeyPatch
     rewriting_wins(monkeypatch)
     monkeypatch.setattr(joint_search, "seconds_in_turns", lambda *_, **__: [2.0, 1.0])
     found = joint_search.search_jointly(
-        simplify(graph), chosen_target(None), None, store, joint_search.Search(trials(4))
+        simplify(graph), chosen_target(None), None, store, joint_search.SearchArguments(trials(4))
     )
     assert [node.operator for node in found.graph.nodes] == ["matmul", "matmul", "relu"]
     assert recorded_graph(store, simplify(graph), chosen_target(None), None) is not None

@@ -13,22 +13,31 @@ import pytest
 
 from tensorwright.base import (
     TARGETS,
+    ByKind,
     CpuTarget,
     GpuTarget,
     Grid,
     InternalError,
+    MachineError,
     Target,
     TargetKind,
     TargetProtocol,
     Threads,
     detect_target,
+    of_kind,
+    parse_target,
 )
 from tensorwright.build import BACKENDS, build_kernel, load_backend, load_kernel
 from tensorwright.codegen import Backend
 from tensorwright.expr import compute, placeholder
+from tensorwright.graph import passes as graph_passes
 from tensorwright.graph import program_workload
 from tensorwright.loop.passes import TARGET_PASSES
 from tensorwright.runtime import HOST, Device, HostDevice
+from tensorwright.tuning.space import HEURISTICS, OTHER_ALGORITHMS
+from tensorwright.tuning.space.derived import GENERATORS
+from tensorwright.tuning.space.templates import TEMPLATES
+from tensorwright.tuning.time_model.rows import MACHINE_COLUMNS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "device.md"
@@ -62,11 +71,44 @@ def test_what_a_device_has() -> None:
         assert promised == given, name
 
 
+LISTS: dict[str, ByKind[Any]] = {
+    "back ends": BACKENDS,
+    "passes of graphs": graph_passes.TARGET_PASSES,
+    "passes of loops": TARGET_PASSES,
+    "heuristic schedules": HEURISTICS,
+    "schedules by another algorithm": OTHER_ALGORITHMS,
+    "sketch generators": GENERATORS,
+    "templates": TEMPLATES,
+    "columns of the machine": MACHINE_COLUMNS,
+}
+
+
+def test_processors_have_every_list() -> None:
+    assert not [what for what, lists in LISTS.items() if not lists.get(TargetKind.CPU)]
+
+
+def test_what_a_gpu_has_to_bring() -> None:
+    """A list without its kind refuses its targets; in the others it has nothing to add yet."""
+    missing = {what for what, lists in LISTS.items() if TargetKind.GPU not in lists}
+    brought = {"heuristic schedules", "schedules by another algorithm", "columns of the machine"}
+    assert missing == brought
+    assert not [what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)]
+
+
+def test_a_kind_without_a_list_is_refused() -> None:
+    card = parse_target("cuda:sm_90")
+    assert of_kind(TARGET_PASSES, card, "passes of loops") == ()
+    with pytest.raises(MachineError) as refused:
+        of_kind(HEURISTICS, card, "heuristic schedules")
+    assert refused.value.message() == (
+        "target cuda:sm_90: there are no heuristic schedules for machines of the kind gpu\n"
+        "  try: name a target of another kind: cpu"
+    )
+
+
 @pytest.mark.parametrize("kind", TargetKind)
-def test_a_kind_of_machine_has_targets_passes_and_back_ends(kind: TargetKind) -> None:
+def test_a_kind_of_machine_has_targets(kind: TargetKind) -> None:
     assert [each for each in TARGETS if each.kind is kind]
-    assert kind in BACKENDS
-    assert kind in TARGET_PASSES
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)

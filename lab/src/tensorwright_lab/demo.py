@@ -32,7 +32,7 @@ from tensorwright.peers.process import (
 from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import MemoryStore, RecordStore, opened
 from tensorwright.runtime import faster_half, typical_seconds, usable_threads
-from tensorwright.tuning.session import Budget, Comparison, Search, choose_callbacks
+from tensorwright.tuning.session import Budget, Comparison, SearchArguments, choose_callbacks
 from tensorwright_lab.comparison.logits import show_logits
 
 MODEL = "light:squeezenet"
@@ -77,7 +77,7 @@ def command(
         with MemoryStore() as nothing:
             finish(parts, target, count, nothing).save(folder / "default.tw")
         with opened(records, create=True) as store:
-            how = Search(Budget(minutes), seed, callbacks=choose_callbacks(quiet))
+            how = SearchArguments(Budget(minutes), seed, callbacks=choose_callbacks(quiet))
             result = search(parts, setting_of(target, count), store, how)
             finish(parts, target, count, store).save(folder / "tuned.tw")
             error = check(model, seed, count, store)

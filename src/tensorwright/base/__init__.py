@@ -54,6 +54,7 @@ from tensorwright.base.targets import (
     GPU_TARGETS,
     ON_THREADS,
     TARGETS,
+    ByKind,
     CpuTarget,
     Extents,
     GpuApi,
@@ -68,6 +69,7 @@ from tensorwright.base.targets import (
     cpu_target,
     detect_target,
     missing_here,
+    of_kind,
     parse_target,
 )
 from tensorwright.base.tensors import (
@@ -97,6 +99,7 @@ __all__ = [
     "Array",
     "AttributeValue",
     "Attributes",
+    "ByKind",
     "Cache",
     "CpuTarget",
     "DType",
@@ -156,6 +159,7 @@ __all__ = [
     "missing_here",
     "naming_faults",
     "now_utc",
+    "of_kind",
     "output_error",
     "override",
     "parse_target",

@@ -7,13 +7,12 @@ imported on its first use, so compiling with one loads no other.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from tensorwright.base import MachineError, Target, TargetKind
+from tensorwright.base import ByKind, MachineError, Target, TargetKind, of_kind
 from tensorwright.codegen import Backend
 
-BACKENDS: Mapping[TargetKind, tuple[str, ...]] = {TargetKind.CPU: ("llvm", "c"), TargetKind.GPU: ()}
+BACKENDS: ByKind[str] = {TargetKind.CPU: ("llvm", "c"), TargetKind.GPU: ()}
 """Names of folders in `codegen/`.  The conformance suite runs all that this machine can run."""
 
 _Machine = TypeVar("_Machine", bound=Target)
@@ -31,7 +30,7 @@ def backend_of(target: _Machine) -> Backend[_Machine]:
     Raises:  MachineError if there is none.
     """
     reasons: list[str] = []
-    for name in BACKENDS[target.kind]:
+    for name in of_kind(BACKENDS, target, "back ends"):
         backend = load_backend(name)
         reason = backend.supports(target)
         if not reason:

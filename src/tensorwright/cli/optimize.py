@@ -40,7 +40,7 @@ from tensorwright.runtime import Executable, usable_threads
 from tensorwright.tuning import Task
 from tensorwright.tuning.session import (
     Budget,
-    Search,
+    SearchArguments,
     TuneOptions,
     TuneResult,
     check_measures_here,
@@ -89,7 +89,7 @@ def command(
     """
     check_executable(output, program, constants, how.records)
     check_measures_here(how.target)
-    wanted = Search(
+    wanted = SearchArguments(
         Budget(minutes, trials),
         how.seed,
         (*choose_callbacks(quiet), LoadCallback()),
@@ -132,7 +132,11 @@ class _Optimized:
 
 
 def _optimize_model(
-    model: str, how: Compilation, wanted: Search, rewrite: bool, on_interrupt: Callable[[], None]
+    model: str,
+    how: Compilation,
+    wanted: SearchArguments,
+    rewrite: bool,
+    on_interrupt: Callable[[], None],
 ) -> _Optimized:
     """Search for a graph and for schedules, within one budget."""
     refuse_constants(model)
@@ -158,7 +162,7 @@ def _optimize_expression(
     text: str,
     how: Compilation,
     constants: Path | None,
-    wanted: Search,
+    wanted: SearchArguments,
     on_interrupt: Callable[[], None],
 ) -> _Optimized:
     """Search for a schedule of a tensor expression; there is no graph to search for."""

@@ -29,7 +29,7 @@ from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.session import (
     Budget,
-    Search,
+    SearchArguments,
     TuneOptions,
     check_measures_here,
     choose_callbacks,
@@ -118,7 +118,7 @@ def command(
         names = dict.fromkeys(task.network for task in tasks)
         wanted(tuple(NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
     measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*networks)
-    search = Search(
+    search = SearchArguments(
         Budget(minutes, trials),
         how.seed,
         (*choose_callbacks(quiet), LoadCallback()),

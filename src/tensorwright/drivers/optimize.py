@@ -33,7 +33,7 @@ from tensorwright.runtime import Executable, seconds_in_turns
 from tensorwright.tuning.session import (
     Budget,
     Callback,
-    Search,
+    SearchArguments,
     TuneOptions,
     TuneResult,
     compare_programs,
@@ -90,7 +90,7 @@ def optimize(
     machine = chosen_target(target)
     source = import_graph(model, input_shapes)
     with opened(records, create=True) as store:
-        how = Search(
+        how = SearchArguments(
             Budget(minutes, trials),
             seed,
             tuple(callbacks),
@@ -105,7 +105,7 @@ def search_jointly(
     target: CpuTarget,
     threads: int | None,
     store: RecordStore,
-    how: Search,
+    how: SearchArguments,
     *,
     rewrite: bool = True,
     on_interrupt: Callable[[], object] = lambda: None,

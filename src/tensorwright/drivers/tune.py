@@ -24,8 +24,8 @@ from tensorwright.tuning.session import (
     Budget,
     Callback,
     NetworkResult,
-    Search,
-    Setting,
+    SearchArguments,
+    SessionSetting,
     TuneOptions,
     TuneResult,
     choose_in_network,
@@ -87,7 +87,7 @@ def tune(
     budget = Budget(minutes, trials)
     usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
     kind, chosen = parse_space(space), options or usual
-    how = Search(budget, seed, tuple(callbacks), chosen, space=kind, learning=learning)
+    how = SearchArguments(budget, seed, tuple(callbacks), chosen, space=kind, learning=learning)
     with opened(records, create=True) as store:
         search_tasks(
             [Task(workload)],
@@ -113,12 +113,14 @@ def parse_space(text: SpaceKind | str) -> SpaceKind:
     return kinds[text]
 
 
-def setting_of(target: CpuTarget, threads: int | None) -> Setting:
+def setting_of(target: CpuTarget, threads: int | None) -> SessionSetting:
     """This machine with the threads of its kernels; the knob `threads` where None."""
-    return Setting(target, usable_threads(threads), detect_hardware().fingerprint)
+    return SessionSetting(target, usable_threads(threads), detect_hardware().fingerprint)
 
 
-def search(parts: Partition, setting: Setting, store: RecordStore, how: Search) -> TuneResult:
+def search(
+    parts: Partition, setting: SessionSetting, store: RecordStore, how: SearchArguments
+) -> TuneResult:
     """As `search_networks`, for all workloads of one network."""
     measuring = as_in_network(parts)
     name = parts.graph.name
@@ -130,9 +132,9 @@ def search(parts: Partition, setting: Setting, store: RecordStore, how: Search) 
 def search_networks(
     tasks: Sequence[Task],
     networks: Sequence[Partition],
-    setting: Setting,
+    setting: SessionSetting,
     store: RecordStore,
-    how: Search,
+    how: SearchArguments,
     *,
     name: str = "",
     measuring: MeasureOptions | None = None,
@@ -172,15 +174,15 @@ def _network_s(seconds: float, workloads: Sequence[int]) -> float:
     return min(_NETWORK_SHARE * seconds, wanted_s)
 
 
-def _budget_of(how: Search) -> Budget:
+def _budget_of(how: SearchArguments) -> Budget:
     return Budget(DEFAULT_MINUTES) if how.budget.is_open else how.budget
 
 
 def search_tasks(
     tasks: Sequence[Task],
-    setting: Setting,
+    setting: SessionSetting,
     store: RecordStore,
-    how: Search,
+    how: SearchArguments,
     *,
     name: str = "",
     measuring: MeasureOptions | None = None,
@@ -195,7 +197,7 @@ def search_tasks(
 
 
 def choose_together(
-    parts: Partition, setting: Setting, store: RecordStore, limit_s: float
+    parts: Partition, setting: SessionSetting, store: RecordStore, limit_s: float
 ) -> NetworkResult:
     """Compare the best schedules of all workloads inside the network, and keep the choice.
 

@@ -65,6 +65,22 @@ def with_children(statement: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
             return statement
 
 
+def map_children(change: Callable[[Stmt], Stmt], statement: Stmt) -> Stmt:
+    """A statement with those directly inside changed; the same one where none is another."""
+    inner = children_of(statement)
+    changed = tuple(change(child) for child in inner)
+    if all(new is old for new, old in zip(changed, inner, strict=True)):
+        return statement
+    return with_children(statement, changed)
+
+
+def nest_in(heads: Iterable[For | If], body: Stmt) -> Stmt:
+    """A statement in loops and branches, outermost first, in the place of what is in them."""
+    for head in reversed(tuple(heads)):
+        body = with_children(head, (body,))
+    return body
+
+
 def walk(statement: Stmt) -> Iterator[Stmt]:
     """The statement and every statement inside, outer before inner."""
     pending = [statement]

@@ -10,7 +10,7 @@ from tensorwright.schedule.algorithms import (
 )
 from tensorwright.schedule.analysis import Analysis, Region, analyse, tile_region
 from tensorwright.schedule.execution import THREADS, ForKind, Scope, may_not_be_inside
-from tensorwright.schedule.primitive import Primitive, applied
+from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
     PRIMITIVES,
     Bind,
@@ -35,7 +35,6 @@ from tensorwright.schedule.primitives import (
     Unroll,
     UseAlgorithm,
     Vectorize,
-    obstacle_to_packing,
     uses_algorithm,
 )
 from tensorwright.schedule.render import render
@@ -107,6 +106,7 @@ __all__ = [
     "find_convolution",
     "format_trace",
     "initial_state",
+    "is_legal",
     "may_not_be_inside",
     "obstacle_to_packing",
     "parse_trace",

@@ -60,6 +60,15 @@ def applied(step: Primitive, state: ScheduleState) -> ScheduleState:
     return last[1]
 
 
+def is_legal(step: Primitive, state: ScheduleState) -> bool:
+    """Whether a step may be applied to a state."""
+    try:
+        step.check(state)
+    except ScheduleError:
+        return False
+    return True
+
+
 def refuse(
     step: object,
     state: ScheduleState,

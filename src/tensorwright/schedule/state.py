@@ -248,6 +248,13 @@ class ScheduleState:
         """Whether there is a stage of that name."""
         return any(stage.name == name for stage in self.stages)
 
+    def source(self, name: str) -> Placeholder:
+        """What loads of that name read: an input, or what stands for the tensor of a stage."""
+        if self.has_stage(name):
+            tensor = self.stage(name).tensor
+            return Placeholder(name, tensor.shape, tensor.dtype)
+        return next(tensor for tensor in self.inputs if tensor.name == name)
+
     def with_stage(self, changed: Stage) -> ScheduleState:
         """The state with one stage replaced by one of the same name."""
         name = changed.name
@@ -265,17 +272,27 @@ def reads_of(tensor: Compute) -> frozenset[str]:
     return frozenset(load.source.name for load in loads_of(tensor.body))
 
 
-def redirect(tensor: Compute, mapping: Mapping[str, Tensor]) -> Compute:
-    """The tensor with its loads from some names reading other tensors of the same rank."""
+def redirect(
+    tensor: Compute, mapping: Mapping[str, Tensor], order: tuple[int, ...] = ()
+) -> Compute:
+    """The tensor with its loads from some names reading other tensors of the same rank.
+
+    order   dimension n of these others is dimension order[n]; () where all are as they were
+    """
+
+    def moved(indices: tuple[Index, ...]) -> tuple[Index, ...]:
+        return tuple(indices[n] for n in order) if order else indices
 
     def on_element(element: Element) -> Index:
-        return Element(mapping.get(element.source.name, element.source), element.indices)
+        other = mapping.get(element.source.name)
+        return element if other is None else Element(other, moved(element.indices))
 
     def on_index(index: Index) -> Index:
         return map_elements(index, on_element)
 
     def on_load(load: Load) -> Value:
-        return Load(mapping.get(load.source.name, load.source), load.indices)
+        other = mapping.get(load.source.name)
+        return load if other is None else Load(other, moved(load.indices))
 
     body = rebuild(tensor.body, on_load, on_index, lambda condition: condition)
     return Compute(tensor.name, tensor.axes, body, tensor.reduction)

@@ -19,7 +19,7 @@ from tensorwright.graph import GraphBuilder, Partition, simplify
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.peers.process import Arrays, Versions, compare_versions
 from tensorwright.records import RecordStore
-from tensorwright.tuning.session import Search, Setting
+from tensorwright.tuning.session import SearchArguments, SessionSetting
 from tensorwright_lab.bench.rewriting.growth import GrowthRow, growth_row, print_growth
 from tensorwright_lab.bench.rewriting.rows import (
     Measured,
@@ -179,7 +179,9 @@ def test_both_networks_are_tuned_with_one_budget(
 ) -> None:
     tuned: list[tuple[int, float]] = []
 
-    def search(parts: Partition, setting: Setting, store: RecordStore, how: Search) -> object:
+    def search(
+        parts: Partition, setting: SessionSetting, store: RecordStore, how: SearchArguments
+    ) -> object:
         tuned.append((len(parts.workloads), how.budget.minutes or 0.0))
         return SimpleNamespace(trials=5, is_interrupted=False)
 

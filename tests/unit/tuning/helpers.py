@@ -31,7 +31,7 @@ from tensorwright.machine_code import compile_module
 from tensorwright.records import Status
 from tensorwright.schedule import Split
 from tensorwright.tuning.measuring import BuildFailed, BuildResult, BuildStopped, Measurement
-from tensorwright.tuning.measuring.builder import Errand
+from tensorwright.tuning.measuring.builder import BackgroundJob
 from tensorwright.tuning.space import Choice, Sketch, Space
 from tensorwright.tuning.task import Task
 
@@ -140,12 +140,12 @@ def number_of(trace: str) -> int:
 class FakeBuilder:
     """Builds nothing: the object code is the trace. Numbers in `failing` do not build.
 
-    Errands are done where `does_errands`.
+    Background jobs are done where `does_background_jobs`.
     """
 
-    def __init__(self, failing: Sequence[int] = (), *, does_errands: bool = False) -> None:
+    def __init__(self, failing: Sequence[int] = (), *, does_background_jobs: bool = False) -> None:
         self.failing = set(failing)
-        self.does_errands = does_errands
+        self.does_background_jobs = does_background_jobs
         self.requests: list[BuildRequest] = []
         self.is_closed = False
 
@@ -153,11 +153,11 @@ class FakeBuilder:
         self,
         requests: Sequence[BuildRequest],
         should_stop: Callable[[], bool] = lambda: False,
-        errands: Sequence[Errand] = (),
+        background_jobs: Sequence[BackgroundJob] = (),
     ) -> list[BuildResult]:
         self.requests += requests
-        for errand in errands if self.does_errands else ():
-            errand.take(errand.job.function(*errand.job.arguments))
+        for background in background_jobs if self.does_background_jobs else ():
+            background.take(background.job.function(*background.job.arguments))
         return [BuildStopped() if should_stop() else self._one(request) for request in requests]
 
     def _one(self, request: BuildRequest) -> BuildResult:

@@ -26,7 +26,7 @@ from tensorwright.pipeline import finish, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import Executable, KernelStep
 from tensorwright.tuning.selection import Scheduled
-from tensorwright.tuning.session import Budget, Search, choose_callbacks
+from tensorwright.tuning.session import Budget, SearchArguments, choose_callbacks
 from tensorwright_lab.comparison import BenchRow, Compiled, compare_model, make_row
 from tensorwright_lab.comparison.logits import show_logits
 
@@ -161,7 +161,7 @@ def _finish(parts: Partition, plan: Plan, store: RecordStore) -> tuple[Executabl
 def _tune(name: str, parts: Partition, plan: Plan, store: RecordStore) -> None:
     """Spend what is left of the model's minutes. Raises KeyboardInterrupt after an interrupt."""
     click.echo(f"{name}: tuning, {plan.minutes:g} minutes in all", err=True)
-    how = Search(Budget(plan.minutes), plan.seed, choose_callbacks(is_quiet=False))
+    how = SearchArguments(Budget(plan.minutes), plan.seed, choose_callbacks(is_quiet=False))
     result = search(parts, setting_of(plan.target, plan.threads), store, how)
     click.echo(f"{name}: {result.trials} trials in {result.elapsed_s:.0f} s", err=True)
     if result.is_interrupted:

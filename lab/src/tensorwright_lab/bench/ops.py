@@ -28,7 +28,7 @@ from tensorwright.records import Record, RecordStore, Status, opened
 from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
 from tensorwright.tuning.selection import choose
-from tensorwright.tuning.session import Budget, Search, Setting, TuneOptions, tune
+from tensorwright.tuning.session import Budget, SearchArguments, SessionSetting, TuneOptions, tune
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling
 from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option
 from tensorwright_lab.comparison import (
@@ -266,9 +266,9 @@ def tune_case(
     start = time.monotonic()
     tune(
         [Task(program.workload)],
-        Setting(plan.target, plan.threads),
+        SessionSetting(plan.target, plan.threads),
         store,
-        Search(Budget(trials=rest), budget.seed, options=TuneOptions(should_resume=False)),
+        SearchArguments(Budget(trials=rest), budget.seed, options=TuneOptions(should_resume=False)),
         name=f"ansor:{program.case.name}",
     )
     return time.monotonic() - start

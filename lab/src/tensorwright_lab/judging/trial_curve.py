@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from tensorwright.records import MemoryStore, Record, Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring import MeasureOptions
-from tensorwright.tuning.session import Budget, Parts, Search, Setting, TuneOptions, tune
+from tensorwright.tuning.session import (
+    Budget,
+    SearchArguments,
+    SessionParts,
+    SessionSetting,
+    TuneOptions,
+    tune,
+)
 from tensorwright.tuning.task import Task
 from tensorwright_lab.judging.turns import Bench
 
@@ -25,11 +32,11 @@ def search_trials(
     with MemoryStore() as store:
         result = tune(
             [Task(workload)],
-            Setting(bench.target, bench.threads),
+            SessionSetting(bench.target, bench.threads),
             store,
-            Search(Budget(trials=trials), seed, options=_OPTIONS),
+            SearchArguments(Budget(trials=trials), seed, options=_OPTIONS),
             measuring=measuring,
-            parts=Parts(builder=bench.builder, runner=bench.runner),
+            parts=SessionParts(builder=bench.builder, runner=bench.runner),
         )
         if result.is_interrupted:
             raise KeyboardInterrupt

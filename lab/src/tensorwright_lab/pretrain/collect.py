@@ -55,7 +55,7 @@ _OF_MODEL = Shares(by_rule=0.2, around=0.1, believed=0.6)
 @click.option(
     "--model",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A trained model, whose favourites are measured; the roofline's if not given.",
+    help="A trained model, whose elites are measured; the roofline's if not given.",
 )
 @click.option(
     "--family",

@@ -1,9 +1,11 @@
 """What a program is compiled for: one file for each kind of machine.
 
 Read `protocol.py` first (what all targets have), then `named.py` (from a name to a target).
-`launch.py` says how a device of each kind calls a kernel.
+`by_kind.py` is how lists are kept that differ by kind; `launch.py` says how a device of each kind
+calls a kernel.
 """
 
+from tensorwright.base.targets.by_kind import ByKind, of_kind
 from tensorwright.base.targets.cpu import (
     BYTE_LANES,
     BYTE_TERMS,
@@ -30,6 +32,7 @@ __all__ = [
     "GPU_TARGETS",
     "ON_THREADS",
     "TARGETS",
+    "ByKind",
     "CpuTarget",
     "Extents",
     "GpuApi",
@@ -44,5 +47,6 @@ __all__ = [
     "cpu_target",
     "detect_target",
     "missing_here",
+    "of_kind",
     "parse_target",
 ]

@@ -1,6 +1,6 @@
 """Cutting a graph into workloads. Read `grouping.py` first (the rules), then `steps.py`.
 
-`proposals.py` says where the rules are in doubt, `by_price.py` settles that by predicted time.
+`proposals.py` says what the criteria leave open, `by_price.py` settles that by predicted time.
 """
 
 from tensorwright.graph.partition.concat import elide_concats

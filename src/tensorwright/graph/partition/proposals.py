@@ -1,4 +1,4 @@
-"""Where rules are in doubt whether nodes belong into one kernel: what to ask a price for.
+"""Where criteria leave open whether nodes belong into one kernel: what to ask a price for.
 
 A group of `grouping.py` may be cut in two behind a node:
     result in another order   an anchor takes a rearrangement of its whole result, or what stores it

@@ -1,16 +1,17 @@
 """Simplifications of graphs, one per file; `rebuild.py` says how they are written.
 
 Adding one: a file with a function from a graph to a graph and a count, and its line in `PASSES`.
-Two that are no simplifications are run by the pipeline, once: `halves.py` before all of these, and
-`lower_quantized`, which knows the target, after them.
+The pipeline runs `float16.py` once before all of these, and the `TARGET_PASSES` of a kind of
+machine once after them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from tensorwright.base import InternalError, dump, knobs
+from tensorwright.base import ByKind, InternalError, Target, TargetKind, dump, knobs, of_kind
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
 from tensorwright.graph.passes.activations import recognise_mish
@@ -57,6 +58,11 @@ PASSES: tuple[Pass, ...] = (
     separate_large_pools,
     merge_common_subexpressions,
 )
+TARGET_PASSES: ByKind[Callable[[Graph, Any], Graph]] = {
+    TargetKind.CPU: (lower_quantized,),
+    TargetKind.GPU: (),
+}
+"""Those that ask what the target has; each gives the same graph where it changes nothing."""
 _MOST_ROUNDS = 100
 
 
@@ -115,12 +121,21 @@ def simplify(graph: Graph, known: FoldedConstants | None = None) -> Graph:
     return simplify_with_report(graph, known).graph
 
 
+def run_target_passes(graph: Graph, target: Target) -> Graph:
+    """A simplified graph after the passes of the target's kind, simplified again."""
+    lowered = graph
+    for each in of_kind(TARGET_PASSES, target, "passes of graphs"):
+        lowered = each(lowered, target)
+    return graph if lowered is graph else simplify(lowered)
+
+
 __all__ = [
     "PASSES",
+    "TARGET_PASSES",
     "FoldedConstants",
     "Simplification",
     "compute_float16_as_float32",
-    "lower_quantized",
+    "run_target_passes",
     "simplify",
     "simplify_with_report",
 ]

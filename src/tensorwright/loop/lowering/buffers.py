@@ -147,7 +147,7 @@ class StageBuffers:
 
     def _packed(self, name: str, stage: Stage) -> StageBuffer:
         """A constant in the order in which a stage's loops read it."""
-        tensor = next(t for t in self.state.inputs if t.name == name)
+        tensor = self.state.source(name)
         load = next(x for x in loads_of(stage.tensor.body) if x.source.name == name)
         bounds = self.analysis.bounds
         values = self.analysis.nests[stage.name].axis_values

@@ -6,11 +6,11 @@ what a kind of target has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from tensorwright.base import CpuTarget, Target, TargetKind, dump, knobs
+from tensorwright.base import ByKind, CpuTarget, Target, TargetKind, dump, knobs, of_kind
 from tensorwright.loop.ir import LoopProgram
 from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
 from tensorwright.loop.passes.hoist import hoist_conditions
@@ -94,7 +94,7 @@ CPU_PASSES: tuple[TargetPass[CpuTarget], ...] = (
     TargetPass("promote_accumulators", promote_accumulators),
     TargetPass("order_tiles", order_tiles),
 )
-TARGET_PASSES: Mapping[TargetKind, tuple[TargetPass[Any], ...]] = {
+TARGET_PASSES: ByKind[TargetPass[Any]] = {
     TargetKind.CPU: CPU_PASSES,
     TargetKind.GPU: (),
 }
@@ -102,7 +102,7 @@ TARGET_PASSES: Mapping[TargetKind, tuple[TargetPass[Any], ...]] = {
 
 def run_target_passes(program: LoopProgram, target: Target) -> LoopProgram:
     """As `run_passes`, the passes of the target's kind."""
-    for step in TARGET_PASSES[target.kind]:
+    for step in of_kind(TARGET_PASSES, target, "passes of loops"):
         program = step.run(program, target)
         if knobs.VERIFY.get():
             verify(program)

@@ -2,7 +2,7 @@
 
 An index such as min(i, 126 - i) or (i + 61) % 64 is piecewise linear in the loop's variable. Lanes
 on both sides of a breakpoint are gathered one by one; on one side of it they are a run. So it is
-where rows are joined: beside a joint lanes read one of two tensors, elsewhere all read the same.
+where rows are joined: beside a boundary lanes read one of two tensors, elsewhere all read the same.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from tensorwright.loop.traversal import (
     Namer,
     children_of,
     freshen,
+    map_children,
     substitute_statement,
     total_size,
-    with_children,
 )
 from tensorwright.schedule import ForKind
 
@@ -80,10 +80,7 @@ class _Cutter:
             if points:
                 return self._pieces(statement, points, bounds)
             inner = {**bounds, statement.var: Range.of_extent(statement.extent)}
-        parts = children_of(statement)
-        done = tuple(self.cut(part, inner) for part in parts)
-        is_same = all(new is old for new, old in zip(done, parts, strict=True))
-        return statement if is_same else with_children(statement, done)
+        return map_children(lambda part: self.cut(part, inner), statement)
 
     def _pieces(self, loop: For, points: list[int], bounds: Bounds) -> Stmt:
         assert isinstance(loop.extent, int)
@@ -123,9 +120,9 @@ def _corners(
             own = lanes | {var} if kind is ForKind.VECTOR else lanes
             yield from _corners(body, {**bounds, var: Range.of_extent(extent)}, own)
         case Store(_, _, value):
-            for joint in _joints(value):
-                if not lanes.isdisjoint(free_vars(joint.left, joint.right)):
-                    yield joint, bounds
+            for boundary in _boundaries(value):
+                if not lanes.isdisjoint(free_vars(boundary.left, boundary.right)):
+                    yield boundary, bounds
             for load in loads_of(value):
                 for index in load.indices:
                     if not lanes.isdisjoint(free_vars(index)):
@@ -137,14 +134,14 @@ def _corners(
                 yield from _corners(child, bounds, lanes)
 
 
-def _joints(value: Value) -> Iterator[Compare]:
+def _boundaries(value: Value) -> Iterator[Compare]:
     """Where a value goes over from what is read of one tensor to what is read of another."""
     match value:
         case Select(condition, Load() | Select(), Load() | Select()):
             if not isinstance(condition, ValueExpr):
                 yield from (x for x in conjuncts(condition) if isinstance(x, Compare))
     for child in children(value):
-        yield from _joints(child)
+        yield from _boundaries(child)
 
 
 def _corners_of(index: Index, bounds: Bounds) -> Iterator[Compare]:

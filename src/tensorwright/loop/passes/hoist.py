@@ -7,13 +7,7 @@ from dataclasses import replace
 from tensorwright.expr import Condition, Var, all_of, conjuncts, free_vars, negate
 from tensorwright.expr import condition_sides as sides_of
 from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
-from tensorwright.loop.traversal import (
-    Namer,
-    buffers_of_index,
-    children_of,
-    freshen,
-    with_children,
-)
+from tensorwright.loop.traversal import Namer, buffers_of_index, freshen, map_children
 from tensorwright.schedule import ForKind
 
 _HOST_KINDS = frozenset(
@@ -37,8 +31,7 @@ def hoist_conditions(program: LoopProgram) -> LoopProgram:
 
 
 def _hoist(statement: Stmt, namer: Namer) -> Stmt:
-    inner = tuple(_hoist(child, namer) for child in children_of(statement))
-    moved = with_children(statement, inner) if inner else statement
+    moved = map_children(lambda child: _hoist(child, namer), statement)
     match moved:
         case Block(statements):
             return _merge(statements)

@@ -25,9 +25,9 @@ from tensorwright.loop.traversal import (
     children_of,
     freshen,
     is_empty,
+    map_children,
     substitute_statement,
     total_size,
-    with_children,
 )
 from tensorwright.schedule import ForKind
 
@@ -88,8 +88,7 @@ class _Partition:
                         return done
                 return For(var, extent, kind, self.cut(body, inside, depth))
             case _:
-                inner = tuple(self.cut(child, bounds, depth) for child in children_of(statement))
-                return with_children(statement, inner) if inner else statement
+                return self._inside(statement, bounds, depth)
 
     def _apply(
         self, loop: For, pieces: tuple[_Piece, ...], bounds: Bounds, depth: int
@@ -132,9 +131,8 @@ class _Partition:
         return body
 
     def _inside(self, part: Stmt, bounds: Bounds, depth: int) -> Stmt:
-        """Partition what is inside a piece that is still one loop."""
-        inner = tuple(self.cut(child, bounds, depth) for child in children_of(part))
-        return with_children(part, inner)
+        """Partition what is directly inside a statement."""
+        return map_children(lambda child: self.cut(child, bounds, depth), part)
 
 
 def _is_dead(statement: Stmt, bounds: Bounds) -> bool:

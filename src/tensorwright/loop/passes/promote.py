@@ -37,7 +37,7 @@ from tensorwright.loop.ir import (
     Store,
     block,
 )
-from tensorwright.loop.traversal import children_of, with_children
+from tensorwright.loop.traversal import map_children, nest_in
 from tensorwright.schedule import ForKind, Scope
 
 _WRITTEN_OUT = (ForKind.UNROLLED, ForKind.VECTOR)
@@ -68,11 +68,7 @@ def _promote_in(statement: Stmt, target: CpuTarget) -> Stmt:
             promoted = _promoted(chain, target)
             if promoted is not None:
                 return promoted
-    inner = children_of(statement)
-    moved = tuple(_promote_in(part, target) for part in inner)
-    if all(new is old for new, old in zip(moved, inner, strict=True)):
-        return statement
-    return with_children(statement, moved)
+    return map_children(lambda part: _promote_in(part, target), statement)
 
 
 def _chain_of(statement: Stmt) -> _Chain | None:
@@ -144,9 +140,9 @@ def _rewritten(chain: _Chain, tile: list[For], outer: list[For]) -> Stmt | None:
     if any(load.source.name == store.buffer.name for load in loads_of(value)):
         return None  # an index depends on the buffer
     body = block(
-        _nest(still, Store(kept, at, Load(store.buffer, store.indices))),
+        nest_in(still, Store(kept, at, Load(store.buffer, store.indices))),
         _with_store(chain.whole, Store(kept, at, value)),
-        _nest(still, Store(store.buffer, store.indices, Load(kept, at))),
+        nest_in(still, Store(store.buffer, store.indices, Load(kept, at))),
     )
     return Allocate(kept, body)
 
@@ -155,13 +151,7 @@ def _with_store(statement: Stmt, store: Store) -> Stmt:
     """A statement with another store in the place of the only one in it."""
     if isinstance(statement, Store):
         return store
-    return with_children(statement, tuple(_with_store(x, store) for x in children_of(statement)))
-
-
-def _nest(heads: list[For | If], body: Stmt) -> Stmt:
-    for head in reversed(heads):
-        body = replace(head, body=body) if isinstance(head, For) else replace(head, then=body)
-    return body
+    return map_children(lambda part: _with_store(part, store), statement)
 
 
 def _is_update(store: Store) -> bool:

@@ -53,12 +53,11 @@ from tensorwright.loop.traversal import (
     buffers_of_index,
     buffers_read,
     buffers_used,
-    children_of,
     is_empty,
+    map_children,
     map_statement,
     substitute_statement,
     walk,
-    with_children,
 )
 
 EMPTY = Block(())
@@ -211,5 +210,4 @@ def _drop(statement: Stmt, dead: set[Buffer]) -> Stmt:
         case Allocate(buffer, body) if buffer in dead:
             return _drop(body, dead)
         case _:
-            inner = tuple(_drop(child, dead) for child in children_of(statement))
-            return with_children(statement, inner) if inner else statement
+            return map_children(lambda child: _drop(child, dead), statement)

@@ -9,7 +9,7 @@ from tensorwright.base import CpuTarget
 from tensorwright.expr import Index, IndexExpr, Load, Var, free_vars, loads_of, terms_of
 from tensorwright.loop.folds import folded_operand
 from tensorwright.loop.ir import For, LoopProgram, Stmt, Store
-from tensorwright.loop.traversal import children_of, with_children
+from tensorwright.loop.traversal import map_children, nest_in
 from tensorwright.schedule import ForKind, Scope
 
 
@@ -37,12 +37,8 @@ def _ordered(statement: Stmt, target: CpuTarget) -> Stmt:
         loops = _tile_of(statement)
         if loops is not None:
             order = _by_registers(loops, target)
-            return statement if order is loops else _nest(order)
-    inner = children_of(statement)
-    moved = tuple(_ordered(child, target) for child in inner)
-    if all(new is old for new, old in zip(moved, inner, strict=True)):
-        return statement
-    return with_children(statement, moved)
+            return statement if order is loops else nest_in(order, order[-1].body)
+    return map_children(lambda child: _ordered(child, target), statement)
 
 
 def _tile_of(outer: For) -> list[For] | None:
@@ -118,10 +114,3 @@ def _moves(loads: tuple[Load, ...], var: Var, lanes: Var, *, is_wide: bool) -> b
 
 def _count(loops: list[For]) -> int:
     return prod(loop.extent for loop in loops if isinstance(loop.extent, int))
-
-
-def _nest(loops: list[For]) -> For:
-    *outer, nest = loops
-    for loop in reversed(outer):
-        nest = replace(loop, body=nest)
-    return nest

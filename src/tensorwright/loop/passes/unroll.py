@@ -10,10 +10,10 @@ from tensorwright.loop.traversal import (
     Namer,
     children_of,
     freshen,
+    map_children,
     substitute_statement,
     total_size,
     walk,
-    with_children,
 )
 from tensorwright.schedule import ForKind
 
@@ -36,8 +36,7 @@ def unroll_guarded(program: LoopProgram) -> LoopProgram:
     namer = Namer(program)
 
     def unroll(statement: Stmt) -> Stmt:
-        inner = tuple(unroll(child) for child in children_of(statement))
-        moved = with_children(statement, inner) if inner else statement
+        moved = map_children(unroll, statement)
         if not isinstance(moved, For) or not isinstance(moved.extent, int):
             return moved
         if not _is_wanted(moved, moved.extent):

@@ -29,9 +29,9 @@ from tensorwright.loop.traversal import (
     children_of,
     freshen,
     has_barrier,
+    map_children,
     map_statement,
     total_size,
-    with_children,
 )
 from tensorwright.schedule import ForKind
 
@@ -70,16 +70,14 @@ class _Version:
             if statement.kind not in _OUTER_KINDS or has_barrier(statement):
                 return statement
             below = {**bounds, statement.var: Range.of_extent(statement.extent)}
-            return with_children(statement, (self.nest(statement.body, below),))
-        inner = tuple(self.inside(child, bounds) for child in children_of(statement))
-        return with_children(statement, inner) if inner else statement
+            return map_children(lambda body: self.nest(body, below), statement)
+        return map_children(lambda child: self.inside(child, bounds), statement)
 
     def nest(self, statement: Stmt, bounds: Bounds) -> Stmt:
         """Version a statement in the body of a loop, or what is inside it."""
         match statement:
             case Allocate() | If():
-                inner = tuple(self.nest(child, bounds) for child in children_of(statement))
-                return with_children(statement, inner)
+                return map_children(lambda child: self.nest(child, bounds), statement)
             case Block(statements):
                 return self._neighbours(statements, bounds)
             case For():

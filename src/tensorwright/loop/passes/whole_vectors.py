@@ -39,8 +39,8 @@ from tensorwright.loop.traversal import (
     buffers_of_index,
     buffers_used,
     children_of,
+    map_children,
     map_statement,
-    with_children,
 )
 from tensorwright.schedule import ForKind, Scope
 
@@ -251,8 +251,7 @@ def _lengthened(statement: Stmt, widths: Mapping[str, int], bounds: Bounds) -> S
             return statement
         case For(var, extent, _, _):
             bounds = {**bounds, var: Range.of_extent(extent)}
-    inner = tuple(_lengthened(child, widths, bounds) for child in children_of(statement))
-    return with_children(statement, inner) if inner else statement
+    return map_children(lambda child: _lengthened(child, widths, bounds), statement)
 
 
 def _is_inside(value: Value, var: Var, width: int, bounds: Bounds) -> bool:

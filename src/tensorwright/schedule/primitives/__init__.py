@@ -3,11 +3,7 @@
 from tensorwright.schedule.primitives.algorithm import UseAlgorithm, uses_algorithm
 from tensorwright.schedule.primitives.cache import CacheRead, CacheWrite
 from tensorwright.schedule.primitives.compute_at import ComputeAt, ReverseComputeAt
-from tensorwright.schedule.primitives.constants import (
-    FoldConstant,
-    PackConstant,
-    obstacle_to_packing,
-)
+from tensorwright.schedule.primitives.constants import FoldConstant, PackConstant
 from tensorwright.schedule.primitives.fuse import Fuse
 from tensorwright.schedule.primitives.inline import ComputeInline, ReverseComputeInline
 from tensorwright.schedule.primitives.marks import Bind, Parallel, Unroll, Vectorize
@@ -68,6 +64,5 @@ __all__ = [
     "Unroll",
     "UseAlgorithm",
     "Vectorize",
-    "obstacle_to_packing",
     "uses_algorithm",
 ]

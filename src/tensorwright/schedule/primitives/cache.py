@@ -7,14 +7,9 @@ from dataclasses import dataclass, replace
 from tensorwright.expr import (
     Axis,
     Compute,
-    Element,
-    Index,
     Load,
     Placeholder,
-    Value,
     Var,
-    map_elements,
-    rebuild,
 )
 from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
@@ -26,7 +21,7 @@ from tensorwright.schedule.primitive import (
     refuse,
     runs_inside_after,
 )
-from tensorwright.schedule.state import ScheduleState, fresh_stage, reads_of
+from tensorwright.schedule.state import ScheduleState, fresh_stage, reads_of, redirect
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +56,7 @@ class CacheRead(Primitive):
             raise refuse(self, state, f"{self.reader} has packed {self.tensor}", "copy it first")
         need_plain_loops(self, state, reader)
         need_new_stage(self, state, self.copy)
-        rank = len(_source(state, self.tensor).shape)
+        rank = len(state.source(self.tensor).shape)
         if self.order and sorted(self.order) != list(range(rank)):
             raise refuse(self, state, f"{self.order} is no order of {rank} dimensions")
         # Theorem: the copy is made at the root, right before the nest that holds the reader; so
@@ -75,14 +70,15 @@ class CacheRead(Primitive):
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the copy before the reader."""
         reader = state.stage(self.reader)
-        source = _source(state, self.tensor)
+        source = state.source(self.tensor)
         plain = tuple(Axis(Var(f"d{n}"), extent) for n, extent in enumerate(source.shape))
         order = self.order or tuple(range(len(plain)))
         axes = tuple(plain[n] for n in order)
         body = Load(source, tuple(axis.var for axis in plain))
         stand_in = Placeholder(self.copy, tuple(a.extent for a in axes), source.dtype)
         copied = fresh_stage(Compute(self.copy, axes, body), self.scope)
-        reading = replace(reader, tensor=_reading(reader.tensor, self.tensor, stand_in, order))
+        changed = redirect(reader.tensor, {self.tensor: stand_in}, order)
+        reading = replace(reader, tensor=changed)
         at = [stage.name for stage in state.stages].index(self.reader)
         stages = (*state.stages[:at], copied, reading, *state.stages[at + 1 :])
         return replace(state, stages=stages)
@@ -121,30 +117,3 @@ class CacheWrite(Primitive):
         at = [stage.name for stage in state.stages].index(self.stage)
         new = (fresh_stage(computed, self.scope), fresh_stage(copied))
         return replace(state, stages=(*state.stages[:at], *new, *state.stages[at + 1 :]))
-
-
-def _reading(tensor: Compute, name: str, copy: Placeholder, order: tuple[int, ...]) -> Compute:
-    """The tensor with its reads of `name` going to the copy, indices in the copy's order."""
-
-    def on_element(element: Element) -> Index:
-        if element.source.name != name:
-            return element
-        return Element(copy, tuple(element.indices[n] for n in order))
-
-    def on_load(load: Load) -> Value:
-        if load.source.name != name:
-            return load
-        return Load(copy, tuple(load.indices[n] for n in order))
-
-    def on_index(index: Index) -> Index:
-        return map_elements(index, on_element)
-
-    body = rebuild(tensor.body, on_load, on_index, lambda condition: condition)
-    return Compute(tensor.name, tensor.axes, body, tensor.reduction)
-
-
-def _source(state: ScheduleState, name: str) -> Placeholder:
-    if state.has_stage(name):
-        tensor = state.stage(name).tensor
-        return Placeholder(name, tensor.shape, tensor.dtype)
-    return next(tensor for tensor in state.inputs if tensor.name == name)

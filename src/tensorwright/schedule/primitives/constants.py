@@ -9,7 +9,7 @@ from tensorwright.schedule.primitive import Primitive, need_stage, need_unschedu
 from tensorwright.schedule.state import Folded, ScheduleState, Stage, redirect
 
 
-def obstacle_to_packing(
+def _obstacle_to_packing(
     state: ScheduleState, stage: Stage, constant: str
 ) -> tuple[str, str] | None:
     """Why a constant cannot be stored in the order in which a stage reads it, and what to do; None
@@ -56,7 +56,7 @@ class PackConstant(Primitive):
             raise refuse(self, state, reason, "pack only what is known when compiling")
         if any(tensor == self.tensor for tensor, _ in state.packed):
             raise refuse(self, state, f"{self.tensor} is packed already")
-        obstacle = obstacle_to_packing(state, stage, self.tensor)
+        obstacle = _obstacle_to_packing(state, stage, self.tensor)
         if obstacle is not None:
             raise refuse(self, state, *obstacle, (self.stage, ""))
 
@@ -95,7 +95,7 @@ class FoldConstant(Primitive):
         """The state without the stage, its tensor a constant in place of the one that it read."""
         tensor = state.stage(self.stage).tensor
         name = next(load.source.name for load in loads_of(tensor.body))
-        entry = next(each for each in state.inputs if each.name == name)
+        entry = state.source(name)
         known = next((each for each in state.folded if each.tensor.name == name), None)
         source: Tensor = known.tensor if known is not None else entry
         made = redirect(tensor, {name: source})

@@ -50,7 +50,7 @@ def try_build(request: BuildRequest) -> Kernel | BuildFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class BackgroundJob:
     """Something else that the processes do while they build, and who takes its value.
 
     It may remain undone, and nobody is told what went wrong with it: whoever needs the value works
@@ -68,12 +68,12 @@ class Builder(Protocol):
         self,
         requests: Sequence[BuildRequest],
         should_stop: Callable[[], bool] = never,
-        errands: Sequence[Errand] = (),
+        background_jobs: Sequence[BackgroundJob] = (),
     ) -> list[BuildResult]:
         """One result for each request, in order. After `should_stop` turns true, it returns soon
         and the rest is `BuildStopped`.
 
-        errands   done beside
+        background_jobs   done beside
         """
 
     def close(self) -> None:
@@ -95,16 +95,16 @@ class PoolBuilder:
         self,
         requests: Sequence[BuildRequest],
         should_stop: Callable[[], bool] = never,
-        errands: Sequence[Errand] = (),
+        background_jobs: Sequence[BackgroundJob] = (),
     ) -> list[BuildResult]:
         """As `Builder.build`."""
-        jobs = [*(errand.job for errand in errands)]
+        jobs = [background.job for background in background_jobs]
         jobs += [Job(try_build, (request,)) for request in requests]
         outcomes = self._pool.run(jobs, self._limit_s, should_stop)
-        for errand, outcome in zip(errands, outcomes, strict=False):
+        for background, outcome in zip(background_jobs, outcomes, strict=False):
             if isinstance(outcome, Done):
-                errand.take(outcome.value)
-        return [_result(outcome) for outcome in outcomes[len(errands) :]]
+                background.take(outcome.value)
+        return [_result(outcome) for outcome in outcomes[len(background_jobs) :]]
 
     def start(self) -> None:
         """Start the processes now, so that they are ready when first needed."""

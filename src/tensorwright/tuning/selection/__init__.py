@@ -5,7 +5,7 @@ compared.
 """
 
 from tensorwright.tuning.selection.candidates import Effort
-from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
+from tensorwright.tuning.selection.chosen import Chosen, Elite, Estimate
 from tensorwright.tuning.selection.predictor import Predictor, TopQuestion, open_predictor
 from tensorwright.tuning.selection.scheduling import (
     Scheduled,
@@ -19,8 +19,8 @@ from tensorwright.tuning.selection.scheduling import (
 __all__ = [
     "Chosen",
     "Effort",
+    "Elite",
     "Estimate",
-    "Favourite",
     "Predictor",
     "Scheduled",
     "Source",

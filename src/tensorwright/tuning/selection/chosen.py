@@ -36,8 +36,8 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Favourite:
-    """A candidate that is expected to be fast, and how long it should take."""
+class Elite:
+    """One of the candidates that are expected to be the fastest, and how long it should take."""
 
     candidate: Candidate
     estimate: Estimate

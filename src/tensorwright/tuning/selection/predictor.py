@@ -30,7 +30,7 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
 from tensorwright.tuning.selection.choice_cache import choice_cache, choice_key, pack, unpack
-from tensorwright.tuning.selection.chosen import Chosen, Estimate, Favourite
+from tensorwright.tuning.selection.chosen import Chosen, Elite, Estimate
 from tensorwright.tuning.space import Sketch, algorithm_sketches, sketches_of
 from tensorwright.tuning.time_model import (
     PredictedTime,
@@ -119,7 +119,7 @@ class Predictor:
         """The same predictions for a search, which ranks candidates by them."""
         return PredictedTime(self._model, self._machine)
 
-    def top(self, workload: Workload, count: int) -> tuple[Favourite, ...]:
+    def top(self, workload: Workload, count: int) -> tuple[Elite, ...]:
         """Up to so many schedules that are expected to be fast, each sound, the best first.
 
         They are unlike each other: where the best disappoints, so do those that are like it.
@@ -130,7 +130,7 @@ class Predictor:
         sketches = sketches_of(state, self._machine.target, algorithms=effort.algorithms > 0)
         with without_collection():
             ranked = self._ranked(workload, next(sketches), sketches, candidates)
-        found: dict[str, Favourite] = {}
+        found: dict[str, Elite] = {}
         if ranked is None:
             return ()
         for number in ranked.unlike(2 * count):
@@ -140,7 +140,7 @@ class Predictor:
             if candidates.is_sound(trace):
                 candidate = ranked.candidate(number, trace)
                 estimate = _estimate(ranked.prices, number)
-                found.setdefault(candidate.trace, Favourite(candidate, estimate))
+                found.setdefault(candidate.trace, Elite(candidate, estimate))
         return tuple(found.values())
 
     def top_question(self, workload: Workload, count: int) -> TopQuestion:
@@ -279,7 +279,7 @@ class TopQuestion:
     file: Path | None
     count: int
 
-    def answer(self) -> tuple[Favourite, ...]:
+    def answer(self) -> tuple[Elite, ...]:
         """As `Predictor.top`; none where the model cannot be loaded."""
         with override(time_model=self.file):
             model = pretrained_model()

@@ -1,6 +1,12 @@
 """A tuning session: rounds of proposing, building and measuring. Read `session.py` first."""
 
-from tensorwright.tuning.session.arguments import Budget, Parts, Search, Setting, TuneOptions
+from tensorwright.tuning.session.arguments import (
+    Budget,
+    SearchArguments,
+    SessionParts,
+    SessionSetting,
+    TuneOptions,
+)
 from tensorwright.tuning.session.in_network import (
     Chosen,
     choose_in_network,
@@ -37,12 +43,12 @@ __all__ = [
     "Interrupt",
     "LiveTable",
     "NetworkResult",
-    "Parts",
     "Phase",
     "PlainLines",
     "Progress",
-    "Search",
-    "Setting",
+    "SearchArguments",
+    "SessionParts",
+    "SessionSetting",
     "StopReason",
     "TaskResult",
     "TaskRow",

@@ -25,7 +25,7 @@ ROUND_SIZE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SessionSetting:
     """What all records of a session share; `hardware` is this machine's where ""."""
 
     target: CpuTarget
@@ -104,7 +104,7 @@ class TuneOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchArguments:
     """How to search, and the callbacks.
 
     seed         of every random choice; the knob `seed` where None
@@ -128,8 +128,8 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """Parts of a session that replace the default ones.
+class SessionParts:
+    """SessionParts of a session that replace the default ones.
 
     builder, runner   closed by the caller; by default the session has its workers
     make_strategy     the search of each task; by default that of the options

@@ -34,7 +34,7 @@ from tensorwright.schedule import (
     replay,
     state_of,
 )
-from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.last_comparison import (
     compare_with_untuned,
     workloads_of_steps,
@@ -226,7 +226,7 @@ def _limited(parts: Partition, program: Executable, limits: Mapping[str, int]) -
 
 
 def options_of(
-    store: RecordStore, workload: Workload, setting: Setting, default: str
+    store: RecordStore, workload: Workload, setting: SessionSetting, default: str
 ) -> tuple[str, ...]:
     """The schedules of a workload worth trying in a network, the best alone first.
 

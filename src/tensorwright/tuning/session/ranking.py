@@ -22,7 +22,7 @@ from tensorwright.tuning.measuring.runner import Runner
 from tensorwright.tuning.measuring.timing import Measurement
 from tensorwright.tuning.population.candidate import Candidate
 from tensorwright.tuning.selection import Predictor
-from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.result import Comparison
 from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space.sketch import Space
@@ -45,7 +45,7 @@ class Tools:
     predictor      chooses the default schedules and the first races; heuristics where None
     make_default   the heuristic schedule of a task; the first of its space where None
     keeps_kernels  whether kernels of the ranking go into the kernel cache
-    has_races      whether the first round of a task tries the predictor's favourites
+    has_races      whether the first round of a task tries the predictor's elites
     """
 
     builder: Builder
@@ -72,7 +72,7 @@ class Ranking:
 
     def __init__(
         self,
-        setting: Setting,
+        setting: SessionSetting,
         store: RecordStore,
         tools: Tools,
         should_stop: Callable[[], bool],

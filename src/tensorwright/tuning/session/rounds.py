@@ -17,7 +17,7 @@ from tensorwright.records import Record, RecordStore, Status, session_id
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
 from tensorwright.tuning.population.candidate import Candidate
-from tensorwright.tuning.session.arguments import Search, Setting
+from tensorwright.tuning.session.arguments import SearchArguments, SessionSetting
 from tensorwright.tuning.session.budget import Activity, Spending
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.progress import Drift, Phase, Progress, TaskRow
@@ -50,9 +50,9 @@ class Session:
     def __init__(
         self,
         tasks: tuple[Task, ...],
-        setting: Setting,
+        setting: SessionSetting,
         store: RecordStore,
-        search: Search,
+        search: SearchArguments,
         tools: Tools,
         name: str,
     ) -> None:
@@ -136,23 +136,23 @@ class Session:
         ]
         self._ahead = searches[:_ASKED_AHEAD]
         self._measure_all(defaults)
-        self._ask_favourites()
+        self._ask_elites()
         self._measure_all([(search, seed) for search in searches for seed in search.seeds])
 
-    def _ask_favourites(self) -> None:
-        """Predict the favourites of the most expensive workloads, if that was not done during
+    def _ask_elites(self) -> None:
+        """Predict the elites of the most expensive workloads, if that was not done during
         building: the promised gain decides which workload is first.
         """
         self._ahead = [search for search in self._ahead if search.is_before_race]
-        errands = [each for search in self._ahead if (each := search.favourites_errand())]
-        if errands and not self._should_stop():
+        background_jobs = [each for search in self._ahead if (each := search.elites_job())]
+        if background_jobs and not self._should_stop():
             with self.budget.counting(Activity.BUILD):
-                self.tools.builder.build((), self._should_stop, errands)
+                self.tools.builder.build((), self._should_stop, background_jobs)
         with self.budget.counting(Activity.SEARCH):
             for search in self._ahead:
                 if self._should_stop():
                     return
-                search.ask_favourites()
+                search.ask_elites()
 
     def _measure_all(self, pairs: Sequence[Pair]) -> None:
         """Measure candidates of many workloads in each round."""
@@ -215,8 +215,8 @@ class Session:
             for search, candidate in pairs
         ]
         with self.budget.counting(Activity.BUILD):
-            errands = [each for search in self._ahead if (each := search.favourites_errand())]
-            results = self.tools.builder.build(requests, self._should_stop, errands)
+            background_jobs = [each for search in self._ahead if (each := search.elites_job())]
+            results = self.tools.builder.build(requests, self._should_stop, background_jobs)
         measured: list[tuple[TaskSearch, Record]] = []
         with (
             hold_turn(self._should_stop) as is_held,
@@ -400,7 +400,7 @@ class Session:
             callback.on_progress(progress)
 
 
-def seed_of(search: Search) -> int:
+def seed_of(search: SearchArguments) -> int:
     """The seed of a search; the knob `seed` if it has none."""
     return knobs.SEED.get() if search.seed is None else search.seed
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from tensorwright.records import Record, RecordStore, Status, is_current, rank
 from tensorwright.schedule import Workload
 from tensorwright.tuning.population.candidate import Candidate
-from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.trusted_records import records_of
 
 _OF_EACH = 2  # schedules from one machine and version
 
 
 def seeds_of(
-    store: RecordStore, setting: Setting, workload: Workload, count: int
+    store: RecordStore, setting: SessionSetting, workload: Workload, count: int
 ) -> tuple[Candidate, ...]:
     """The best schedules of a workload from elsewhere, the most similar origin first, each once.
 
@@ -36,7 +36,7 @@ def seeds_of(
     return tuple(seeds.values())[:count]
 
 
-def _distance(record: Record, setting: Setting) -> int | None:
+def _distance(record: Record, setting: SessionSetting) -> int | None:
     """0 for another version here, 1 for other threads, 2 for a similar machine; None: no seed."""
     if record.status is not Status.OK:
         return None

@@ -24,7 +24,7 @@ from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
 from tensorwright.tuning.population.candidate import Candidate, default_candidate
 from tensorwright.tuning.selection import Predictor, open_predictor
-from tensorwright.tuning.session.arguments import Parts, Search, Setting
+from tensorwright.tuning.session.arguments import SearchArguments, SessionParts, SessionSetting
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TuneResult
 from tensorwright.tuning.session.rounds import Session, seed_of
@@ -51,13 +51,13 @@ def make_default(task: Task, target: CpuTarget) -> Candidate:
 
 def tune(
     tasks: Sequence[Task],
-    setting: Setting,
+    setting: SessionSetting,
     store: RecordStore,
-    search: Search,
+    search: SearchArguments,
     *,
     name: str = "",
     measuring: MeasureOptions | None = None,
-    parts: Parts | None = None,
+    parts: SessionParts | None = None,
 ) -> TuneResult:
     """Search for fast schedules of some workloads until the budget is spent.
 
@@ -80,7 +80,7 @@ def tune(
     check_strategy(search.options.strategy)
     check_measures_here(setting.target)
     setting = replace(setting, hardware=setting.hardware or detect_hardware().fingerprint)
-    own, seed, target = parts or Parts(), seed_of(search), setting.target
+    own, seed, target = parts or SessionParts(), seed_of(search), setting.target
     with ExitStack() as owned:
         for callback in search.callbacks:
             owned.callback(callback.close)
@@ -126,13 +126,13 @@ def tune(
         return result
 
 
-def _predictor(setting: Setting, measuring: MeasureOptions | None) -> Predictor | None:
+def _predictor(setting: SessionSetting, measuring: MeasureOptions | None) -> Predictor | None:
     is_cold = measuring is not None and measuring.cold_bytes > 0
     return open_predictor(setting.target, setting.threads, is_cold=is_cold)
 
 
 def _proposers(
-    search: Search, setting: Setting, measuring: MeasureOptions | None
+    search: SearchArguments, setting: SessionSetting, measuring: MeasureOptions | None
 ) -> MakeProposer | None:
     model = search.options.proposing
     if model is None:
@@ -141,7 +141,7 @@ def _proposers(
     return model.proposers(this_machine(setting.target, setting.threads, is_cold=is_cold))
 
 
-def _usual_scheduler(search: Search, seed: int) -> Scheduler:
+def _usual_scheduler(search: SearchArguments, seed: int) -> Scheduler:
     return GradientScheduler(
         search.objective or TotalLatency(), patience=search.options.task_patience, seed=seed
     )

@@ -13,10 +13,10 @@ from tensorwright.base import TensorwrightError
 from tensorwright.processes import Job
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
 from tensorwright.schedule import format_trace
-from tensorwright.tuning.measuring.builder import Errand
+from tensorwright.tuning.measuring.builder import BackgroundJob
 from tensorwright.tuning.population.candidate import Candidate, default_candidate
-from tensorwright.tuning.selection import Favourite, Predictor, TopQuestion
-from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.selection import Elite, Predictor, TopQuestion
+from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.ranking import Ranked, Tools
 from tensorwright.tuning.session.result import TaskResult
 from tensorwright.tuning.session.seeds import seeds_of
@@ -36,10 +36,10 @@ class TaskSearch:
 
     strategy           made on its first use: a short session does not reach most of them
     make_strategy      makes it, and tells it the records; None if the task has no space
-    make_by_rule       makes the heuristic schedule, which races beside the favourites, because
+    make_by_rule       makes the heuristic schedule, which races beside the elites, because
                        predictions may be far off
     predictor          predicts schedules for the first round; None without a time model
-    favourites         the schedules that it expects to be fast; None before it was asked
+    elites         the schedules that it expects to be fast; None before it was asked
     seeds              schedules from elsewhere that wait to be measured
     is_default_known   whether the default schedule need not be measured any more
     is_default_measured   whether it was measured in this run
@@ -53,7 +53,7 @@ class TaskSearch:
     make_strategy: Callable[[], Strategy] | None = None
     make_by_rule: Callable[[], Candidate] | None = None
     predictor: Predictor | None = None
-    favourites: tuple[Favourite, ...] | None = None
+    elites: tuple[Elite, ...] | None = None
     seeds: tuple[Candidate, ...] = ()
     texts: list[WorkloadText] = field(default_factory=list)
     is_default_known: bool = False
@@ -73,7 +73,7 @@ class TaskSearch:
 
     def race(self, tried: Set[str]) -> tuple[Candidate, ...]:
         """The schedules of the first round: the default and schedules from elsewhere, if they were
-        not measured before, then the favourites.  None without a model, or after the first round.
+        not measured before, then the elites.  None without a model, or after the first round.
 
         tried   traces on record
         """
@@ -84,7 +84,7 @@ class TaskSearch:
         others = [*self.seeds]
         with suppress(TensorwrightError):
             others += [self.make_by_rule()] if self.make_by_rule is not None else []
-        others += [each.candidate for each in self.ask_favourites()]
+        others += [each.candidate for each in self.ask_elites()]
         new = {each.trace: each for each in reversed(others) if each.trace not in taken}
         return (*first, *reversed(new.values()))
 
@@ -93,29 +93,29 @@ class TaskSearch:
         """Whether its first round has not begun, and is a race."""
         return self.predictor is not None and not self.state.history
 
-    def ask_favourites(self) -> tuple[Favourite, ...]:
+    def ask_elites(self) -> tuple[Elite, ...]:
         """The schedules that are expected to be fast; none without a model."""
-        if self.favourites is None:
-            favourites: tuple[Favourite, ...] = ()
+        if self.elites is None:
+            elites: tuple[Elite, ...] = ()
             if self.predictor is not None:
                 with suppress(TensorwrightError):
-                    favourites = self.predictor.top(self.state.task.workload, _RACERS)
-            self.take_favourites(favourites)
-        return self.favourites or ()
+                    elites = self.predictor.top(self.state.task.workload, _RACERS)
+            self.take_elites(elites)
+        return self.elites or ()
 
-    def take_favourites(self, favourites: tuple[Favourite, ...]) -> None:
-        """Note the favourites: the more they promise, the sooner they are tried."""
-        self.favourites = favourites
-        if favourites:
-            best = min((each.estimate for each in favourites), key=lambda each: each.seconds)
+    def take_elites(self, elites: tuple[Elite, ...]) -> None:
+        """Note the elites: the more they promise, the sooner they are tried."""
+        self.elites = elites
+        if elites:
+            best = min((each.estimate for each in elites), key=lambda each: each.seconds)
             self.state.hoped_s, self.state.hoped_upper_s = best.seconds, best.upper_seconds
 
-    def favourites_errand(self) -> Errand | None:
-        """The job that predicts the favourites in another process; None if they are known."""
-        if not self.is_before_race or self.predictor is None or self.favourites is not None:
+    def elites_job(self) -> BackgroundJob | None:
+        """The job that predicts the elites in another process; None if they are known."""
+        if not self.is_before_race or self.predictor is None or self.elites is not None:
             return None
         question = self.predictor.top_question(self.state.task.workload, _RACERS)
-        return Errand(Job(_answer, (question,)), self.take_favourites)
+        return BackgroundJob(Job(_answer, (question,)), self.take_elites)
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """The strategy's proposals; if it fails, the task is given up with a warning."""
@@ -160,7 +160,7 @@ class TaskSearch:
         if state.trials >= _MOST_FAILURES and not math.isfinite(state.best_s):
             state.is_exhausted = True
 
-    def read_times(self, store: RecordStore, setting: Setting) -> None:
+    def read_times(self, store: RecordStore, setting: SessionSetting) -> None:
         """The default and the best time in the store."""
         top = top_of(store, setting, self.key, 1)
         self.state.best_s = top[0].median_s if top else math.inf
@@ -169,7 +169,7 @@ class TaskSearch:
         default = standing(records_of(store, setting, self.key), self.default_trace)
         self.state.default_s = default.median_s if default is not None else math.inf
 
-    def result(self, store: RecordStore, setting: Setting) -> TaskResult:
+    def result(self, store: RecordStore, setting: SessionSetting) -> TaskResult:
         """The result of the task."""
         top = top_of(store, setting, self.key, 1)
         others = {each.trace for each in records_of(store, setting, self.key)}
@@ -189,12 +189,17 @@ class TaskSearch:
         )
 
 
-def _answer(question: TopQuestion) -> tuple[Favourite, ...]:
+def _answer(question: TopQuestion) -> tuple[Elite, ...]:
     return question.answer()
 
 
 def open_search(
-    state: TaskState, tools: Tools, store: RecordStore, setting: Setting, seed: int, count: int
+    state: TaskState,
+    tools: Tools,
+    store: RecordStore,
+    setting: SessionSetting,
+    seed: int,
+    count: int,
 ) -> TaskSearch:
     """Make the strategy of a task, and tell it the records.
 
@@ -236,7 +241,7 @@ def open_search(
 
 
 def _default(
-    state: TaskState, make_space: Callable[[], Space], tools: Tools, setting: Setting
+    state: TaskState, make_space: Callable[[], Space], tools: Tools, setting: SessionSetting
 ) -> Candidate:
     """The schedule of the untuned workload; its state gets the predicted time."""
     if tools.predictor is None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorwright.records import Record, RecordStore, Status, is_current, rank
-from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.session.arguments import SessionSetting
 
 
-def records_of(store: RecordStore, setting: Setting, workload: str) -> tuple[Record, ...]:
+def records_of(store: RecordStore, setting: SessionSetting, workload: str) -> tuple[Record, ...]:
     """All records of a workload that the session may learn from."""
     records = store.query(**setting.filters(workload))
     return tuple(record for record in records if is_current(record))
 
 
-def top_of(store: RecordStore, setting: Setting, workload: str, count: int) -> tuple[Record, ...]:
+def top_of(
+    store: RecordStore, setting: SessionSetting, workload: str, count: int
+) -> tuple[Record, ...]:
     """The fastest of them."""
     top = store.top(count, **setting.filters(workload))
     if all(is_current(record) for record in top):

@@ -12,17 +12,19 @@ from tensorwright.tuning.space.sketch import (
     factorisations,
 )
 from tensorwright.tuning.space.space import (
-    RULES,
+    HEURISTICS,
+    OTHER_ALGORITHMS,
     SpaceKind,
     algorithm_sketches,
     default_trace,
-    rule_sketches,
+    heuristic_sketches,
     sketches_of,
     space_of,
 )
 
 __all__ = [
-    "RULES",
+    "HEURISTICS",
+    "OTHER_ALGORITHMS",
     "Choice",
     "Kind",
     "Limit",
@@ -33,7 +35,7 @@ __all__ = [
     "algorithm_sketches",
     "default_trace",
     "factorisations",
-    "rule_sketches",
+    "heuristic_sketches",
     "sketches_of",
     "space_of",
 ]

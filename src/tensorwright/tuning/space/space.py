@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from operator import attrgetter
+from typing import Any
 
-from tensorwright.base import CpuTarget, ScheduleError, without_collection
+from tensorwright.base import (
+    ByKind,
+    CpuTarget,
+    ScheduleError,
+    TargetKind,
+    of_kind,
+    without_collection,
+)
 from tensorwright.schedule import ScheduleState, Trace
 from tensorwright.tuning.space.defaults.byte_products import byte_product_sketches
 from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
@@ -18,8 +26,15 @@ from tensorwright.tuning.space.derived.sketches import derived_sketches
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
 from tensorwright.tuning.space.templates.space import template_sketches
 
-RULES = (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches)
-ALGORITHM_RULES = (winograd_sketches,)
+Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
+"""Sketches of a program for a target, the best guess first; none where it does not apply."""
+
+HEURISTICS: ByKind[Heuristic] = {
+    TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches)
+}
+"""One for each kind of program; the first that applies makes the schedule of an untuned one."""
+OTHER_ALGORITHMS: ByKind[Heuristic] = {TargetKind.CPU: (winograd_sketches,)}
+"""Those that compute something by another algorithm."""
 
 
 class SpaceKind(StrEnum):
@@ -55,28 +70,29 @@ def sketches_of(
 ) -> Iterator[Sketch]:
     """Those of `space_of`, each made when it is asked for."""
     others = (algorithm_sketches,) if algorithms else ()
-    sources = (_by_rule, *others, derived_sketches)
+    sources = (_by_heuristic, *others, derived_sketches)
     sketches = (sketch for source in sources for sketch in source(state, target))
     yield from distinct(sketches, attrgetter("trace"))
 
 
 def algorithm_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """The sketches that compute something by another algorithm, each built when asked for."""
-    rules = (_as_far_as_legal(rule(state, target), state) for rule in ALGORITHM_RULES)
-    return (sketch for sketches in rules for sketch in sketches)
+    listed = of_kind(OTHER_ALGORITHMS, target, "algorithms")
+    legal = (_as_far_as_legal(each(state, target), state) for each in listed)
+    return (sketch for sketches in legal for sketch in sketches)
 
 
-def rule_sketches(state: ScheduleState, target: CpuTarget) -> tuple[Sketch, ...]:
+def heuristic_sketches(state: ScheduleState, target: CpuTarget) -> tuple[Sketch, ...]:
     """The sketches of the first rule that applies; the first is the schedule by rule.
 
     Warns:  where a rule takes an illegal step; the next rule is asked then, at last plain loops.
     """
-    return tuple(distinct(_by_rule(state, target), attrgetter("trace")))
+    return tuple(distinct(_by_heuristic(state, target), attrgetter("trace")))
 
 
-def _by_rule(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    for rule in RULES:
-        sketches = _as_far_as_legal(rule(state, target), state)
+def _by_heuristic(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
+    for heuristic in of_kind(HEURISTICS, target, "heuristic schedules"):
+        sketches = _as_far_as_legal(heuristic(state, target), state)
         first = next(sketches, None)
         if first is not None:
             yield first
@@ -98,5 +114,5 @@ def _as_far_as_legal(sketches: Iterator[Sketch], state: ScheduleState) -> Iterat
 def default_trace(state: ScheduleState, target: CpuTarget) -> Trace:
     """The schedule of an untuned program: the default of `space_of`, found without the others."""
     with without_collection():
-        first = next(_by_rule(state, target))
+        first = next(_by_heuristic(state, target))
     return first.bound(first.defaults)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import (
     Apply,
     Axis,
+    Compute,
     Fn,
     Index,
     Load,
@@ -22,9 +23,9 @@ from tensorwright.expr import (
     loads_of,
 )
 from tensorwright.schedule import (
-    AtRoot,
     CacheWrite,
     ComputeInline,
+    FoldConstant,
     Fuse,
     PackConstant,
     Parallel,
@@ -35,9 +36,11 @@ from tensorwright.schedule import (
     Tail,
     Unroll,
     Vectorize,
-    obstacle_to_packing,
+    is_legal,
+    reads_of,
 )
 from tensorwright.tuning.space.axes.accesses import (
+    count_of,
     extent_of,
     lanes_for,
     points,
@@ -74,21 +77,17 @@ def inline_elementwise(
             vector of so many: both sides of a choice would be computed for all of them
     """
     for stage in builder.state.stages:
-        if stage.name in keep or stage.name in builder.state.outputs:
+        if stage.name in keep or stage.tensor.reduction is not None:
             continue
         current = builder.state.stage(stage.name)
-        if current.tensor.reduction is not None or not isinstance(current.placement, AtRoot):
-            continue
         readers = builder.state.readers(stage.name)
-        reads = sum(
-            load.source.name == stage.name for r in readers for load in loads_of(r.tensor.body)
-        )
+        reads = sum(len(loads_from(reader.tensor, stage.name)) for reader in readers)
         folding = any(r.tensor.reduction is not None for r in readers)
         is_worth_it = (reads == 1 and not folding) or is_cheap(current.tensor.body)
         if lanes and not is_cheap(current.tensor.body):
             chosen = any(_chooses_inside_vectors(r, stage.name, lanes) for r in readers)
             is_worth_it = is_worth_it and not chosen
-        if is_worth_it and not _used_as_index(builder.state, stage.name):
+        if is_worth_it and is_legal(ComputeInline(stage.name), builder.state):
             builder.do(ComputeInline(stage.name))
 
 
@@ -116,44 +115,8 @@ def constant_stages(state: ScheduleState) -> tuple[str, ...]:
     """The stages that depend on one constant alone, which nothing else reads: `FoldConstant` takes
     them. A stage that reads another of them is not among them before that is folded.
     """
-    return tuple(
-        stage.name
-        for stage in state.stages
-        if stage.name not in state.outputs and _is_of_one_constant(state, stage)
-    )
-
-
-def _is_of_one_constant(state: ScheduleState, stage: Stage) -> bool:
-    read = {load.source.name for load in loads_of(stage.tensor.body)}
-    return len(read) == 1 and read <= state.constants and len(state.readers(*read)) == 1
-
-
-def _used_as_index(state: ScheduleState, name: str) -> bool:
-    return any(
-        load.source.name == name and not _reads_directly(reader.tensor.body, load)
-        for reader in state.readers(name)
-        for load in loads_of(reader.tensor.body)
-    )
-
-
-def _reads_directly(value: Value, load: Load) -> bool:
-    return value == load or any(_reads_directly(child, load) for child in children(value))
-
-
-def accumulators(target: CpuTarget) -> int:
-    """How many vectors of a tile may be tried: some more than there are registers.
-
-    Beyond that every step of the reduction stores and loads vectors, which never pays.
-    """
-    return target.vector_registers * 6 // 5
-
-
-def tile_registers(target: CpuTarget) -> int:
-    """How many registers the sums of a tile and the vectors that its columns read share.
-
-    One more holds an element that is spread over all lanes, where a multiply-add cannot do that.
-    """
-    return target.vector_registers - (not target.spreads_operands)
+    reading = (stage.name for stage in state.stages if reads_of(stage.tensor) <= state.constants)
+    return tuple(name for name in reading if is_legal(FoldConstant(name), state))
 
 
 _ENOUGH_ROWS = 16  # of squares: then a row is read as a whole
@@ -163,7 +126,7 @@ _FEW_LANES = 4  # elements that single loads and stores move sooner than a gathe
 ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
 
 
-def spread(builder: SketchBuilder, name: str, target: CpuTarget, prefix: str) -> None:
+def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefix: str) -> None:
     """Schedule a stage at the root: outer loops fused and parallel, the innermost vectorised."""
     stage = builder.state.stage(name)
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
@@ -172,7 +135,7 @@ def spread(builder: SketchBuilder, name: str, target: CpuTarget, prefix: str) ->
     lanes = lanes_for(target, stage)
     run = _run_read(stage, axes, lanes)
     if run:
-        turn_whole(builder, name, run, axes[-1], lanes)
+        transpose_whole(builder, name, run, axes[-1], lanes)
         return
     *others, (inner, length) = vector_loops(builder, name, lanes)
     outer: list[str] = []
@@ -259,13 +222,13 @@ def _run_read(stage: Stage, axes: list[Axis], lanes: int) -> tuple[Axis, ...]:
         for start in range(stop):
             run = tuple(axes[start:stop])
             is_loop = places[stop - 1] - places[start] == len(run) - 1
-            is_long = math.prod(extent_of(axis.extent) for axis in run) >= lanes
+            is_long = count_of(run) >= lanes
             if is_loop and is_long and stride_of_run(body, run) == 1:
                 return run
     return ()
 
 
-def turn_whole(
+def transpose_whole(
     builder: SketchBuilder, name: str, run: tuple[Axis, ...], last: Axis, lanes: int
 ) -> None:
     """Copy all of a tensor at the root in squares, on all threads.
@@ -279,12 +242,12 @@ def turn_whole(
         step = Fuse(name, tuple(axis.name for axis in run))
         builder.do(step)
         along = step.fused
-    length = math.prod(extent_of(axis.extent) for axis in run)
+    length = count_of(run)
     part = _part_of_row(builder.state.stage(name), run[-1], length, lanes)
     if part < length:
         builder.do(Split(name, along, (part,), Tail.SHIFT))
         along = f"{along}_i"
-    parallelise(builder, name, turn(builder, name, along, last.name, lanes), work)
+    parallelise(builder, name, transpose_squares(builder, name, along, last.name, lanes), work)
 
 
 def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
@@ -296,7 +259,7 @@ def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
     axes = stage.tensor.axes
     behind = axes[axes.index(along) + 1 :]
     size = stage.tensor.dtype.size_bytes
-    apart = size * math.prod(extent_of(axis.extent) for axis in behind)
+    apart = size * count_of(behind)
     line = max(lanes, LINE_BYTES // size)
     if apart >= _FAR_BYTES and (length % line == 0 or length >= _ENOUGH_LINES * line):
         return line
@@ -308,8 +271,10 @@ def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
     return lanes * max((n for n in in_a_row if n * ENOUGH_ITERATIONS <= squares), default=1)
 
 
-def turn(builder: SketchBuilder, name: str, along: str, last: str, lanes: int) -> list[str]:
-    """Copy squares of `lanes` elements a side, which are turned in registers.
+def transpose_squares(
+    builder: SketchBuilder, name: str, along: str, last: str, lanes: int
+) -> list[str]:
+    """Copy squares of `lanes` elements a side, which are transposed in registers.
 
     along  the loop along which neighbours are read
     last   that along which they are written, at least as long; what lies inside of it has extent 1
@@ -330,7 +295,7 @@ def packable_constants(state: ScheduleState, name: str) -> dict[str, Load]:
     return {
         constant: load
         for constant, load in loads.items()
-        if constant in state.constants and obstacle_to_packing(state, stage, constant) is None
+        if constant in state.constants and is_legal(PackConstant(constant, name), state)
     }
 
 
@@ -368,20 +333,29 @@ def parallelise(builder: SketchBuilder, name: str, loops: list[str], work: int) 
     return fused
 
 
-def ensure_epilogue(builder: SketchBuilder, anchor: str) -> str:
-    """The stage that stores the anchor's result: its only reader, or a copy of a cached anchor."""
+def ensure_epilogue(
+    builder: SketchBuilder, anchor: str, fits: Callable[[Stage, str], bool] | None = None
+) -> str:
+    """The stage that stores the anchor's result: its only reader, or a copy of a cached anchor.
+
+    fits   whether a reader that folds nothing may be the one; where None, if every element of it
+           has an element of the anchor to itself
+    """
     readers = builder.state.readers(anchor)
     if anchor not in builder.state.outputs and len(readers) == 1:
         reader = readers[0]
-        if reader.tensor.reduction is None and _reads_each_once(reader, anchor):
+        if reader.tensor.reduction is None and (fits or _reads_each_once)(reader, anchor):
             return reader.name
     builder.do(CacheWrite(anchor))
     return anchor
 
 
 def _reads_each_once(reader: Stage, name: str) -> bool:
-    """Whether every element of the reader has an element of the operand of its own."""
-    loads = [load for load in loads_of(reader.tensor.body) if load.source.name == name]
-    places = {load.indices for load in loads}
-    used = free_vars(*loads[0].indices)
+    places = {load.indices for load in loads_from(reader.tensor, name)}
+    used = free_vars(*next(iter(places)))
     return len(places) == 1 and all(a.var in used or a.extent == 1 for a in reader.tensor.axes)
+
+
+def loads_from(tensor: Compute, source: str) -> list[Load]:
+    """The reads of one tensor in another."""
+    return [load for load in loads_of(tensor.body) if load.source.name == source]

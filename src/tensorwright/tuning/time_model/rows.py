@@ -9,17 +9,33 @@ and not how large it is: trees that were trained on few machines cannot know bet
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.base import ByKind, TargetKind
 from tensorwright.machine import NOMINAL, Machine
 from tensorwright.tuning.features import FEATURE_NAMES
 from tensorwright.tuning.models.protocol import Features
 from tensorwright.tuning.models.roofline import LEVELS, Estimate, RooflineModel
 
-MACHINE_COLUMNS = ("vector_bytes", "vector_registers", "has_masks", "threads", "is_cold")
+Column = tuple[str, Callable[[Machine], float]]
+"""A name, and what stands in the column for a machine."""
+
+MACHINE_COLUMNS: ByKind[Column] = {
+    TargetKind.CPU: (
+        ("vector_bytes", lambda machine: np.log2(machine.target.vector_bytes)),
+        ("vector_registers", lambda machine: np.log2(machine.target.vector_registers)),
+        ("has_masks", lambda machine: machine.target.has_masks),
+        ("threads", lambda machine: np.log2(machine.threads)),
+        ("is_cold", lambda machine: machine.is_cold),
+    )
+}
+"""What rows say of machines of a kind: each kind has trees, and rows, that no other kind has."""
+_OF_MACHINE = MACHINE_COLUMNS[TargetKind.CPU]
+
 ROOFLINE_COLUMNS = ("roofline", "roofline_arithmetic", *(f"roofline_{level}" for level in LEVELS))
 CONTEXT_COLUMNS = (
     "program_statements",
@@ -33,7 +49,7 @@ CONTEXT_COLUMNS = (
 )
 ROW_NAMES: tuple[str, ...] = (
     *FEATURE_NAMES,
-    *MACHINE_COLUMNS,
+    *(name for name, _ in _OF_MACHINE),
     *ROOFLINE_COLUMNS,
     *CONTEXT_COLUMNS,
 )
@@ -72,8 +88,8 @@ def rows_of(features: Features, machine: Machine) -> Rows:
     base = np.log2(estimate.cycles) - _LOG2_CLOCK
     found = np.empty((programs, statements, len(ROW_NAMES)), np.float32)
     found[..., :own] = features
-    first = own + len(MACHINE_COLUMNS)
-    found[..., own:first] = _machine_row(machine)
+    first = own + len(_OF_MACHINE)
+    found[..., own:first] = [of(machine) for _, of in _OF_MACHINE]
     for column, part in enumerate((*_roofline(base, estimate), *_context(base, features)), first):
         found[..., column] = part
     with np.errstate(divide="ignore"):

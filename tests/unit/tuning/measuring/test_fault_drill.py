@@ -39,9 +39,9 @@ from tensorwright.tuning.measuring import (
 )
 from tensorwright.tuning.session import (
     Budget,
-    Parts,
-    Search,
-    Setting,
+    SearchArguments,
+    SessionParts,
+    SessionSetting,
     StopReason,
     TuneOptions,
     tune,
@@ -290,10 +290,10 @@ def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
     with ChildRunner(OPTIONS) as runner:
         result = tune(
             [Task(doubled())],
-            Setting(native_target(), 1, "here"),
+            SessionSetting(native_target(), 1, "here"),
             store,
-            Search(Budget(trials=100), 0, options=TuneOptions(round_size=COUNT)),
-            parts=Parts(FaultyBuilder(), runner, make_space=small_space),
+            SearchArguments(Budget(trials=100), 0, options=TuneOptions(round_size=COUNT)),
+            parts=SessionParts(FaultyBuilder(), runner, make_space=small_space),
         )
     assert result.reason is StopReason.EXHAUSTED
     newest: dict[int, Record] = {number_of(one.trace): one for one in store.query()}

@@ -18,10 +18,10 @@ from tensorwright.tuning.models import BoostedSettings, LearnedModel
 from tensorwright.tuning.session import (
     Budget,
     Interrupt,
-    Parts,
     Progress,
-    Search,
-    Setting,
+    SearchArguments,
+    SessionParts,
+    SessionSetting,
     TuneOptions,
     tune,
 )
@@ -123,10 +123,10 @@ def session(folder: Path, trials: int = 80, **changes: object) -> list[tuple[str
     with SqliteStore(folder / "records.sqlite") as store:
         tune(
             [Task(doubled("one"))],
-            Setting(TARGET, 2, "here"),
+            SessionSetting(TARGET, 2, "here"),
             store,
-            Search(Budget(trials=trials), 0, options=options, **changes),  # type: ignore[arg-type]
-            parts=Parts(
+            SearchArguments(Budget(trials=trials), 0, options=options, **changes),  # type: ignore[arg-type]
+            parts=SessionParts(
                 FakeBuilder(),
                 runner,
                 make_space=lambda task, target: numbered_space(task, target, 2000),

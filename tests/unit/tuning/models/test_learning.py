@@ -12,7 +12,14 @@ from tensorwright.base import RecordError, UsageError
 from tensorwright.records import SqliteStore
 from tensorwright.tuning.learning import Learning, open_learning
 from tensorwright.tuning.models import Fading
-from tensorwright.tuning.session import Budget, Parts, Search, Setting, TuneOptions, tune
+from tensorwright.tuning.session import (
+    Budget,
+    SearchArguments,
+    SessionParts,
+    SessionSetting,
+    TuneOptions,
+    tune,
+)
 from tensorwright.tuning.task import Task
 
 TARGET = native_target()
@@ -27,10 +34,12 @@ def session(
     with SqliteStore(folder / "records.sqlite") as store:
         tune(
             [Task(doubled(name)) for name in names],
-            Setting(TARGET, 2, "here"),
+            SessionSetting(TARGET, 2, "here"),
             store,
-            Search(Budget(trials=trials), 0, options=options, keeps_model=True, learning=learning),
-            parts=Parts(
+            SearchArguments(
+                Budget(trials=trials), 0, options=options, keeps_model=True, learning=learning
+            ),
+            parts=SessionParts(
                 FakeBuilder(),
                 runner,
                 make_space=lambda task, target: numbered_space(task, target, 2000),

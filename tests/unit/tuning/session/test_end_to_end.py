@@ -9,7 +9,7 @@ from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled, matmul
 
 from tensorwright.records import SqliteStore, Status, best_trace
-from tensorwright.tuning.session import Budget, Search, Setting, StopReason, tune
+from tensorwright.tuning.session import Budget, SearchArguments, SessionSetting, StopReason, tune
 from tensorwright.tuning.task import Task
 
 
@@ -18,8 +18,8 @@ def test_two_workloads_are_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     tasks = (Task(matmul(64), 2.0), Task(doubled()))
     target = native_target()
     with SqliteStore(tmp_path / "records.sqlite") as store:
-        search = Search(Budget(trials=8))
-        result = tune(tasks, Setting(target, 2, "here"), store, search, name="two")
+        search = SearchArguments(Budget(trials=8))
+        result = tune(tasks, SessionSetting(target, 2, "here"), store, search, name="two")
         assert result.reason in (StopReason.BUDGET_SPENT, StopReason.EXHAUSTED)
         for one in result.tasks:
             assert one.error == ""

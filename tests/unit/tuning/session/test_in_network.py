@@ -35,8 +35,8 @@ from tensorwright.tuning.session import (
     Budget,
     Comparison,
     NetworkResult,
-    Search,
-    Setting,
+    SearchArguments,
+    SessionSetting,
     compare_programs,
     in_network,
 )
@@ -173,9 +173,9 @@ def test_options_are_the_best_the_other_structures_and_the_rule() -> None:
     store.append([record(workload.key, trace, 1.0 + 0.01 * n) for n, trace in enumerate(traces)])
     store.append([record(workload.key, other, 1.2), record(workload.key, slow, 2.0)])
     store.append([record(workload.key, "no such step", 0.5)])
-    found = options_of(store, workload, Setting(TARGET, 1, "machine"), "")
+    found = options_of(store, workload, SessionSetting(TARGET, 1, "machine"), "")
     assert found == (traces[0], other, "", traces[1])
-    assert options_of(MemoryStore(), workload, Setting(TARGET, 1, "machine"), "") == ("",)
+    assert options_of(MemoryStore(), workload, SessionSetting(TARGET, 1, "machine"), "") == ("",)
 
 
 def test_what_stands_is_compared_as_a_whole_after_the_best_alone() -> None:
@@ -241,7 +241,7 @@ def test_a_search_of_few_trials_ends_in_a_comparison_inside_each_network() -> No
     setting = setting_of(TARGET, 1)
     others = [record(each.key, "", 1.0) for each in parts.workloads]  # trials may be dropped
     store.append([replace(each, hardware=setting.hardware) for each in others])
-    how = Search(Budget(trials=4), 0)
+    how = SearchArguments(Budget(trials=4), 0)
     result = search_networks(
         tasks_of(parts), (parts,), setting, store, how, measuring=as_in_network(parts)
     )

@@ -18,8 +18,8 @@ PROGRAM = """
 import sys, time
 from tests.targets import native_target
 from tensorwright.records import open_store
-from tensorwright.tuning.session import Budget, Parts, PlainLines, Search, Setting
-from tensorwright.tuning.session import TuneOptions, tune
+from tensorwright.tuning.session import Budget, PlainLines, SearchArguments, SessionParts
+from tensorwright.tuning.session import SessionSetting, TuneOptions, tune
 from tensorwright.tuning.task import Task
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
 
@@ -27,13 +27,13 @@ path, pause_s = sys.argv[1], float(sys.argv[2])
 with open_store(path) as store:
     result = tune(
         [Task(doubled("one")), Task(doubled("two"))],
-        Setting(native_target(), 1, "here"),
+        SessionSetting(native_target(), 1, "here"),
         store,
-        Search(
+        SearchArguments(
             Budget(trials=40), 0, (PlainLines(sys.stdout),),
             TuneOptions(round_size=8, should_rank=False),
         ),
-        parts=Parts(
+        parts=SessionParts(
             FakeBuilder(), FakeRunner(before=lambda count: time.sleep(pause_s)),
             make_space=numbered_space,
         ),

@@ -34,10 +34,10 @@ from tensorwright.tuning.session import (
     Comparison,
     Interrupt,
     NetworkResult,
-    Parts,
     Progress,
-    Search,
-    Setting,
+    SearchArguments,
+    SessionParts,
+    SessionSetting,
     StopReason,
     TuneOptions,
     TuneResult,
@@ -88,8 +88,8 @@ def run(store: MemoryStore, **changes: object) -> TuneResult:
         names = [field.name for field in fields(kind)]
         return kind(**{name: given[name] for name in names if name in given})
 
-    setting, budget, parts = group(Setting), group(Budget), group(Parts)
-    search = replace(group(Search), budget=budget)
+    setting, budget, parts = group(SessionSetting), group(Budget), group(SessionParts)
+    search = replace(group(SearchArguments), budget=budget)
     tasks, name = given.get("tasks", TASKS), given.get("name", "")
     return tune(tasks, setting, store, search, name=name, parts=parts)
 
@@ -696,8 +696,8 @@ def test_seeds_are_tried_once() -> None:
     assert seeds_of(store, setting(HERE), TASKS[0].workload, 4) == ()
 
 
-def setting(hardware: str) -> Setting:
-    return Setting(TARGET, 2, hardware)
+def setting(hardware: str) -> SessionSetting:
+    return SessionSetting(TARGET, 2, hardware)
 
 
 # Drift

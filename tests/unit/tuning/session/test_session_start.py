@@ -24,8 +24,14 @@ from tensorwright.graph import Workload
 from tensorwright.records import MemoryStore, Status
 from tensorwright.schedule import parse_trace
 from tensorwright.tuning.population import Candidate
-from tensorwright.tuning.selection import Chosen, Estimate, Favourite
-from tensorwright.tuning.session import Budget, Interrupt, Search, Setting, TuneOptions
+from tensorwright.tuning.selection import Chosen, Elite, Estimate
+from tensorwright.tuning.session import (
+    Budget,
+    Interrupt,
+    SearchArguments,
+    SessionSetting,
+    TuneOptions,
+)
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.rounds import Session
 from tensorwright.tuning.space import Space
@@ -35,7 +41,7 @@ from tensorwright.tuning.task_scheduling import GradientScheduler, TaskState
 from tensorwright.tuning.task_scheduling.gradient_scheduler import predicted_promises
 
 TARGET = native_target()
-SETTING = Setting(TARGET, 2, "here")
+SETTING = SessionSetting(TARGET, 2, "here")
 OPTIONS = TuneOptions(should_rank=False, recheck_rounds=0)
 
 
@@ -64,13 +70,13 @@ class FakePredictor:
             decisions=(("t", 8),),
         )
 
-    def top(self, workload: Workload, count: int) -> tuple[Favourite, ...]:
+    def top(self, workload: Workload, count: int) -> tuple[Elite, ...]:
         self.asked.append(workload.key)
         if workload.key not in self.seconds:
             raise UserError(stage="tune", where=workload.key, reason="it has no price")
         time_s = self.hopes.get(workload.key, self.seconds[workload.key])
         estimate = Estimate(time_s, self.doubt * time_s)
-        return tuple(Favourite(numbered(number), estimate) for number in self.numbers[:count])
+        return tuple(Elite(numbered(number), estimate) for number in self.numbers[:count])
 
     def top_question(self, workload: Workload, count: int) -> FakeQuestion:
         return FakeQuestion(self, workload, count)
@@ -82,7 +88,7 @@ class FakeQuestion:
     workload: Workload
     count: int
 
-    def answer(self) -> tuple[Favourite, ...]:
+    def answer(self) -> tuple[Elite, ...]:
         return self.predictor.top(self.workload, self.count)
 
 
@@ -99,7 +105,7 @@ def run(
     options: TuneOptions = OPTIONS,
     builder: FakeBuilder | None = None,
 ) -> Session:
-    search = Search(Budget(trials=trials), 0, options=options, interrupt=interrupt)
+    search = SearchArguments(Budget(trials=trials), 0, options=options, interrupt=interrupt)
     make_default = (lambda task, target: numbered(by_rule)) if by_rule else None
     parts: Any = (
         builder or FakeBuilder(),
@@ -179,12 +185,12 @@ def test_what_promises_most_races_first() -> None:
     assert [key for key, _ in found[3:5]] == ["small", "small"]
 
 
-def test_favourites_that_other_processes_found_are_those_found_here() -> None:
+def test_elites_that_other_processes_found_are_those_found_here() -> None:
     alone, helped = MemoryStore(), MemoryStore()
     predictor = FakePredictor({**SECONDS, "small": 0.7}, 1, 2, 3)
     run(alone, predictor, TASKS, trials=20)
     predictor.asked.clear()
-    run(helped, predictor, TASKS, trials=20, builder=FakeBuilder(does_errands=True))
+    run(helped, predictor, TASKS, trials=20, builder=FakeBuilder(does_background_jobs=True))
     assert order(alone) == order(helped)
     assert sorted(predictor.asked) == ["large", "middle", "small"]
 

@@ -31,7 +31,7 @@ from tensorwright.schedule import (
     initial_state,
     replay,
 )
-from tensorwright.tuning.space import rule_sketches, space_of
+from tensorwright.tuning.space import heuristic_sketches, space_of
 from tensorwright.tuning.space.derived import (
     SKETCH_RULES,
     Derivation,
@@ -186,7 +186,7 @@ def test_padding_has_a_sketch_for_each_place() -> None:
 
 def test_the_space_begins_with_the_schedule_by_rule() -> None:
     state = program(relu_of(product()), constants=frozenset({"b"}))
-    by_rule = rule_sketches(state, AVX512)
+    by_rule = heuristic_sketches(state, AVX512)
     space = space_of(state, AVX512)
     assert space.sketches[: len(by_rule)] == by_rule
     assert len(space.sketches) > len(by_rule)

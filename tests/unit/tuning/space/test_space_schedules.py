@@ -13,11 +13,11 @@ import pytest
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
-from tensorwright.base import CpuTarget, DType
+from tensorwright.base import CpuTarget, DType, TargetKind
 from tensorwright.expr import Decision
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, Split, format_trace, state_of
-from tensorwright.tuning.space import Sketch, Space, rule_sketches, sketches_of, space_of
+from tensorwright.tuning.space import Sketch, Space, heuristic_sketches, sketches_of, space_of
 from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.sketch import SketchBuilder
 
@@ -177,7 +177,7 @@ def test_tiles_stay_within_the_registers() -> None:
     (case,) = cases("conv2d_blocked", "avx2", True)[:1]
     source = random.Random(0)
     state = state_of(case[0])
-    for sketch in rule_sketches(state, AVX2):
+    for sketch in heuristic_sketches(state, AVX2):
         (limit,) = sketch.limits
         assert limit.most == AVX2.vector_registers - 1  # where an element is spread
         for _ in range(50):
@@ -193,7 +193,7 @@ def test_sketches_are_made_when_they_are_asked_for(
     make: Callable[[], Graph], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = state_of(workloads(make(), AVX512, blocked=True)[0][0])
-    by_rule = rule_sketches(state, AVX512)
+    by_rule = heuristic_sketches(state, AVX512)
     usual, made = SketchBuilder.sketch, []
 
     def counted(self: SketchBuilder, name: str, family: str = "") -> Sketch:
@@ -216,9 +216,9 @@ def test_where_a_rule_takes_an_illegal_step_a_network_compiles_and_it_is_said(
         SketchBuilder(state).do(Split(state.outputs[0], "nowhere", (8,)))
 
     case = cases("transpose", "avx512", True)[0]
-    monkeypatch.setattr("tensorwright.tuning.space.space.RULES", (faulty,))
+    monkeypatch.setattr("tensorwright.tuning.space.space.HEURISTICS", {TargetKind.CPU: (faulty,)})
     with pytest.warns(RuntimeWarning, match=r"took an illegal step: .*nowhere[\s\S]*report it"):
-        found = rule_sketches(state_of(case[0]), NATIVE)
+        found = heuristic_sketches(state_of(case[0]), NATIVE)
     assert [sketch.name for sketch in found] == names
     check_schedule(case, format_trace(found[0].bound(found[0].defaults)), NATIVE)
 

@@ -17,7 +17,7 @@ from tensorwright.records.logs import LogFormat, format_autotvm, parse_autotvm, 
 from tensorwright.schedule import parse_trace, replay, state_of
 from tensorwright.tuning.logs import LineWriter, graph_of_task, seed_of
 from tensorwright.tuning.population.candidate import candidate_of
-from tensorwright.tuning.session.arguments import Setting
+from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.seeds import seeds_of
 from tensorwright.tuning.space import SpaceKind, space_of
 
@@ -137,7 +137,7 @@ def test_seeds_are_tried_and_not_believed(tmp_path: Path) -> None:
     graph = graph_of_task(parse_autotvm(fits, "here"))
     assert isinstance(graph, Graph)
     (workload,) = prepare(graph, AVX512).workloads
-    (found,) = seeds_of(store, Setting(AVX512, 2, "x86_64-2c-avx512f-0"), workload, 4)
+    (found,) = seeds_of(store, SessionSetting(AVX512, 2, "x86_64-2c-avx512f-0"), workload, 4)
     assert dict(found.decisions)["tile_k"] == 8
     assert store.best(workload=workload.key, target=AVX512.key, hardware="other", threads=2) is None
 

@@ -387,20 +387,20 @@ def test_the_best_few_are_sound_and_differ() -> None:
     """Depthwise: no tile holds blocks of channels, whose open prices are of bounds."""
     workload, _ = case_of("depthwise")
     predictor = predictor_of(wild_model())
-    favourites = predictor.top(workload, 8)
-    traces = [one.candidate.trace for one in favourites]
+    elites = predictor.top(workload, 8)
+    traces = [one.candidate.trace for one in elites]
     assert len(set(traces)) == 8
     state = state_of(workload)
     for text in traces:
         lower(replay(state, parse_trace(text)))
-    assert predictor.top(workload, 8) == favourites
-    for one in favourites:
+    assert predictor.top(workload, 8) == elites
+    for one in elites:
         estimate = predictor.estimate(workload, parse_trace(one.candidate.trace))
         assert estimate is not None
         assert one.estimate.seconds == pytest.approx(estimate.seconds, rel=1e-3)
 
 
-def test_another_process_finds_the_same_favourites(tmp_path: Path) -> None:
+def test_another_process_finds_the_same_elites(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     save_time_model(wild_model(), path)
     workload, _ = case_of("conv")

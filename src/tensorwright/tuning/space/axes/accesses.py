@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from math import lcm, prod
 
@@ -29,7 +28,7 @@ from tensorwright.expr import (
     substitute,
     terms_of,
 )
-from tensorwright.schedule import ScheduleState, Stage
+from tensorwright.schedule import Stage
 
 
 def extent_of(extent: Index) -> int:
@@ -38,14 +37,24 @@ def extent_of(extent: Index) -> int:
     return extent
 
 
-def size_bytes_of(tensor: Tensor) -> int:
-    """What all elements of an unscheduled tensor take."""
-    return prod(map(extent_of, tensor.shape)) * tensor.dtype.size_bytes
+def count_of(axes: Iterable[Axis]) -> int:
+    """How many elements some axes run through together."""
+    return prod(extent_of(axis.extent) for axis in axes)
 
 
 def points(tensor: Compute) -> int:
     """How often the body of a tensor is evaluated."""
-    return prod(extent_of(axis.extent) for axis in (*tensor.axes, *tensor.reduce_axes))
+    return count_of((*tensor.axes, *tensor.reduce_axes))
+
+
+def elements_of(tensor: Tensor) -> int:
+    """How many elements a tensor has."""
+    return prod(extent_of(extent) for extent in tensor.shape)
+
+
+def bytes_of(tensor: Tensor) -> int:
+    """How much memory a tensor takes."""
+    return elements_of(tensor) * tensor.dtype.size_bytes
 
 
 def lanes_for(target: CpuTarget, stage: Stage) -> int:
@@ -73,6 +82,11 @@ def stride_along(load: Load, var: Var, block: int = 0) -> int | None:
                 return None
         step *= extent_of(extent)
     return stride
+
+
+def dimension_last(rank: int, dimension: int) -> tuple[int, ...]:
+    """The order of so many dimensions with one of them last."""
+    return (*(n for n in range(rank) if n != dimension), dimension)
 
 
 def bytes_along(load: Load, var: Var) -> int:
@@ -144,66 +158,24 @@ def slides_along(loads: Iterable[Load], tensor: Compute, var: Var) -> bool:
     return any(var in free_vars(index) and taps & free_vars(index) for index in indices)
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """A read of the reduction with its indices over the axes of the stored stage and the
-    reduction.
-    """
-
-    load: Load
-    is_constant: bool
-
-
-def operands(state: ScheduleState, anchor: Stage, stored: Stage) -> tuple[Operand, ...]:
-    """The reads of `anchor`, seen from the element of `stored` that they contribute to."""
-    mapping: dict[Var, Index] = {}
-    bounds = {a.var: Range.of_extent(a.extent) for a in stored.tensor.axes}
-    bounds |= {a.var: Range.of_extent(a.extent) for a in anchor.tensor.reduce_axes}
-    if anchor.name != stored.name:
-        link = next(x for x in loads_of(stored.tensor.body) if x.source.name == anchor.name)
-        mapping = dict(zip((a.var for a in anchor.tensor.axes), link.indices, strict=True))
-    found: list[Operand] = []
-    for load in loads_of(anchor.tensor.body):
-        indices = tuple(simplify(substitute(i, mapping), bounds) for i in load.indices)
-        found.append(Operand(Load(load.source, indices), load.source.name in state.constants))
-    return tuple(found)
-
-
 @lru_cache(maxsize=1 << 12)
 def group_size(load: Load, var: Var) -> int:
     """How many neighbours along a variable read the same: k in x[.. v // k ..]; 0 if unlike that.
 
     The output channels of a group of a convolution read the same inputs.
     """
-    atoms = [atom for atom in _atoms_of(load) if var in free_vars(atom)]
+    atoms = [atom for atom in atoms_of(load.indices) if var in free_vars(atom)]
     if not all(isinstance(atom, FloorDiv) and atom.dividend == var for atom in atoms):
         return 0
     sizes = {_divisor(atom) for atom in atoms}
     return sizes.pop() if len(sizes) == 1 else 0
 
 
-def common_group(found: Iterable[Operand], var: Var) -> int:
-    """The group size of all operands that read in groups along a variable; 0 if they differ or
-    there are none.
-    """
-    sizes = {group_size(operand.load, var) for operand in found} - {0}
-    return sizes.pop() if len(sizes) == 1 else 0
-
-
-def block_along(tensor: Compute, axis: Axis) -> int:
-    """The block of a blocked layout that an axis runs through: b in x[.. k // b .. k % b]; 0 if
-    none.
-    """
-    atoms = (atom for load in loads_of(tensor.body) for atom in _atoms_of(load))
-    remainders = (x for x in atoms if isinstance(x, Mod) and axis.var in free_vars(x))
-    return next(map(_divisor, remainders), 0)
-
-
 def period_along(loads: Iterable[Load], axis: Axis) -> int:
     """So many neighbours along an axis belong together, whole often: b in x[.. axis // b ..] or
     x[.. axis % b ..]; 0 if none.
     """
-    for atom in (atom for load in loads for atom in _atoms_of(load)):
+    for atom in (atom for load in loads for atom in atoms_of(load.indices)):
         if isinstance(atom, FloorDiv | Mod) and atom.dividend == axis.var:
             period = _divisor(atom)
             if period and extent_of(axis.extent) % period == 0:
@@ -211,9 +183,9 @@ def period_along(loads: Iterable[Load], axis: Axis) -> int:
     return 0
 
 
-def _atoms_of(load: Load) -> Iterator[IndexExpr]:
-    """The factors of the terms of a read's indices."""
-    for index in load.indices:
+def atoms_of(indices: Iterable[Index]) -> Iterator[IndexExpr]:
+    """The factors of the terms of some indices."""
+    for index in indices:
         for monomial, _ in terms_of(index):
             yield from monomial
 

@@ -14,22 +14,20 @@ from math import gcd
 
 from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import Axis
-from tensorwright.schedule import ScheduleState
-from tensorwright.tuning.space.axes.accesses import bytes_along, operands
+from tensorwright.tuning.space.axes.accesses import bytes_along
+from tensorwright.tuning.space.axes.anchor import Anchor
 
 PAGE_BYTES = 4096
 _OTHER_WAYS = 1  # for the vectors that stream by
 
 
-def most_rows(
-    state: ScheduleState, anchor: str, stored: str, axis: Axis, target: CpuTarget
-) -> int | None:
+def most_rows(anchor: Anchor, axis: Axis, target: CpuTarget) -> int | None:
     """How many neighbours along an axis a tile may read without losing the first; None: any number.
 
     Constants count not: they are stored in the order in which they are read.
     """
     limits: list[int] = []
-    for operand in operands(state, state.stage(anchor), state.stage(stored)):
+    for operand in anchor.operands:
         apart = bytes_along(operand.load, axis.var)
         if apart > LINE_BYTES and not operand.is_constant:
             limits.append(lines_held(apart, target))

@@ -15,20 +15,18 @@ from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Load, free_vars, loads_of, terms_of
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import (
-    Operand,
-    common_group,
+    bytes_of,
+    count_of,
     extent_of,
     group_size,
     has_reuse,
     lanes_for,
-    operands,
     points,
     reads_along,
-    size_bytes_of,
     stride_in_vector,
     vector_within,
 )
-from tensorwright.tuning.space.axes.links import block_in, is_tangled, step_of
+from tensorwright.tuning.space.axes.anchor import Anchor, Operand, common_group
 
 
 class Role(Enum):
@@ -96,7 +94,7 @@ class AxisRoles:
 _FEW_ROWS = 6  # fewer do not use a vector often enough to hide that it is loaded
 
 
-def is_scattered(state: ScheduleState, anchor: str, stored: str, width: int) -> bool:
+def is_scattered(anchor: Anchor, width: int) -> bool:
     """Whether a product is better stored along its own axes than along those of its reader.
 
     A transposed convolution is stored with its phases interleaved: along the reader's axes the
@@ -105,22 +103,22 @@ def is_scattered(state: ScheduleState, anchor: str, stored: str, width: int) -> 
     So is one whose channels and pixels are cut into other groups.  Where images of a batch make
     rows but channels are few, lanes are among the rows that only the own axes have.
     """
-    roles = find_roles(state, anchor, stored, width)
+    roles = find_roles(anchor, width)
     if roles is not None:
         tiled = [axis for axis in (roles.lanes, roles.row) if axis is not None]
-        if any(step_of(state, anchor, stored, axis) > 1 for axis in tiled):
+        if any(anchor.step_along(axis) > 1 for axis in tiled):
             return True
-    own = find_roles(state, anchor, anchor, width)
+    own = find_roles(Anchor(anchor.state, anchor.name, anchor.name), width)
     if own is None:
         return False
-    if is_tangled(state, anchor, stored):
+    if anchor.is_tangled:
         return True
-    shares = has_reuse(state.stage(anchor).tensor)
+    shares = has_reuse(anchor.tensor)
     if roles is None:
         return bool(own.rows) or not shares
     if not shares:
         return False
-    rows, own_rows = (prod(extent_of(a.extent) for a in r.rows) for r in (roles, own))
+    rows, own_rows = (count_of(r.rows) for r in (roles, own))
     is_flat = rows < _FEW_ROWS and 2 * rows <= own_rows
     is_narrow = 2 * extent_of(roles.lanes.extent) < width and len(roles.rows) < len(own.rows)
     return is_flat or is_narrow or 2 * filled_lanes(roles, width) <= filled_lanes(own, width)
@@ -131,13 +129,13 @@ def filled_lanes(roles: AxisRoles, width: int) -> int:
     return min(extent_of(roles.lanes.extent), vector_within(roles.lanes_block, width))
 
 
-def find_roles(state: ScheduleState, anchor: str, stored: str, width: int) -> AxisRoles | None:
+def find_roles(anchor: Anchor, width: int) -> AxisRoles | None:
     """The roles of the axes of the stored stage in a tile of the anchor; None without lanes.
 
     width   how many elements fill a vector
     """
-    found = operands(state, state.stage(anchor), state.stage(stored))
-    axes = [axis for axis in state.stage(stored).tensor.axes if extent_of(axis.extent) > 1]
+    found = anchor.operands
+    axes = [axis for axis in anchor.axes if extent_of(axis.extent) > 1]
     lanes = find_lanes(axes, found, _stride_in_group(found, width), width)
     if lanes is None:
         return None
@@ -148,8 +146,7 @@ def find_roles(state: ScheduleState, anchor: str, stored: str, width: int) -> Ax
         is_shared = not reads_along(load, lanes.var) or (grouped and group_size(load, lanes.var))
         (narrow if is_shared else wide).append(load)
     roles = AxisRoles.among(axes, lanes, wide, narrow)
-    block = block_in(state, anchor, stored, lanes)
-    roles = replace(roles, lanes_group=grouped, lanes_block=block)
+    roles = replace(roles, lanes_group=grouped, lanes_block=anchor.block_in(lanes))
     others = tuple(axis for axis in axes if axis is not lanes)
     if not roles.rows and not narrow:
         roles = replace(roles, rows=others, columns=(), batch=())
@@ -223,9 +220,9 @@ def rows_inside_columns(
     stage = state.stage(anchor)
     bytes_read = {True: 0, False: 0}
     for load in loads_of(stage.tensor.body):
-        bytes_read[load.source.name in state.constants] += size_bytes_of(load.source)
-    times = prod(extent_of(axis.extent) for axis in roles.rows[:-2])
-    across = prod(extent_of(axis.extent) for axis in (roles.lanes, *roles.columns))
+        bytes_read[load.source.name in state.constants] += bytes_of(load.source)
+    times = count_of(roles.rows[:-2])
+    across = count_of((roles.lanes, *roles.columns))
     panels = max(1, across // (2 * lanes_for(target, stage)))
     stays = 2 * bytes_read[True] <= target.l2_bytes
     if stays or bytes_read[True] * times <= bytes_read[False] * panels:
@@ -237,15 +234,7 @@ _VECTORS_PER_COPY = 120  # multiply-adds of vectors that take 20 times as long a
 _LEAST_AGAIN = 1.5
 
 
-def copies_much(
-    state: ScheduleState,
-    anchor: str,
-    stored: str,
-    feeding: frozenset[str],
-    axis: Axis,
-    rows: int,
-    width: int,
-) -> bool:
+def copies_much(anchor: Anchor, feeding: frozenset[str], axis: Axis, rows: int, width: int) -> bool:
     """Whether stages that feed a product cost much where they are computed for a few rows at once.
 
     Windows that overlap copy the rows that they share again: a window of 7 rows that moves by 2
@@ -253,10 +242,9 @@ def copies_much(
 
     rows   so many along the axis are computed at once     width   lanes of a vector
     """
-    stage = state.stage(anchor)
-    reduced = {a.var: extent_of(a.extent) for a in stage.tensor.reduce_axes}
+    reduced = {a.var: extent_of(a.extent) for a in anchor.tensor.reduce_axes}
     copied = 0
-    for operand in operands(state, stage, state.stage(stored)):
+    for operand in anchor.operands:
         shape = [extent_of(extent) for extent in operand.load.source.shape]
         along = [n for n, i in enumerate(operand.load.indices) if axis.var in free_vars(i)]
         if operand.load.source.name not in feeding or len(along) != 1:
@@ -268,4 +256,4 @@ def copies_much(
         if total > _LEAST_AGAIN * shape[along[0]]:
             lines = prod(shape[:-1]) // shape[along[0]]
             copied += total * lines * -(-shape[-1] // width)
-    return copied * _VECTORS_PER_COPY * width > points(stage.tensor)
+    return copied * _VECTORS_PER_COPY * width > points(anchor.tensor)

@@ -10,14 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from tensorwright.expr import Axis, Compute, Load, Var, free_vars, loads_of, terms_of
-from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
-    operands,
     points,
     reads_along,
     stride_along,
 )
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.roles import AxisRoles
 from tensorwright.tuning.space.sketch import divisors
 from tensorwright.tuning.space.steps import is_cheap
@@ -28,7 +27,7 @@ FEWEST_BANDS = 6
 
 ENOUGH_PIECES = 16  # of work, where what feeds a piece is worth not doing again
 
-_DEAR = 8  # so many multiply-adds take as long as an element of what is not cheap
+_EXPENSIVE = 8  # so many multiply-adds take as long as an element of what is not cheap
 _ACROSS = 2  # and so many as one that is read across its rows
 _GATHERED = 32  # and so many as one whose place is computed, with divisions
 _FEW_AGAIN = 4  # times what is computed again may be all that a product takes
@@ -52,9 +51,7 @@ def enough_bands(axes: Sequence[Axis], roles: AxisRoles) -> int:
 
 
 def is_fed_again(
-    state: ScheduleState,
-    anchor: str,
-    stored: str,
+    anchor: Anchor,
     tiles: Sequence[tuple[Axis, int]],
     feeding: Collection[str],
 ) -> bool:
@@ -65,17 +62,16 @@ def is_fed_again(
     windows reach far beyond a tile, as with dilations.
     tiles   the axes of these loops, and how many tiles lie along each
     """
-    product = state.stage(anchor)
     again = 0.0
-    for load in (operand.load for operand in operands(state, product, state.stage(stored))):
+    for load in (operand.load for operand in anchor.operands):
         if load.source.name not in feeding:
             continue
-        tensor = state.stage(load.source.name).tensor
+        tensor = anchor.state.stage(load.source.name).tensor
         times = prod(count for axis, count in tiles if not reads_along(load, axis.var))
-        taps = {axis.var: extent_of(axis.extent) for axis in product.tensor.reduce_axes}
+        taps = {axis.var: extent_of(axis.extent) for axis in anchor.tensor.reduce_axes}
         overlap = _overlap(load, tiles, taps)
         again += (times * overlap - 1) * points(tensor) * _cost(tensor)
-    return _FEW_AGAIN * again > points(product.tensor)
+    return _FEW_AGAIN * again > points(anchor.tensor)
 
 
 def _overlap(load: Load, tiles: Sequence[tuple[Axis, int]], taps: Mapping[Var, int]) -> float:
@@ -97,7 +93,7 @@ def _overlap(load: Load, tiles: Sequence[tuple[Axis, int]], taps: Mapping[Var, i
 def _cost(feeding: Compute) -> int:
     """How many multiply-adds take as long as an element of what feeds a product."""
     if not is_cheap(feeding.body):
-        return _DEAR
+        return _EXPENSIVE
     loads = loads_of(feeding.body) if feeding.axes else ()
     strides = {stride_along(load, feeding.axes[-1].var) for load in loads}
     if None in strides:

@@ -10,9 +10,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import ScheduleError
 from tensorwright.expr import (
     Axis,
+    Compute,
     Condition,
     Const,
     Load,
@@ -26,8 +26,8 @@ from tensorwright.expr import (
     has_element,
     loads_of,
 )
-from tensorwright.schedule import ComputeInline, ScheduleState, Skipped, SkipZeros, Stage
-from tensorwright.tuning.space.axes.accesses import extent_of
+from tensorwright.schedule import ComputeInline, ScheduleState, Skipped, SkipZeros, Stage, is_legal
+from tensorwright.tuning.space.axes.accesses import count_of, extent_of
 from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.sketch import SketchBuilder
 
@@ -136,31 +136,29 @@ def inline_skipped(builder: SketchBuilder, name: str, tiled: frozenset[str]) -> 
 def is_folded_in_loops(stage: Stage) -> bool:
     """Whether a sum has a loop over taps: not all of its terms are written out."""
     axes = stage.tensor.reduce_axes
-    return len(axes) > 1 and prod(extent_of(axis.extent) for axis in axes) > FULL_UNROLL
+    return len(axes) > 1 and count_of(axes) > FULL_UNROLL
 
 
 def _is_copy(state: ScheduleState, name: str, reader: str) -> bool:
     """Whether a stage only copies what one reader reads, with a border."""
-    body = state.stage(name).tensor.body
-    parts = children(body) if isinstance(body, Select) else ()
-    is_plain = all(isinstance(part, Load | Const) for part in parts)
-    return is_plain and [stage.name for stage in state.readers(name)] == [reader]
+    readers = [stage.name for stage in state.readers(name)]
+    return is_bordered_copy(state.stage(name).tensor) and readers == [reader]
+
+
+def is_bordered_copy(tensor: Compute) -> bool:
+    """Whether a tensor is a copy of another with a border of one number."""
+    body = tensor.body
+    is_choice = isinstance(body, Select)
+    return is_choice and all(isinstance(part, Load | Const) for part in children(body))
 
 
 def _possible(state: ScheduleState, stage: Stage) -> list[SkipZeros]:
     """The steps that skip terms of a sum, for each padded factor and axis."""
     sources = dict.fromkeys(load.source.name for load in loads_of(stage.tensor.body))
-    steps = []
-    for source, axis in product(sources, stage.tensor.reduce_axes):
-        step = SkipZeros(stage.name, source, axis.name)
-        if not state.has_stage(source):
-            continue
-        try:
-            step.check(state)
-        except ScheduleError:
-            continue
-        steps.append(step)
-    return steps
+    computed = filter(state.has_stage, sources)
+    pairs = product(computed, stage.tensor.reduce_axes)
+    steps = [SkipZeros(stage.name, source, axis.name) for source, axis in pairs]
+    return [step for step in steps if is_legal(step, state)]
 
 
 def _axes_of(stage: Stage, conditions: tuple[Condition, ...]) -> list[Axis]:

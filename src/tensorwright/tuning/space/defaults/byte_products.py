@@ -13,21 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 
 from tensorwright.base import BYTE_LANES, BYTE_TERMS, CpuTarget, DType
 from tensorwright.expr import (
     Apply,
     Axis,
     Cast,
-    Compute,
     Fn,
     Load,
     Range,
     Value,
     Var,
     free_vars,
-    loads_of,
     simplify,
     substitute,
     terms_of,
@@ -44,12 +41,18 @@ from tensorwright.schedule import (
     Tail,
     Tensorize,
     Unroll,
-    Vectorize,
 )
-from tensorwright.tuning.space.axes.accesses import extent_of, points, reads_along
+from tensorwright.tuning.space.axes.accesses import elements_of, extent_of, points, reads_along
 from tensorwright.tuning.space.defaults.tile_sizes import row_sizes
+from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
-from tensorwright.tuning.space.steps import inline_elementwise, parallelise, spread
+from tensorwright.tuning.space.steps import (
+    ensure_epilogue,
+    inline_elementwise,
+    loads_from,
+    parallelise,
+    schedule_at_root,
+)
 
 INTRINSIC = "dot4_u8i8_i32"
 _COLUMNS = (1, 2, 3, 4)  # vectors of a tile
@@ -72,11 +75,11 @@ def byte_product_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[S
         return
     builder = SketchBuilder(state)
     inline_elementwise(builder, keep=frozenset((found.data.source.name,)))
-    stored = _stored(builder, product.name)
+    stored = ensure_epilogue(builder, product.name, _is_alike)
     name = product.name if stored != product.name else CacheWrite(product.name).cached
     for stage in builder.state.stages:
         if stage.name not in (name, stored) and isinstance(stage.placement, AtRoot):
-            spread(builder, stage.name, target, stage.name)
+            schedule_at_root(builder, stage.name, target, stage.name)
     _tile(builder, name, stored, found)
     yield builder.sketch("products of bytes")
 
@@ -144,26 +147,12 @@ def _factors(value: Value) -> tuple[Load, Load] | None:
     return found[0], found[1]
 
 
-def _stored(builder: SketchBuilder, product: str) -> str:
-    """The stage that is computed for a tile with the product: its only reader, where that has the
-    same axes, or a copy of a cached product.
-    """
-    state = builder.state
-    axes = state.stage(product).tensor.axes
-    readers = state.readers(product)
-    if product not in state.outputs and len(readers) == 1:
-        tensor = readers[0].tensor
-        own = tuple(axis.var for axis in tensor.axes)
-        reads = {load.indices for load in _loads(tensor, product)}
-        is_alike = [axis.extent for axis in tensor.axes] == [axis.extent for axis in axes]
-        if tensor.reduction is None and is_alike and reads == {own}:
-            return readers[0].name
-    builder.do(CacheWrite(product))
-    return product
-
-
-def _loads(tensor: Compute, source: str) -> list[Load]:
-    return [load for load in loads_of(tensor.body) if load.source.name == source]
+def _is_alike(reader: Stage, product: str) -> bool:
+    """Whether a stage has the axes of the product that it reads, each element at its own place."""
+    own = tuple(axis.var for axis in reader.tensor.axes)
+    loads = loads_from(reader.tensor, product)
+    shape = tuple(axis.extent for axis in reader.tensor.axes)
+    return {load.indices for load in loads} == {own} and loads[0].source.shape == shape
 
 
 def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> None:
@@ -193,13 +182,10 @@ def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> N
     builder.do(Split(stored, row, (high,), Tail.SHIFT))
     others = [n for n in names if n not in (row, column, *names[found.blocks or len(names) :][:1])]
     outer = [*others, f"{row}_o"]
-    data_bytes = prod(extent_of(extent) for extent in found.data.source.shape)
+    data_bytes = elements_of(found.data.source)
     # data that stay in the second cache are read again for every column, or else the weights are
     outer = [tiles, *outer] if data_bytes <= _DATA_BYTES else [*outer, tiles]
-    builder.do(Reorder(stored, (*outer, inside, f"{row}_i", lanes)))
-    builder.do(Unroll(stored, inside))
-    builder.do(Unroll(stored, f"{row}_i"))
-    builder.do(Vectorize(stored, lanes))
+    nest(builder, stored, outer, (inside, f"{row}_i"), lanes)
     work = points(builder.state.stage(name).tensor) // (BYTE_LANES * BYTE_TERMS)
     fused = parallelise(builder, stored, outer, work)
     builder.do(ComputeAt(name, stored, fused or outer[-1]))

@@ -1,4 +1,4 @@
-"""Panels: the columns of an operand that a column of tiles reads, copied to lie together.
+"""Packed panels: the columns of an operand that a column of tiles reads, copied to lie together.
 
 A product of two activations reads its wide operand one row after the other, each row in a page of
 its own, or many of them in one set of the first cache.  Where that is so and several tiles of rows
@@ -9,8 +9,6 @@ ACM TOMS 2008.
 """
 
 from __future__ import annotations
-
-from math import prod
 
 from tensorwright.base import CpuTarget
 from tensorwright.expr import (
@@ -27,22 +25,23 @@ from tensorwright.schedule import (
     CacheRead,
     ComputeAt,
     ComputeInline,
-    ScheduleState,
     Scope,
     Split,
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
     bytes_along,
+    dimension_last,
+    elements_of,
     extent_of,
     group_size,
     has_reuse,
     lanes_for,
-    operands,
     points,
     reads_along,
     stride_along,
 )
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.cache_sets import lines_held
 from tensorwright.tuning.space.axes.roles import filled_lanes, find_roles
 from tensorwright.tuning.space.sketch import SketchBuilder
@@ -70,10 +69,11 @@ def pack_operand(
     state = builder.state
     stage = state.stage(anchor)
     loads = tuple(loads_of(stage.tensor.body))
+    found = Anchor(state, anchor, stored).operands
     if rows is None or extent_of(rows.extent) < _USES:
         return ""
     folded = max(stage.tensor.reduce_axes, key=lambda axis: extent_of(axis.extent))
-    for load, operand in zip(loads, operands(state, stage, state.stage(stored)), strict=True):
+    for load, operand in zip(loads, found, strict=True):
         name = load.source.name
         if operand.is_constant or state.has_stage(name):
             continue
@@ -102,19 +102,18 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
     axes = state.stage(stored).tensor.axes
     long_axes = [axis for axis in axes if 2 * extent_of(axis.extent) >= width]
     last = long_axes[-1] if long_axes else axes[-1]
-    found = operands(state, state.stage(anchor), state.stage(stored))
-    if last.extent == 1 or len(found) < 2 or _has_vectors(state, anchor, stored, last, width):
+    link = Anchor(state, anchor, stored)
+    found = link.operands
+    if last.extent == 1 or len(found) < 2 or _has_vectors(link, last, width):
         return
-    links = dict(zip(loads_of(state.stage(anchor).tensor.body), found, strict=True))
+    links = dict(zip(loads_of(link.tensor.body), found, strict=True))
     copied: set[str] = set()  # a copy serves all places at which the anchor reads the operand
     for load, operand in links.items():
         if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):
             continue
         if load.source.name in copied:
             continue
-        if group_size(operand.load, last.var) or _is_folded_in_rows(
-            load, state.stage(anchor).tensor
-        ):
+        if group_size(operand.load, last.var) or _is_folded_in_rows(load, link.tensor):
             continue
         across = [n for n, i in enumerate(operand.load.indices) if last.var in free_vars(i)]
         rank = len(load.indices)
@@ -124,7 +123,7 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
         ):
             continue  # neighbours would be apart in the copy, too
         if across[0] != rank - 1:
-            order = (*(n for n in range(rank) if n != across[0]), across[0])
+            order = dimension_last(rank, across[0])
             builder.do(CacheRead(load.source.name, anchor, Scope.GLOBAL, order))
             copied.add(load.source.name)
 
@@ -134,38 +133,38 @@ def _is_folded_in_rows(load: Load, tensor: Compute) -> bool:
 
     Whole rows are: each of their elements is spread over the few columns of the other operand.
     """
-    elements = prod(extent_of(extent) for extent in load.source.shape)
+    elements = elements_of(load.source)
     axes = [axis for axis in tensor.reduce_axes if axis.extent != 1]
     folded = [axis for axis in axes if stride_along(load, axis.var) == 1]
     is_whole = any(load.indices[-1] == axis.var for axis in folded)
     return bool(folded) and points(tensor) < (_FEW_RESULTS if is_whole else 2) * elements
 
 
-def _has_vectors(state: ScheduleState, anchor: str, stored: str, last: Axis, width: int) -> bool:
+def _has_vectors(anchor: Anchor, last: Axis, width: int) -> bool:
     """Whether lanes along another axis than the last, whose result is stored across its rows, are
     better than a copy.
 
     So they are where the last axis fills fewer lanes: its sums are under a mask.  Where the result
     is stored across the axis of the copy as well, that must fill many more.
     """
-    roles = find_roles(state, anchor, stored, width)
+    roles = find_roles(anchor, width)
     if roles is None or roles.lanes is last:
         return False
-    is_across = last is not state.stage(stored).tensor.axes[-1]
+    is_across = last is not anchor.axes[-1]
     return (1 + is_across) * filled_lanes(roles, width) > min(extent_of(last.extent), width)
 
 
-def inline_turned(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
+def inline_transposed(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
     """Read the narrow operand of a product where it lies, not a transposed copy of it.
 
     Its elements are spread over all lanes one by one, so their order costs nothing.
     """
     state = builder.state
-    stage = state.stage(anchor)
-    roles = find_roles(state, anchor, stored, width)
-    if roles is None or not has_reuse(stage.tensor):
+    product = Anchor(state, anchor, stored)
+    roles = find_roles(product, width)
+    if roles is None or not has_reuse(product.tensor):
         return
-    for operand in operands(state, stage, state.stage(stored)):
+    for operand in product.operands:
         name = operand.load.source.name
         is_narrow = not reads_along(operand.load, roles.lanes.var)
         if is_narrow and state.has_stage(name) and _permutes(state.stage(name).tensor.body):
@@ -177,7 +176,9 @@ def _permutes(body: Value) -> bool:
     return isinstance(body, Load) and all(isinstance(i, Var) or i == 0 for i in body.indices)
 
 
-def place_panel(builder: SketchBuilder, copy: str, host: str, loop: str, target: CpuTarget) -> None:
+def place_packed_panel(
+    builder: SketchBuilder, copy: str, host: str, loop: str, target: CpuTarget
+) -> None:
     """Copy a panel at a loop of the stage that is stored, vector by vector."""
     stage = builder.state.stage(copy)
     last = stage.tensor.axes[-1].name

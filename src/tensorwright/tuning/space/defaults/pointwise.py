@@ -1,7 +1,7 @@
 """The pointwise rule: nothing is folded; what is stored is spread over threads and lanes.
 
 Operands that are read across their rows are copied in the other order first, in squares that are
-turned in registers: a vector of such an operand is gathered, each element from a line of its own.
+transposed in registers: a vector of such an operand is gathered, each element from another line.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ from math import prod
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Load, free_vars, index_tensors_of, loads_of
 from tensorwright.schedule import AtRoot, CacheRead, ScheduleState, Scope, Stage
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points, stride_along
+from tensorwright.tuning.space.axes.accesses import (
+    dimension_last,
+    extent_of,
+    lanes_for,
+    points,
+    stride_along,
+)
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
-from tensorwright.tuning.space.steps import inline_elementwise, spread, turn_whole
+from tensorwright.tuning.space.steps import inline_elementwise, schedule_at_root, transpose_whole
 
 
 def pointwise_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """The sketches of the pointwise rule: with dear pieces of a row by themselves, where there are
-    such; with operands turned, where some are; and all in one, as it lies.
+    """The sketches of the pointwise heuristic: with expensive pieces of a row by themselves, where
+    there are some; with transposed operands, where there are some; and all in one, as it lies.
 
     None where something is folded.
     """
@@ -31,36 +37,36 @@ def pointwise_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sket
     builder = SketchBuilder(state)
     inline_elementwise(builder)
     if apart.steps != builder.steps:
-        yield _spread_all(apart, _at_root(apart), target, "pointwise, pieces apart")
+        yield _schedule_all(apart, _at_root(apart), target, "pointwise, pieces apart")
     at_root = _at_root(builder)
-    turned = SketchBuilder(builder.state)
+    transposed = SketchBuilder(builder.state)
     for stage in at_root:
-        _read_turned(turned, stage, target)
-    if turned.steps:
+        _read_transposed(transposed, stage, target)
+    if transposed.steps:
         continued = SketchBuilder(state)
-        for part in (builder, turned):
+        for part in (builder, transposed):
             continued.join(part)
-        yield _spread_all(continued, at_root, target, "pointwise turned")
-    yield _spread_all(builder, at_root, target, "pointwise")
+        yield _schedule_all(continued, at_root, target, "pointwise transposed")
+    yield _schedule_all(builder, at_root, target, "pointwise")
 
 
 def _at_root(builder: SketchBuilder) -> list[Stage]:
     return [stage for stage in builder.state.stages if isinstance(stage.placement, AtRoot)]
 
 
-def _spread_all(
+def _schedule_all(
     builder: SketchBuilder, stages: list[Stage], target: CpuTarget, name: str
 ) -> Sketch:
     for stage in stages:
-        spread(builder, stage.name, target, stage.name)
+        schedule_at_root(builder, stage.name, target, stage.name)
     return builder.sketch(name)
 
 
-def _read_turned(builder: SketchBuilder, stage: Stage, target: CpuTarget) -> None:
+def _read_transposed(builder: SketchBuilder, stage: Stage, target: CpuTarget) -> None:
     """Let a stage that computes something read copies of what it reads across rows."""
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     lanes = lanes_for(target, stage)
-    is_copy = isinstance(stage.tensor.body, Load)  # it is turned as it is stored
+    is_copy = isinstance(stage.tensor.body, Load)  # it is transposed as it is stored
     if is_copy or not axes or extent_of(axes[-1].extent) < lanes:
         return
     known = builder.state.constants | index_tensors_of(stage.tensor.body)
@@ -75,7 +81,7 @@ def _read_turned(builder: SketchBuilder, stage: Stage, target: CpuTarget) -> Non
         if dimension is None or prod(shape) > 2 * points(stage.tensor):
             continue
         if shape[dimension] >= lanes and prod(shape[dimension + 1 :]) >= lanes:
-            _copy_turned(builder, loads[0], stage.name, dimension, lanes)
+            _copy_transposed(builder, loads[0], stage.name, dimension, lanes)
 
 
 def _dimension_across(load: Load, last: Axis) -> int | None:
@@ -88,13 +94,13 @@ def _dimension_across(load: Load, last: Axis) -> int | None:
     return moving[0] if stride_along(load, last.var) != 1 else None
 
 
-def _copy_turned(
+def _copy_transposed(
     builder: SketchBuilder, load: Load, reader: str, dimension: int, lanes: int
 ) -> None:
     """Copy an operand with one of its dimensions last."""
-    order = (*(n for n in range(len(load.indices)) if n != dimension), dimension)
+    order = dimension_last(len(load.indices), dimension)
     step = CacheRead(load.source.name, reader, Scope.GLOBAL, order)
     builder.do(step)
     *others, last = builder.state.stage(step.copy).tensor.axes
     run = tuple(axis for axis in others[dimension:] if axis.extent != 1)
-    turn_whole(builder, step.copy, run, last, lanes)
+    transpose_whole(builder, step.copy, run, last, lanes)

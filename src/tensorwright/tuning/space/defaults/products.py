@@ -6,17 +6,16 @@ last stage.  A block of rows of that stage would hold whole images.
 
 from __future__ import annotations
 
-from math import prod
-
 from tensorwright.base import CpuTarget
 from tensorwright.schedule import AtRoot, CacheWrite, ScheduleState, Stage
 from tensorwright.tuning.space.axes.accesses import (
-    extent_of,
+    count_of,
     has_reuse,
     is_contiguous,
     lanes_for,
     points,
 )
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.roles import find_roles
 from tensorwright.tuning.space.defaults.pack_operand import transpose_operands
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
@@ -40,7 +39,7 @@ def has_large_products(state: ScheduleState, rows: int) -> bool:
 
 def _is_large(stage: Stage, rows: int) -> bool:
     tensor = stage.tensor
-    if prod(extent_of(axis.extent) for axis in tensor.axes[rows:-1]) > _MOST_ELEMENTS:
+    if count_of(tensor.axes[rows:-1]) > _MOST_ELEMENTS:
         return True
     if not tensor.axes:
         return False
@@ -61,7 +60,7 @@ def tile_products(builder: SketchBuilder, target: CpuTarget) -> frozenset[str]:
         cached = CacheWrite(name).cached
         width = lanes_for(target, trial.state.stage(cached))
         transpose_operands(trial, cached, name, width)
-        roles = find_roles(trial.state, cached, name, width)
+        roles = find_roles(Anchor(trial.state, cached, name), width)
         if roles is None:
             continue
         Tiling(trial, target, cached, name, roles, Order.COLUMNS_OUTSIDE, prefix=f"{name}_").build()

@@ -9,8 +9,9 @@ from typing import Protocol
 from tensorwright.expr import Axis, Compute, Index, exact_div, loads_of
 from tensorwright.schedule import Split, Stage, Tail
 from tensorwright.tuning.space.axes.accesses import (
-    block_along,
+    count_of,
     extent_of,
+    period_along,
     points,
     reads_along,
     reads_once,
@@ -52,16 +53,14 @@ def split_reduction(
     is_window  neighbours share most of what they read, and the padding beside it is inlined
     """
     axes = list(stage.tensor.reduce_axes)
-    if prod(extent_of(axis.extent) for axis in axes) <= FULL_UNROLL:
+    if count_of(axes) <= FULL_UNROLL:
         return [], [axis.name for axis in axes]
     if is_window:
         return _split_taps(builder, stage, [axis for axis in axes if axis.extent != 1], choose)
     main = _innermost(stage.tensor, [axis for axis in axes if axis.name not in taps])
     others = [a.name for a in axes if a is not main and a.name not in taps]
     extent = extent_of(main.extent)
-    block = block_along(stage.tensor, main)
-    if block and extent % block:  # the channels of a group end inside a block
-        block = 0
+    block = period_along(loads_of(stage.tensor.body), main)
     usual = max(divisors(block or extent, _usual_terms(stage.tensor, main, sums)))
     # with fewer terms a step, what it costs beside its arithmetic is more: up to twice the time
     least = min(usual, _MOST_UNROLLED_TERMS)

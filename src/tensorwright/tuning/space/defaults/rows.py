@@ -10,7 +10,6 @@ register tiles.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
 from tensorwright.base import CpuTarget, DType
 from tensorwright.expr import Axis, Index, Load, free_vars, loads_of
@@ -27,12 +26,12 @@ from tensorwright.schedule import (
     Split,
     Stage,
     Tail,
-    Unroll,
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
+    count_of,
+    dimension_last,
     extent_of,
-    is_contiguous,
     lanes_for,
     points,
     reads_along,
@@ -44,6 +43,14 @@ from tensorwright.tuning.space.defaults.products import (
     is_product,
     tile_products,
 )
+from tensorwright.tuning.space.register_tile import (
+    interleave,
+    nest,
+    tile_registers,
+    vector_axis,
+    vectorise_last,
+    write_out,
+)
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     MIN_PARALLEL_POINTS,
@@ -51,9 +58,8 @@ from tensorwright.tuning.space.steps import (
     pack_across,
     packable_constants,
     parallelise,
-    spread,
-    tile_registers,
-    turn,
+    schedule_at_root,
+    transpose_squares,
 )
 
 
@@ -64,7 +70,7 @@ def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     builder = SketchBuilder(state)
     inline_elementwise(builder)
     rows = shared_rows(builder.state)
-    turned = _turn_operands(builder, target)
+    transposed = _transpose_operands(builder, target)
     if rows == 0 or has_large_products(builder.state, rows):
         yield from (_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS)
         return
@@ -74,7 +80,7 @@ def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
         if _has_packed_lanes(builder.state, stage, target)
     )
     _factor_contiguous(builder, target, done=packed)
-    _compute_by_blocks(builder, target, rows, turned, packed)
+    _compute_by_blocks(builder, target, rows, transposed, packed)
     yield builder.sketch("rows")
 
 
@@ -91,7 +97,7 @@ def _separate(state: ScheduleState, target: CpuTarget, parts: int, vectors: int)
     _factor_contiguous(builder, target, vectors, cut, tiled)
     for stage in builder.state.stages:
         if stage.name not in tiled:
-            _schedule_at_root(builder, stage.name, target)
+            _schedule_alone(builder, stage.name, target)
     return builder.sketch(f"separate, {parts} parts of {vectors} vectors" if cut else "separate")
 
 
@@ -149,7 +155,7 @@ def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
     return frozenset(made)
 
 
-def _turn_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str, ...]:
+def _transpose_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str, ...]:
     """Copy operands that are read across their rows into the other order: those of products, and of
     stages that fold nothing.
 
@@ -159,16 +165,16 @@ def _turn_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str, ...]
     copies: list[str] = []
     for stage in builder.state.stages:
         lanes = lanes_for(target, stage)
-        turned: list[str] = []  # for all loads of this stage
+        transposed: list[str] = []  # for all loads of this stage
         is_wanted = stage.tensor.axes and (is_product(stage) or stage.tensor.reduction is None)
         for load in loads_of(stage.tensor.body) if is_wanted else ():
             order = _order_along(load, stage.tensor.axes[-1], lanes)
             others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
-            uses = prod(extent_of(axis.extent) for axis in others)
-            is_done = load.source.name in (*builder.state.constants, *turned)
-            if order and uses >= _TURN_USES and not is_done:
+            uses = count_of(others)
+            is_done = load.source.name in (*builder.state.constants, *transposed)
+            if order and uses >= _TRANSPOSE_USES and not is_done:
                 step = CacheRead(load.source.name, stage.name, Scope.GLOBAL, order)
-                turned.append(load.source.name)
+                transposed.append(load.source.name)
                 builder.do(step)
                 copies.append(step.copy)
     return tuple(copies)
@@ -190,7 +196,7 @@ def _has_packed_lanes(state: ScheduleState, stage: Stage, target: CpuTarget) -> 
     return bool(across) and all(name in packable for name in across)
 
 
-_TURN_USES = 8  # an operand that is used less often is not worth a copy
+_TRANSPOSE_USES = 8  # an operand that is used less often is not worth a copy
 _ENOUGH_OUTER = 8  # so many iterations of the loops around the rows keep the threads busy
 
 
@@ -203,7 +209,7 @@ def _order_along(load: Load, axis: Axis, lanes: int) -> tuple[int, ...]:
     across = [n for n, index in enumerate(load.indices) if axis.var in free_vars(index)]
     if len(across) != 1 or load.indices[across[0]] != axis.var:
         return ()
-    return (*(n for n in range(len(load.indices)) if n != across[0]), across[0])
+    return dimension_last(len(load.indices), across[0])
 
 
 def _factor_contiguous(
@@ -220,7 +226,7 @@ def _factor_contiguous(
     """
     for stage in builder.state.stages:
         reduction = stage.tensor.reduction
-        if stage.name in done or reduction is None or _vector_axis(stage) is not None:
+        if stage.name in done or reduction is None or vector_axis(stage) is not None:
             continue
         if builder.state.has_stage(f"{stage.name}_rf"):
             continue
@@ -229,7 +235,7 @@ def _factor_contiguous(
         dtype = stage.tensor.dtype
         if not run or not (dtype.is_float or dtype is DType.I32):  # places of an argmax
             continue
-        if stage.name in wide and _extent(run) >= 2 * vectors * lanes:
+        if stage.name in wide and count_of(run) >= 2 * vectors * lanes:
             lanes *= vectors
         names = tuple(axis.name for axis in run)
         if len(run) > 1:
@@ -250,56 +256,23 @@ def _run_folded(stage: Stage, least: int) -> tuple[Axis, ...]:
     loads = tuple(loads_of(stage.tensor.body))
     for count in range(1, len(axes) + 1):
         run = axes[-count:]
-        if _extent(run) == 0 or any(stride_of_run(load, run) not in (0, 1) for load in loads):
+        if count_of(run) == 0 or any(stride_of_run(load, run) not in (0, 1) for load in loads):
             return ()
-        if _extent(run) >= least:
+        if count_of(run) >= least:
             return run
     return ()
-
-
-def _extent(axes: tuple[Axis, ...]) -> int:
-    return prod(extent_of(axis.extent) for axis in axes)
-
-
-def _vector_axis(stage: Stage) -> Axis | None:
-    """The innermost spatial axis, if every read along it is contiguous or the same."""
-    axes = [axis for axis in stage.tensor.axes if extent_of(axis.extent) > 1]
-    return axes[-1] if axes and is_contiguous(stage.tensor, axes[-1]) else None
-
-
-def _vectorise(builder: SketchBuilder, name: str, target: CpuTarget) -> None:
-    """Vectorise the innermost spatial axis where that is contiguous."""
-    stage = builder.state.stage(name)
-    axis = _vector_axis(stage)
-    if axis is None or axis.name not in stage.loops:
-        return
-    lanes = lanes_for(target, stage)
-    inner = axis.name
-    tile: tuple[str, ...] = (inner,)
-    if extent_of(axis.extent) > lanes:
-        builder.do(Split(name, axis.name, (lanes,)))
-        inner = f"{axis.name}_i"
-        tile = (inner,)
-        if extent_of(axis.extent) <= _MOST_VECTORS * lanes and stage.tensor.reduction is not None:
-            builder.do(Unroll(name, f"{axis.name}_o"))
-            tile = (f"{axis.name}_o", inner)
-    loops = builder.state.stage(name).loops
-    order = (*(x for x in loops if x not in tile), *tile)
-    if loops != order:
-        builder.do(Reorder(name, order))
-    builder.do(Vectorize(name, inner))
 
 
 _MOST_VECTORS = 8  # of partial results that are folded in turns
 
 
-def _schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget) -> None:
+def _schedule_alone(builder: SketchBuilder, name: str, target: CpuTarget) -> None:
     stage = builder.state.stage(name)
     if stage.tensor.reduction is None:
-        spread(builder, name, target, name)
+        schedule_at_root(builder, name, target, name)
         return
-    _vectorise(builder, name, target)
-    vector = _vector_axis(stage)
+    vectorise_last(builder, name, target, _MOST_VECTORS)
+    vector = vector_axis(stage)
     spatial = {a.name for a in stage.tensor.axes if a is not vector and a.extent != 1}
     loops = builder.state.stage(name).loops
     outer = [loop for loop in loops if loop in spatial]
@@ -312,12 +285,12 @@ def _compute_by_blocks(
     builder: SketchBuilder,
     target: CpuTarget,
     rows: int,
-    turned: tuple[str, ...],
+    transposed: tuple[str, ...],
     packed: frozenset[str],
 ) -> None:
     """Compute all stages inside a loop over blocks of rows of the last one.
 
-    Copies of operands (`turned`) are made once for all blocks that use them, by the thread that
+    Copies of operands (`transposed`) are made once for all blocks that use them, by the thread that
     computes these, or at the root where the loops around the rows are too short for that.  Of some
     products (`packed`) the constants are packed.
     """
@@ -338,11 +311,11 @@ def _compute_by_blocks(
     loops = builder.state.stage(last.name).loops
     builder.do(Reorder(last.name, (*outer, *(x for x in loops if x not in outer))))
     host, home = outer[-1], ""
-    if turned and prod(extent_of(axis.extent) for axis in axes[:split]) >= _ENOUGH_OUTER:
+    if transposed and count_of(axes[:split]) >= _ENOUGH_OUTER:
         home = parallelise(builder, last.name, around, work)
     host = host if home else parallelise(builder, last.name, outer, work) or host
     for stage in reversed(builder.state.stages):
-        if stage.name in turned:
+        if stage.name in transposed:
             _schedule_copy(builder, stage.name, target, last.name, home)
             continue
         is_hosted = stage.name == last.name or _is_cache_of(stage.name, products)
@@ -354,10 +327,10 @@ def _compute_by_blocks(
             is_packed = stage.name in packed
             _tile_product(builder, stage.name, target, block, outside, is_packed=is_packed)
     for stage in builder.state.stages:
-        if stage.name not in (*products, *turned) and not _is_cache_of(stage.name, products):
-            _vectorise(builder, stage.name, target)
+        if stage.name not in (*products, *transposed) and not _is_cache_of(stage.name, products):
+            vectorise_last(builder, stage.name, target, _MOST_VECTORS)
             if _is_partial(builder.state, stage.name):
-                _interleave(builder, stage.name, stage.tensor.axes[split].name)
+                interleave(builder, stage.name, stage.tensor.axes[split].name)
 
 
 _FEW_ROWS = 4  # of a block, which then waits for its sums
@@ -391,7 +364,7 @@ def _default_block(
         held = [n for n in sizes if (n + 1) * columns <= tile_registers(target)]
         # reading a vector takes about as long as using it for a row; a shifted block is work again
         return min(held, key=lambda n: (-(-extent // n) * (n + columns), -n), default=1)
-    rows = prod(extent_of(axis.extent) for axis in axes[: split + 1])
+    rows = count_of(axes[: split + 1])
     points_of_row = max(points(stage.tensor) for stage in state.stages) // max(1, rows)
     most = min(4, rows // _FEW_BLOCKS, _ROWS_BYTES // (4 * max(1, points_of_row)))
     return max(n for n in sizes if n <= max(1, most))
@@ -400,13 +373,6 @@ def _default_block(
 def _is_partial(state: ScheduleState, name: str) -> bool:
     """Whether a stage holds the partial results of another."""
     return name.endswith("_rf") and state.has_stage(name.removesuffix("_rf"))
-
-
-def _interleave(builder: SketchBuilder, name: str, row: str) -> None:
-    """Fold all rows of a block at once: each row's chain of operations waits for itself only."""
-    *loops, vector = builder.state.stage(name).loops
-    builder.do(Reorder(name, (*(loop for loop in loops if loop != row), row, vector)))
-    builder.do(Unroll(name, row))
 
 
 def _schedule_copy(
@@ -419,7 +385,7 @@ def _schedule_copy(
     stage = builder.state.stage(name)
     lanes = lanes_for(target, stage)
     along, last = stage.tensor.axes[-2:]
-    outer = turn(builder, name, along.name, last.name, lanes)
+    outer = transpose_squares(builder, name, along.name, last.name, lanes)
     if home:
         builder.do(ComputeAt(name, reader, home))
     else:
@@ -449,7 +415,7 @@ def _tile_product(
     cached = CacheWrite(name).cached
     lanes = lanes_for(target, builder.state.stage(cached))
     extent = extent_of(axis.extent)
-    has_vectors = is_packed or _vector_axis(builder.state.stage(cached)) is not None
+    has_vectors = is_packed or vector_axis(builder.state.stage(cached)) is not None
     if not has_vectors or extent < lanes:
         loop = builder.state.stage(name).loops[-1]
         builder.do(ComputeAt(cached, name, loop))
@@ -464,16 +430,10 @@ def _tile_product(
     loops = [x for x in builder.state.stage(name).loops if x not in own]
     builder.do(Reorder(name, (*outside, f"{axis.name}_0", *loops, vectors, vector)))
     builder.do(ComputeAt(cached, name, f"{axis.name}_0"))
-    for loop in (*loops, vectors):
-        builder.do(Unroll(name, loop))
-    builder.do(Vectorize(name, vector))
+    write_out(builder, name, (*loops, vectors), vector)
     inner = builder.state.stage(cached).tensor
     folded = [a.name for a in inner.reduce_axes]
     builder.do(Split(cached, axis.name, (lanes,)))
     spatial = [a.name for a in inner.axes[:-1]]
-    order = (*folded, *spatial, f"{axis.name}_o", f"{axis.name}_i")
-    builder.do(Reorder(cached, order))
-    for loop in (*spatial, f"{axis.name}_o"):
-        builder.do(Unroll(cached, loop))
-    builder.do(Vectorize(cached, f"{axis.name}_i"))
+    nest(builder, cached, folded, (*spatial, f"{axis.name}_o"), f"{axis.name}_i")
     pack_across(builder, cached, inner.axes[-1])

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from math import prod
 
 from tensorwright.base import CpuTarget
-from tensorwright.expr import Const, Load, Select, Tensor, children, loads_of
+from tensorwright.expr import Select, Tensor, loads_of
 from tensorwright.schedule import (
     CacheRead,
     CacheWrite,
@@ -27,25 +27,27 @@ from tensorwright.schedule import (
     Stage,
 )
 from tensorwright.tuning.space.axes.accesses import (
+    bytes_of,
+    count_of,
+    elements_of,
     extent_of,
     has_reuse,
     lanes_for,
     points,
     reads_along,
-    size_bytes_of,
     slides_along,
     stride_along,
 )
-from tensorwright.tuning.space.axes.links import own_axes
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.roles import (
     copies_much,
     find_roles,
     is_scattered,
     rows_inside_columns,
 )
-from tensorwright.tuning.space.defaults.borders import inline_skipped, skip_zeros
+from tensorwright.tuning.space.defaults.borders import inline_skipped, is_bordered_copy, skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import (
-    inline_turned,
+    inline_transposed,
     pack_operand,
     transpose_operands,
 )
@@ -88,7 +90,7 @@ def _in_all_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> It
     if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
         orders = _window_orders(state, anchor, target)
     if has_reuse(anchor.tensor):
-        orders = (Order.PANELS, *_shared_orders(state, target, anchor))
+        orders = (Order.PACKED_PANELS, *_shared_orders(state, target, anchor))
     usual = 0
     copied: list[Order] = []
     for order in orders:
@@ -130,8 +132,8 @@ def _window_orders(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
     """
     padded = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     width = lanes_for(target, anchor)
-    roles = find_roles(state, anchor.name, anchor.name, width)
-    terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
+    roles = find_roles(_alone(state, anchor), width)
+    terms = count_of(anchor.tensor.reduce_axes)
     is_first = terms <= FULL_UNROLL
     if roles is not None:
         slides = slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var)
@@ -141,9 +143,14 @@ def _window_orders(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
     return (Order.INLINED, *padded) if is_first else (*padded, Order.INLINED)
 
 
+def _alone(state: ScheduleState, anchor: Stage) -> Anchor:
+    """A reduction, seen from its own elements."""
+    return Anchor(state, anchor.name, anchor.name)
+
+
 def _has_long_panels(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
     """Whether a panel of constants is used for many outer rows, such as images or slices."""
-    roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
+    roles = find_roles(_alone(state, anchor), lanes_for(target, anchor))
     return roles is not None and bool(rows_inside_columns(state, anchor.name, roles, target))
 
 
@@ -152,10 +159,10 @@ def _gathers_each_row(state: ScheduleState, anchor: Stage, target: CpuTarget) ->
     whose places are computed one by one, where the rows of a tile are channels.
     """
     width = lanes_for(target, anchor)
-    roles = find_roles(state, anchor.name, anchor.name, width)
+    roles = find_roles(_alone(state, anchor), width)
     feeding = frozenset(n for n in _feeding(state, anchor.name) if _is_gathered(state, n))
     return roles is not None and any(
-        copies_much(state, anchor.name, anchor.name, feeding, axis, 1, width)
+        copies_much(_alone(state, anchor), feeding, axis, 1, width)
         for axis in (*roles.columns, *roles.batch)
         if axis is not roles.column or extent_of(roles.lanes.extent) > width
     )
@@ -179,10 +186,10 @@ def _streams_constants(state: ScheduleState, anchor: Stage, target: CpuTarget) -
         return False
     loads = tuple(loads_of(anchor.tensor.body))
     constants = {load.source for load in loads if load.source.name in state.constants}
-    if sum(size_bytes_of(tensor) for tensor in constants) <= target.l2_bytes // 2:
+    if sum(bytes_of(tensor) for tensor in constants) <= target.l2_bytes // 2:
         return False
     fed = {load.source for load in loads if state.has_stage(load.source.name)}
-    elements = sum(prod(extent_of(extent) for extent in tensor.shape) for tensor in fed)
+    elements = sum(elements_of(tensor) for tensor in fed)
     return points(anchor.tensor) >= _USES_OF_A_COPY * elements
 
 
@@ -212,7 +219,7 @@ def _operand_bytes(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
     """What lanes read for all rows alike, and what is read row by row: of one matrix of a batch,
     in bytes; 0 where there are no rows.
     """
-    roles = find_roles(state, anchor.name, anchor.name, lanes_for(target, anchor))
+    roles = find_roles(_alone(state, anchor), lanes_for(target, anchor))
     if roles is None or roles.row is None:
         return 0, 0
     matrix = (roles.lanes, roles.row, *anchor.tensor.reduce_axes)
@@ -241,7 +248,7 @@ def _reads_images(sketch: Sketch) -> bool:
 
 
 def _feeds_whole(sketch: Sketch) -> bool:
-    whole = (Order.COLUMNS_OUTSIDE.value, Order.PANELS.value, Order.INLINED.value)
+    whole = (Order.COLUMNS_OUTSIDE.value, Order.PACKED_PANELS.value, Order.INLINED.value)
     return sketch.name.startswith(whole)
 
 
@@ -271,32 +278,40 @@ def _tile_sketch(
     inline_elementwise(builder, keep=feeding)
     stored = ensure_epilogue(builder, anchor)
     width = lanes_for(target, builder.state.stage(anchor))
-    if stored != anchor and is_scattered(builder.state, anchor, stored, width):
+    if stored != anchor and is_scattered(Anchor(builder.state, anchor, stored), width):
         builder.do(CacheWrite(anchor))
         stored = anchor
     if stored == anchor:
         anchor = CacheWrite(anchor).cached
     if order is Order.INLINED:
         _inline_padding(builder, anchor, stored, width, feeding)
-    inline_turned(builder, anchor, stored, width)
+    inline_transposed(builder, anchor, stored, width)
     transpose_operands(builder, anchor, stored, width)
-    roles = find_roles(builder.state, anchor, stored, width)
+    roles = find_roles(Anchor(builder.state, anchor, stored), width)
     if roles is None:
         return None
-    panel = ""
-    if order is Order.PANELS:
-        panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
-        if not panel or extent_of(roles.lanes.extent) <= width:
+    packed_panel = ""
+    if order is Order.PACKED_PANELS:
+        packed_panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
+        if not packed_panel or extent_of(roles.lanes.extent) <= width:
             return None
     taps: list[str] = []
     if has_reuse(builder.state.stage(anchor).tensor) and not copies_borders:
-        own = own_axes(builder.state, anchor, stored)
+        own = Anchor(builder.state, anchor, stored).own_axes
         several = [roles.lanes, roles.column, roles.row, None if skips_rows else roles.second_row]
         names = (axis.name for axis in several if axis is not None)
         tiled = frozenset(loop for name in names for loop in own.get(name, ()))
         taps = inline_skipped(builder, anchor, tiled)
     tiling = Tiling(
-        builder, target, anchor, stored, roles, order, panel, skips_rows=skips_rows, taps=taps
+        builder,
+        target,
+        anchor,
+        stored,
+        roles,
+        order,
+        packed_panel,
+        skips_rows=skips_rows,
+        taps=taps,
     )
     tiling.build()
     name = f"{order.value}, border copied" if copies_borders else order.value
@@ -310,9 +325,10 @@ def _inline_padding(
 
     A tap is skipped for a whole vector: taps along the lanes are selected, lane by lane.
     """
-    roles = find_roles(builder.state, anchor, stored, width)
+    product = Anchor(builder.state, anchor, stored)
+    roles = find_roles(product, width)
     if roles is not None:
-        lanes = own_axes(builder.state, anchor, stored)[roles.lanes.name]
+        lanes = product.own_axes[roles.lanes.name]
         skip_zeros(builder, anchor, frozenset(lanes), {}, least=0.0)
     for name in padding:
         builder.do(ComputeInline(name))
@@ -338,12 +354,8 @@ def _only_pads(state: ScheduleState, anchor: Stage) -> bool:
     Read in the middle of the image, a copy is the same as what it copies: the tiles there need no
     condition.
     """
-    feeding = _feeding(state, anchor.name)
-    bodies = [state.stage(name).tensor.body for name in feeding]
-    return bool(bodies) and all(
-        isinstance(body, Select) and all(isinstance(x, Load | Const) for x in children(body))
-        for body in bodies
-    )
+    feeding = [state.stage(name).tensor for name in _feeding(state, anchor.name)]
+    return bool(feeding) and all(map(is_bordered_copy, feeding))
 
 
 _ROWS_FIRST = 0.5
@@ -361,5 +373,5 @@ def _activations_per_constant(state: ScheduleState) -> float:
     outputs = (state.stage(name).tensor for name in state.outputs)
     tensors: tuple[Tensor, ...] = (*state.inputs, *outputs)
     for tensor in tensors:
-        moved[tensor.name in state.constants] += size_bytes_of(tensor)
+        moved[tensor.name in state.constants] += bytes_of(tensor)
     return moved[False] / moved[True] if moved[True] else 0.0

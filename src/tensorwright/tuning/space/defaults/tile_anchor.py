@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from math import prod
 
 from tensorwright.expr import Load, free_vars
-from tensorwright.schedule import (
-    FoldConstant,
-    PackConstant,
-    PrefetchNext,
-    Reorder,
-    Split,
-    Stage,
-    Unroll,
-    Vectorize,
-)
+from tensorwright.schedule import FoldConstant, PackConstant, PrefetchNext, Stage
 from tensorwright.tuning.space.axes.accesses import extent_of
-from tensorwright.tuning.space.axes.links import own_axes
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.roles import AxisRoles
 from tensorwright.tuning.space.defaults.borders import is_folded_in_loops, skip_zeros
 from tensorwright.tuning.space.defaults.reduction_loops import Choose, split_reduction
+from tensorwright.tuning.space.register_tile import nest, split_vectors
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import packable_constants
 
@@ -56,13 +48,11 @@ class TileAnchor:
         """
         builder, name = self.builder, self.anchor
         stage = builder.state.stage(name)
-        lanes, tile = self._own_axes()
-        vector = lanes
-        own = next(axis for axis in stage.tensor.axes if axis.name == lanes)
-        if min(extent_of(self.roles.lanes.extent), extent_of(own.extent)) > self.width:
-            builder.do(Split(name, lanes, (self.width,)))
-            tile = [*tile, f"{lanes}_o"]
-            vector = f"{lanes}_i"
+        lanes, tile = self._tile_axes()
+        is_wide = extent_of(self.roles.lanes.extent) > self.width
+        whole = (), lanes
+        vectors, vector = split_vectors(builder, name, lanes, self.width) if is_wide else whole
+        tile += vectors
         taps = self._skip_zeros(stage, lanes, tile)
         for constant in constants:
             builder.do(FoldConstant(constant))
@@ -71,10 +61,7 @@ class TileAnchor:
             builder, stage, taps, choose, sums=prod(self.tile), is_window=is_window
         )
         rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
-        builder.do(Reorder(name, (*rest, *folding, *unrolled, *tile, vector)))
-        for loop in (*unrolled, *tile):
-            builder.do(Unroll(name, loop))
-        builder.do(Vectorize(name, vector))
+        nest(builder, name, (*rest, *folding), (*unrolled, *tile), vector)
         for packed, load in packable_constants(builder.state, name).items():
             builder.do(PackConstant(packed, name))
             # what one tile reads alone would be asked for as often as it is read: the processor
@@ -84,15 +71,19 @@ class TileAnchor:
 
     def _is_for_next(self, load: Load) -> bool:
         """Whether the next tile reads the same part of an operand as this one."""
-        own = own_axes(self.builder.state, self.anchor, self.stored).get(self.next_axis, ())
+        own = self._own_axes.get(self.next_axis, ())
         read = {var.name for index in load.indices for var in free_vars(index)}
         return bool(self.next_axis) and read.isdisjoint(own)
 
-    def _own_axes(self) -> tuple[str, list[str]]:
+    @property
+    def _own_axes(self) -> dict[str, tuple[str, ...]]:
+        return Anchor(self.builder.state, self.anchor, self.stored).own_axes
+
+    def _tile_axes(self) -> tuple[str, list[str]]:
         """The anchor's own axes that the roles fall on: that of the lanes, and the others of the
         tile.
         """
-        own = own_axes(self.builder.state, self.anchor, self.stored)
+        own = self._own_axes
         *columns, lanes = own[self.roles.lanes.name]
         # columns innermost: each read along the rows is then used up at once, by all columns
         roles = (self.roles.second_row, self.roles.row, self.roles.column)
@@ -106,7 +97,7 @@ class TileAnchor:
         """
         if not is_folded_in_loops(stage):
             return []
-        own = own_axes(self.builder.state, self.anchor, self.stored)
+        own = self._own_axes
         sizes = {a.name: extent_of(a.extent) for a in stage.tensor.axes if a.name in tile}
         _, rows, more_rows = self.tile
         for axis, size in ((self.roles.row, rows), (self.roles.second_row, more_rows)):

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from tensorwright.base import LINE_BYTES, CpuTarget
-from tensorwright.expr import Axis, loads_of
-from tensorwright.schedule import ScheduleState
+from tensorwright.expr import Axis
 from tensorwright.tuning.space.axes.accesses import (
     bytes_along,
+    count_of,
     extent_of,
     folds_in_order,
     has_reuse,
-    operands,
     reads_once,
     slides_along,
 )
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.cache_sets import PAGE_BYTES, most_rows
-from tensorwright.tuning.space.axes.links import block_in, shares_axis
 from tensorwright.tuning.space.axes.roles import AxisRoles
 from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.defaults.tile_sizes import (
@@ -26,7 +24,7 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
     LATENCY_CYCLES,
     default_tile,
     fold_tile,
-    has_awkward_rest,
+    leaves_masked_rest,
     rows_apart_tile,
     window_tile,
 )
@@ -39,16 +37,14 @@ _LONG_ROW = 4  # vectors: of shorter rows, a fold reads as many as fit
 class TileChoice:
     """What is known of the tiles of a product before there are any.
 
-    stored       the stage whose axes have the `roles`; `anchor` is the reduction that it stores
+    roles        of the axes that are stored
     width        elements of a vector
     is_fed       whether other stages feed the reduction
     is_inlined   whether a window reads the image itself, without a padded copy
     """
 
-    state: ScheduleState
+    anchor: Anchor
     target: CpuTarget
-    anchor: str
-    stored: str
     roles: AxisRoles
     width: int
     is_fed: bool
@@ -71,7 +67,7 @@ class TileChoice:
     @property
     def shares_operands(self) -> bool:
         """Whether elements of a tile share what they read, so that tiling pays."""
-        return has_reuse(self.state.stage(self.anchor).tensor)
+        return has_reuse(self.anchor.tensor)
 
     @property
     def blocks(self) -> tuple[int, int, int]:
@@ -82,13 +78,13 @@ class TileChoice:
 
     def block(self, axis: Axis | None) -> int:
         """How many neighbours along an axis belong together where they are computed; 0: all."""
-        return block_in(self.state, self.anchor, self.stored, axis) if axis is not None else 0
+        return self.anchor.block_in(axis) if axis is not None else 0
 
     def most(self, axis: Axis | None) -> int:
         """So many rows of a tile, at most, stay in the first cache while it reads along them."""
         if axis is None or (axis is self.roles.second_row and self.runs_with(axis)):
             return 1
-        most = most_rows(self.state, self.anchor, self.stored, axis, self.target)
+        most = most_rows(self.anchor, axis, self.target)
         if most is None:
             return axis_extent(axis)
         around = axis is self.roles.second_row  # of rows that share the same places
@@ -97,13 +93,13 @@ class TileChoice:
     def runs_with(self, axis: Axis) -> bool:
         """Whether an axis runs through the same one of the anchor as those that a tile has."""
         others = [a for a in (self.roles.lanes, self.roles.row) if a is not None and a is not axis]
-        return any(shares_axis(self.state, self.anchor, self.stored, axis, one) for one in others)
+        return any(self.anchor.shares_axis(axis, one) for one in others)
 
     def by_rule(self) -> tuple[int, int, int]:
         """The register tile by rule: columns, rows, second rows."""
-        columns = self.columns
+        columns, fold = self.columns, self.anchor.tensor
         lanes = extent_of(self.roles.lanes.extent)
-        is_shifted = self.is_wide and (columns > 3 or has_awkward_rest(lanes, self.width))
+        is_shifted = self.is_wide and (columns > 3 or leaves_masked_rest(lanes, self.width))
         # a tile that fits is shifted back at the end, where a larger one would be masked: that pays
         # where one masked tile is all, and its rest is a vector
         most_columns = lanes // self.width if is_shifted else 8
@@ -111,9 +107,9 @@ class TileChoice:
             wide = 1 if self._has_border_lanes() else max(1, min(columns, most_columns))
             row = self.roles.row
             tile = window_tile(wide, axis_extent(row), self.target, self.block(row))
-        elif self._folds_in_order() and not self.blocks[1]:
+        elif folds_in_order(fold, self.width) and not self.blocks[1]:
             tile = fold_tile(min(columns, most_columns), axis_extent(self.roles.row), self.target)
-        elif lanes >= _LONG_ROW * self.width and self._reads_once() and not any(self.blocks):
+        elif lanes >= _LONG_ROW * self.width and reads_once(fold) and not any(self.blocks):
             rows = axis_extent(self.roles.row)
             apart, width = self._apart_bytes(), self.width
             tile = rows_apart_tile(lanes, rows, most_columns, apart, width, self.target)
@@ -137,8 +133,7 @@ class TileChoice:
         """Whether all terms of sums that share no operand are written out: what neighbours share is
         then kept in registers, too.
         """
-        anchor = self.state.stage(self.anchor).tensor
-        terms = prod(extent_of(axis.extent) for axis in anchor.reduce_axes)
+        terms = count_of(self.anchor.tensor.reduce_axes)
         return terms <= FULL_UNROLL and not self.shares_operands and self.is_fed
 
     def _has_border_lanes(self) -> bool:
@@ -150,28 +145,21 @@ class TileChoice:
         """
         if not (self.is_inlined and self.is_wide):
             return False
-        anchor, lanes = self.state.stage(self.anchor), self.roles.lanes
-        loads = [each.load for each in operands(self.state, anchor, self.state.stage(self.stored))]
+        lanes = self.roles.lanes
+        loads = [operand.load for operand in self.anchor.operands]
         tiles, rest = divmod(extent_of(lanes.extent), 2 * self.width)
         known = 2 if self.target.vector_bytes >= LINE_BYTES else 1
-        return (rest > 0 or tiles > known) and slides_along(loads, anchor.tensor, lanes.var)
-
-    def _reads_once(self) -> bool:
-        return reads_once(self.state.stage(self.anchor).tensor)
+        return (rest > 0 or tiles > known) and slides_along(loads, self.anchor.tensor, lanes.var)
 
     def _apart_bytes(self) -> tuple[int, int]:
         """How far apart rows are where the reduction reads them, and its steps; of a fold of one
         term each tile is a step.
         """
-        stage, row = self.state.stage(self.anchor), self.roles.row
-        read = operands(self.state, stage, self.state.stage(self.stored))
-        folded = [axis.var for axis in stage.tensor.reduce_axes if axis.extent != 1]
+        read, row = self.anchor.operands, self.roles.row
+        folded = [axis.var for axis in self.anchor.tensor.reduce_axes if axis.extent != 1]
         rows = [bytes_along(each.load, row.var) for each in read] if row is not None else []
         steps = [bytes_along(each.load, var) for each in read for var in folded]
         return max(rows, default=0), min(steps, default=PAGE_BYTES)
-
-    def _folds_in_order(self) -> bool:
-        return folds_in_order(self.state.stage(self.anchor).tensor, self.width)
 
     def _latency_cycles(self) -> float:
         """Of a sum of the tile: windows that share nothing wait for what they read, not for it."""
@@ -179,10 +167,8 @@ class TileChoice:
 
     def _column_bytes(self) -> int:
         """What one vector of the constants takes, over the whole reduction; 0 without constants."""
-        state = self.state
-        anchor = state.stage(self.anchor)
-        terms = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes)
-        constants = [x for x in loads_of(anchor.tensor.body) if x.source.name in state.constants]
+        terms = count_of(self.anchor.tensor.reduce_axes)
+        constants = [each.load for each in self.anchor.operands if each.is_constant]
         return terms * sum(self.width * load.dtype.size_bytes for load in constants)
 
 

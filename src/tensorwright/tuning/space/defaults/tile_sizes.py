@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tensorwright.base import LINE_BYTES, CpuTarget
+from tensorwright.tuning.space.axes.anchor import is_aligned
 from tensorwright.tuning.space.axes.cache_sets import PAGE_BYTES
-from tensorwright.tuning.space.axes.links import is_aligned
 from tensorwright.tuning.space.sketch import divisors
 
 
@@ -25,7 +25,7 @@ def row_sizes(extent: int, limit: int, block: int = 0) -> tuple[int, ...]:
     return tuple(size for size in sizes if is_aligned(size, block))
 
 
-def has_awkward_rest(extent: int, width: int) -> bool:
+def leaves_masked_rest(extent: int, width: int) -> bool:
     """Whether what whole vectors leave is no vector of half a register, a quarter, and so on.
 
     It is then computed under a mask, and sums under a mask are kept in memory.

@@ -12,22 +12,19 @@ from tensorwright.expr import Axis, Index
 from tensorwright.schedule import (
     AtRoot,
     ComputeAt,
-    Reorder,
     Split,
     Tail,
-    Unroll,
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
     has_reuse,
     lanes_for,
-    operands,
     points,
     reads_along,
     vector_within,
 )
-from tensorwright.tuning.space.axes.links import axis_of, is_aligned
+from tensorwright.tuning.space.axes.anchor import Anchor, axis_of, is_aligned
 from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
 from tensorwright.tuning.space.defaults.bands import (
     ENOUGH_PIECES,
@@ -38,20 +35,20 @@ from tensorwright.tuning.space.defaults.bands import (
     is_fed_again,
     tiles_of_band,
 )
-from tensorwright.tuning.space.defaults.pack_operand import place_panel
+from tensorwright.tuning.space.defaults.pack_operand import place_packed_panel
 from tensorwright.tuning.space.defaults.tile_anchor import TileAnchor
 from tensorwright.tuning.space.defaults.tile_choice import TileChoice, axis_extent
 from tensorwright.tuning.space.defaults.tile_sizes import (
     few_columns,
     row_sizes,
 )
+from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
     pack_across,
     parallelise,
-    spread,
-    tile_registers,
+    schedule_at_root,
     vector_loops,
 )
 
@@ -68,7 +65,7 @@ class Order(Enum):
     COLUMNS_OUTSIDE = "tile, columns outside"  # feeding stages whole, at the root
     ROWS_OUTSIDE = "tile, rows outside"  # feeding stages for a band of rows
     BANDS = "tile, bands of rows"  # columns outside, feeding stages for a band of rows
-    PANELS = "tile, columns packed"  # columns outside, those of an activation copied first
+    PACKED_PANELS = "tile, columns packed"  # columns outside, those of an activation copied first
     INLINED = "tile, padding inlined"  # bands of rows, nothing computed before
 
 
@@ -87,7 +84,7 @@ class Tiling:
         stored: str,
         roles: AxisRoles,
         order: Order,
-        panel: str = "",
+        packed_panel: str = "",
         *,
         skips_rows: bool = False,
         taps: Sequence[str] = (),
@@ -98,7 +95,9 @@ class Tiling:
         self.anchor = anchor
         self.stored = stored
         self.order = order
-        self.panel = panel  # the copy of the wide operand's columns, where there is one
+        self.packed_panel = (
+            packed_panel  # the copy of the wide operand's columns, where there is one
+        )
         width = vector_within(roles.lanes_group, lanes_for(target, builder.state.stage(anchor)))
         self.width = vector_within(roles.lanes_block, width)
         if not roles.rows and extent_of(roles.lanes.extent) > self.width:
@@ -117,7 +116,7 @@ class Tiling:
         self.feeding = [
             s.name
             for s in builder.state.stages
-            if s.name not in (anchor, stored, panel) and isinstance(s.placement, AtRoot)
+            if s.name not in (anchor, stored, packed_panel) and isinstance(s.placement, AtRoot)
         ]
         position = [s.name for s in builder.state.stages].index(stored)
         self.following = [s.name for s in builder.state.stages[position + 1 :]]
@@ -127,10 +126,8 @@ class Tiling:
         if prefix:
             self.feeding, self.following, self.constants = [], [], ()
         self.sizes = TileChoice(
-            builder.state,
+            self._product,
             target,
-            anchor,
-            stored,
             self.roles,
             self.width,
             is_fed=bool(self.feeding),
@@ -139,30 +136,27 @@ class Tiling:
 
     def build(self) -> None:
         """Tile the stored stage, place the anchor in its tiles, schedule what feeds it."""
-        outer, inner, lanes = self._tile_stored()
-        for loop in inner:
-            self.builder.do(Unroll(self.stored, loop))
-        self.builder.do(Vectorize(self.stored, lanes))
+        outer = self._tile_stored()
         place, band = self._parallelise(outer)
         if place:
             self.builder.do(ComputeAt(self.anchor, self.stored, place))
-        if self.panel:
-            place_panel(self.builder, self.panel, self.stored, band, self.target)
+        if self.packed_panel:
+            place_packed_panel(self.builder, self.packed_panel, self.stored, band, self.target)
         inside = {self.anchor, self.stored}
         for name in reversed(self.feeding):  # readers first: a band may hold what they read too
             readers = {reader.name for reader in self.builder.state.readers(name)}
-            if band and not self.panel and readers and readers <= inside:
+            if band and not self.packed_panel and readers and readers <= inside:
                 self._compute_in_band(name, band)
                 inside.add(name)
             else:
-                spread(self.builder, name, self.target, name)
+                schedule_at_root(self.builder, name, self.target, name)
         self._schedule_anchor()
         pack_across(self.builder, self.stored, self.roles.lanes)
         for name in self.following:
-            spread(self.builder, name, self.target, name)
+            schedule_at_root(self.builder, name, self.target, name)
 
-    def _tile_stored(self) -> tuple[list[str], list[str], str]:
-        """Split and reorder: (loops over tiles, unrolled loops in a tile, the vector loop)."""
+    def _tile_stored(self) -> list[str]:
+        """Split and reorder the loops of the stage that stores; returns those over tiles."""
         tile = self.tile = self.sizes.by_rule()
         columns, column_outer, column_inner, lanes = self._split_columns(tile[0])
         rows, row_outer, row_inner = self._split_rows(*tile[1:])
@@ -173,8 +167,8 @@ class Tiling:
         outer = self._order_tiles(column_outer, row_outer)
         self.next_axis = axis_of(self.builder.state.stage(self.stored), outer[-1]) if outer else ""
         inner = [*column_inner, *deep_inner, *row_inner]
-        self.builder.do(Reorder(self.stored, (*outer, *inner, lanes)))
-        return outer, inner, lanes
+        nest(self.builder, self.stored, outer, inner, lanes)
+        return outer
 
     def _split_columns(self, default: int) -> tuple[Index, list[str], list[str], str]:
         """Split the lanes, or the axis of the columns: (columns of a tile, loops over tiles, loops
@@ -197,7 +191,7 @@ class Tiling:
             return columns, [f"{lanes}_0"], [f"{lanes}_1"], f"{lanes}_2"
         if self.roles.column is not None:
             name = self.roles.column.name
-            self._split(self.roles.column, columns, default)
+            self._split(self.roles.column, (columns,), default)
             return columns, [f"{name}_o"], [f"{name}_i"], lanes
         return columns, [], [], lanes
 
@@ -220,7 +214,7 @@ class Tiling:
         sizes = divisors(extent_of(axis.extent), min(_MOST_DEEP, most))
         usual = max(size for size in sizes if size * vectors <= 2 * _FEW_VECTORS)
         factor = self._choose("more_columns", sizes, usual)
-        self._split(axis, factor, usual)
+        self._split(axis, (factor,), usual)
         return [factor], [f"{axis.name}_i"]
 
     def _split_rows(self, rows: int, more_rows: int) -> tuple[list[Index], list[str], list[str]]:
@@ -258,7 +252,7 @@ class Tiling:
                 outer += [f"{axis.name}_o", f"{axis.name}_i_o"]
                 inner.append(f"{axis.name}_i_i")
             else:
-                self._split(axis, factors[-1], size)
+                self._split(axis, (factors[-1],), size)
                 outer.append(f"{axis.name}_o")
                 inner.append(f"{axis.name}_i")
         return factors, outer, inner
@@ -298,10 +292,11 @@ class Tiling:
     ) -> Index:
         return self.builder.choose(f"{self.prefix}{name}", values, default, kind)
 
-    def _split(self, axis: Axis, factor: Index, default: int) -> None:
+    def _split(self, axis: Axis, factors: tuple[Index, ...], default: int) -> None:
+        """Split an axis; a last tile, of `default` elements by rule, is shifted back if it can."""
         extent = extent_of(axis.extent)
         tail = Tail.SHIFT if extent % default and extent >= default else Tail.GUARD
-        self.builder.do(Split(self.stored, axis.name, (factor,), tail))
+        self.builder.do(Split(self.stored, axis.name, factors, tail))
 
     def _split_band(self, axis: Axis, rows: Index, size: int) -> None:
         """Split the second rows into bands of tiles, all channels of a band being one thread's.
@@ -316,9 +311,7 @@ class Tiling:
         fewest = enough_bands(axes, self.roles) if self.order is Order.INLINED else 1
         usual = tiles_of_band(extent, size, most, fewest)
         band = self._choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
-        full = usual * size
-        tail = Tail.SHIFT if extent % full and extent >= full else Tail.GUARD
-        self.builder.do(Split(self.stored, axis.name, (band, rows), tail))
+        self._split(axis, (band, rows), usual * size)
         self.band = f"{axis.name}_0"
 
     def _has_bands(self, rows: int) -> bool:
@@ -329,15 +322,12 @@ class Tiling:
             return False
         if axis_extent(self.roles.second_row) < FEWEST_BANDS * SHORT_ROWS:
             return False
-        return copies_much(
-            self.builder.state,
-            self.anchor,
-            self.stored,
-            frozenset(self.feeding),
-            self.roles.second_row,
-            rows,
-            self.width,
-        )
+        feeding = frozenset(self.feeding)
+        return copies_much(self._product, feeding, self.roles.second_row, rows, self.width)
+
+    @property
+    def _product(self) -> Anchor:
+        return Anchor(self.builder.state, self.anchor, self.stored)
 
     def _parallelise(self, outer: list[str]) -> tuple[str, str]:
         """Fuse and spread the loops over tiles.
@@ -351,18 +341,18 @@ class Tiling:
             work = work * _POINT_LANES // self.width
         if not outer:
             return "", ""
-        whole = not (self.feeding or self.panel or self.order is Order.INLINED)
+        whole = not (self.feeding or self.packed_panel or self.order is Order.INLINED)
         if self.order is Order.COLUMNS_OUTSIDE or whole:
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         rows = [a for a in (self.roles.second_row, self.roles.row) if a is not None]
         cut = outer.index(f"{rows[0].name}_o") + 1 if rows and not self.band else len(outer)
-        if self.panel:
+        if self.packed_panel:
             cut = outer.index(f"{rows[0].name}_o")
         if self.band:
             cut = outer.index(f"{rows[0].name}_1")
-        elif not self.panel:
+        elif not self.packed_panel:
             cut = self._where_fed(outer, cut)
-        if not self.panel and self._is_fed_again(outer[:cut]):
+        if not self.packed_panel and self._is_fed_again(outer[:cut]):
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
         place = outer[-1] if cut < len(outer) else band
@@ -372,11 +362,11 @@ class Tiling:
         """How many of some loops over tiles are around what feeds the product: not the last along
         which nothing of it differs, where the others are enough for all threads.
         """
-        state = self.builder.state
-        found = operands(state, state.stage(self.anchor), state.stage(self.stored))
-        fed = [operand.load for operand in found if operand.load.source.name in self.feeding]
-        axes = {axis_of(state.stage(self.stored), loop): loop for loop in loops[:cut]}
-        over = [a for a in state.stage(self.stored).tensor.axes if a.name in axes]
+        loads = [operand.load for operand in self._product.operands]
+        fed = [load for load in loads if load.source.name in self.feeding]
+        stored = self.builder.state.stage(self.stored)
+        axes = {axis_of(stored, loop): loop for loop in loops[:cut]}
+        over = [axis for axis in stored.tensor.axes if axis.name in axes]
         over.sort(key=lambda axis: loops.index(axes[axis.name]))
         while len(over) > 1 and not any(reads_along(load, over[-1].var) for load in fed):
             around = prod(self._tiles_along(axis) for axis in over[:-1])
@@ -388,11 +378,10 @@ class Tiling:
 
     def _is_fed_again(self, loops: list[str]) -> bool:
         """Whether what feeds the product takes too long to be computed in each of some loops."""
-        state = self.builder.state
-        axes = state.stage(self.stored).tensor.axes
-        over = [a for a in axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & {*loops}]
+        product = self._product
+        over = [a for a in product.axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & {*loops}]
         tiles = [(axis, self._tiles_along(axis)) for axis in over]
-        return is_fed_again(state, self.anchor, self.stored, tiles, self.feeding)
+        return is_fed_again(product, tiles, self.feeding)
 
     def _tiles_along(self, axis: Axis) -> int:
         """How many tiles, as chosen by rule, lie along an axis."""

@@ -21,10 +21,11 @@ from tensorwright.tuning.space.derived.rule import (
     sketch_rule,
     unregister_sketch_rule,
 )
-from tensorwright.tuning.space.derived.rules import SKETCH_RULES
+from tensorwright.tuning.space.derived.rules import GENERATORS, SKETCH_RULES
 from tensorwright.tuning.space.derived.sketches import derived_sketches
 
 __all__ = [
+    "GENERATORS",
     "SKETCH_RULES",
     "Derivation",
     "FunctionRule",

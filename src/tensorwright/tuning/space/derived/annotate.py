@@ -18,16 +18,20 @@ from tensorwright.schedule import (
     ForKind,
     PackConstant,
     PrefetchNext,
-    Reorder,
-    Split,
     Stage,
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import can_inline, contiguous_axis, is_untouched
+from tensorwright.tuning.space.register_tile import nest, split_vectors
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
-from tensorwright.tuning.space.steps import is_cheap, packable_constants, parallelise, spread
+from tensorwright.tuning.space.steps import (
+    is_cheap,
+    packable_constants,
+    parallelise,
+    schedule_at_root,
+)
 
 
 class _Where(Enum):
@@ -127,9 +131,9 @@ class _Annotation:
     def _schedule_whole(self, stage: Stage) -> None:
         """Schedule a stage at the root that no rule has touched."""
         if stage.tensor.reduction is None:
-            spread(self.builder, stage.name, self.derivation.target, stage.name)
+            schedule_at_root(self.builder, stage.name, self.derivation.target, stage.name)
         else:
-            _spread_fold(self.builder, stage, self.derivation)
+            _fold_at_root(self.builder, stage, self.derivation)
 
     def _pack(self, name: str) -> None:
         """Store the constants that a tiled stage reads in the order in which it reads them."""
@@ -146,19 +150,15 @@ class _Annotation:
             self.builder.do(PrefetchNext(name, constant, loops[-1]))
 
 
-def _spread_fold(builder: SketchBuilder, stage: Stage, derivation: Derivation) -> None:
+def _fold_at_root(builder: SketchBuilder, stage: Stage, derivation: Derivation) -> None:
     """A fold at the root: spatial loops outside and parallel, a contiguous one in lanes."""
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     lanes = contiguous_axis(stage.tensor, axes[-1:])
     outer = [axis.name for axis in axes if axis is not lanes]
     if lanes is not None:
-        inner = lanes.name
         width = lanes_for(derivation.target, stage)
-        if extent_of(lanes.extent) > width:
-            builder.do(Split(stage.name, lanes.name, (width,)))
-            inner = f"{lanes.name}_i"
-            outer.append(f"{lanes.name}_o")
+        vectors, vector = split_vectors(builder, stage.name, lanes.name, width)
+        outer += vectors
         folds = [axis.name for axis in stage.tensor.reduce_axes]
-        builder.do(Reorder(stage.name, (*outer, *folds, inner)))
-        builder.do(Vectorize(stage.name, inner))
+        nest(builder, stage.name, (*outer, *folds), (), vector)
     parallelise(builder, stage.name, outer[:2], points(stage.tensor))

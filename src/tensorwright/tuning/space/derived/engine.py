@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tensorwright.base import CpuTarget, ScheduleError
+from tensorwright.base import CpuTarget, ScheduleError, of_kind
 from tensorwright.schedule import ScheduleState, Trace
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.rule import SketchRule, Verdict, own_rules
-from tensorwright.tuning.space.derived.rules import SKETCH_RULES
+from tensorwright.tuning.space.derived.rules import GENERATORS
 
 _MOST_COMPLETE = 64  # ways to decide about everything; the first found are kept
 
@@ -21,9 +21,10 @@ def derive(
 ) -> Iterator[Derivation]:
     """Every way to decide about all stages, those of the first rules first, none twice.
 
-    rules   those that are asked, in order; one's own and then `SKETCH_RULES` where None
+    rules   those that are asked, in order; a user's and then those of the target's kind where None
     """
-    asked = tuple(rules) if rules is not None else (*own_rules(), *SKETCH_RULES)
+    if rules is None:
+        rules = (*own_rules(), *of_kind(GENERATORS, target, "sketch generators"))
     partial = [Derivation.start(state, target)]
     seen: set[tuple[str, Trace]] = set()
     complete = 0
@@ -37,7 +38,7 @@ def derive(
             complete += 1
             yield view
         else:
-            partial += reversed(list(_next(view, asked)))
+            partial += reversed(list(_next(view, rules)))
 
 
 def _next(view: Derivation, rules: Sequence[SketchRule]) -> Iterator[Derivation]:

@@ -6,9 +6,7 @@ Source:  the conditions of Ansor's rules (Zheng et al., OSDI 2020, table 1).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import prod
 
-from tensorwright.base import ScheduleError
 from tensorwright.expr import (
     Axis,
     Compute,
@@ -21,8 +19,8 @@ from tensorwright.expr import (
     free_vars,
     loads_of,
 )
-from tensorwright.schedule import AtRoot, ComputeInline, ScheduleState, Stage
-from tensorwright.tuning.space.axes.accesses import extent_of, is_contiguous
+from tensorwright.schedule import AtRoot, ComputeInline, ScheduleState, Stage, is_legal
+from tensorwright.tuning.space.axes.accesses import count_of, is_contiguous
 from tensorwright.tuning.space.steps import ENOUGH_ITERATIONS, is_cheap
 
 _LEAST_TERMS = 32  # a shorter reduction is not worth a stage of partial results
@@ -49,13 +47,7 @@ def is_strict_inlinable(state: ScheduleState, name: str) -> bool:
 
 def can_inline(state: ScheduleState, name: str) -> bool:
     """Whether a stage may be inlined: it has readers, folds nothing, and is no output or index."""
-    if not state.readers(name) or state.stage(name).tensor.reduction is not None:
-        return False
-    try:
-        ComputeInline(name).check(state)
-    except ScheduleError:
-        return False
-    return True
+    return bool(state.readers(name)) and is_legal(ComputeInline(name), state)
 
 
 def _has_branch(value: Value) -> bool:
@@ -118,8 +110,8 @@ def has_more_reduction_parallelism(state: ScheduleState, name: str) -> bool:
     tensor = state.stage(name).tensor
     if tensor.reduction is None:
         return False
-    elements = prod(extent_of(axis.extent) for axis in tensor.axes)
-    terms = prod(extent_of(axis.extent) for axis in tensor.reduce_axes)
+    elements = count_of(tensor.axes)
+    terms = count_of(tensor.reduce_axes)
     return elements <= min(terms, ENOUGH_ITERATIONS) and terms >= _LEAST_TERMS
 
 

@@ -27,14 +27,14 @@ def derived_sketches(
     )
 
 
-def _in_turns(ways: Iterable[Iterator[Sketch]]) -> Iterator[Sketch]:
+def _in_turns(alternatives: Iterable[Iterator[Sketch]]) -> Iterator[Sketch]:
     """The first of each, then the second of each, and so on."""
     while True:
         more: list[Iterator[Sketch]] = []
-        for way in ways:
-            for sketch in islice(way, 1):
+        for sketches in alternatives:
+            for sketch in islice(sketches, 1):
                 yield sketch
-                more.append(way)
+                more.append(sketches)
         if not more:
             return
-        ways = more
+        alternatives = more

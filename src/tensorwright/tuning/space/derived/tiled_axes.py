@@ -10,25 +10,23 @@ from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Load
 from tensorwright.schedule import ScheduleState, Tail
 from tensorwright.tuning.space.axes.accesses import (
-    Operand,
     extent_of,
     lanes_for,
-    operands,
     period_along,
     stride_in_vector,
 )
+from tensorwright.tuning.space.axes.anchor import Anchor, Operand
 from tensorwright.tuning.space.axes.cache_sets import most_rows
-from tensorwright.tuning.space.axes.links import own_axes
 from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes
-from tensorwright.tuning.space.defaults.tile_sizes import default_tile, has_awkward_rest
+from tensorwright.tuning.space.defaults.tile_sizes import default_tile, leaves_masked_rest
 from tensorwright.tuning.space.sketch import divisors, factorisations
 
 LEVELS = 3  # tiles inside each other, the outermost loop aside
 MOST_INNERMOST = 64  # elements of the innermost tile along one axis
 _MOST_ROWS = 28  # of them along an axis without vectors
-_AWKWARD = 4  # an extent whose largest tile is smaller gets tiles that do not divide it
+_FEW_DIVISORS = 4  # an extent whose largest tile is smaller gets tiles that do not divide it
 _WASTE = 0.15  # of what such tiles compute, so much may be for nothing
-_LONG = 64  # the larger tiles of longer awkward axes are powers of two: there would be too many
+_LONG = 64  # the larger tiles of longer such axes are powers of two: there would be too many
 _LANES_WASTE = 0.25
 _SHORT = 4.0  # the cost of an axis of one element, of which there is less the longer it is
 
@@ -63,8 +61,9 @@ def plan_axes(
     shifted where there is but one size and nothing is folded in memory: of open sizes nobody knows
     that they are smaller than the extent.  Those of the lanes are, where vectors leave a rest.
     """
-    found = operands(state, state.stage(stage), state.stage(host))
-    axes = [axis for axis in state.stage(host).tensor.axes if extent_of(axis.extent) > 1]
+    anchor = Anchor(state, stage, host)
+    found = anchor.operands
+    axes = [axis for axis in anchor.axes if extent_of(axis.extent) > 1]
     width = lanes_for(target, state.stage(stage))
     lanes = find_lanes(
         axes,
@@ -77,9 +76,9 @@ def plan_axes(
         return None
     roles = _roles_by_name(axes, lanes, found, width)
     by_rows = (axis for axis in axes if roles[axis.name] is Role.ROWS)
-    most = {axis.name: most_rows(state, stage, host, axis, target) for axis in by_rows}
+    most = {axis.name: most_rows(anchor, axis, target) for axis in by_rows}
     wanted = _default_sizes(axes, roles, width, target, most)
-    own = own_axes(state, stage, host)
+    own = anchor.own_axes
     planned: list[TileAxis] = []
     for axis in axes:
         role = roles[axis.name]
@@ -93,7 +92,7 @@ def plan_axes(
             held = most.get(axis.name) or extent
             sizes = tuple(row for row in sizes if row[-1] <= held) or sizes
         default = _nearest(sizes, wanted.get(axis.name, 1))
-        is_sure = len(sizes) == 1 or (role is Role.LANES and has_awkward_rest(extent, width))
+        is_sure = len(sizes) == 1 or (role is Role.LANES and leaves_masked_rest(extent, width))
         tail = Tail.SHIFT if stage != host and is_sure else Tail.GUARD
         if all(extent % (a * b * c) == 0 for a, b, c in sizes):
             tail = Tail.EXACT
@@ -192,7 +191,7 @@ def row_sizes(extent: int, period: int = 0) -> tuple[tuple[int, ...], ...]:
     if period:
         extent = period
     largest = divisors(extent, _MOST_ROWS)[-1]
-    if period or largest >= min(_AWKWARD, extent):
+    if period or largest >= min(_FEW_DIVISORS, extent):
         return _exact(extent, LEVELS, _MOST_ROWS)
     if extent <= _LONG:
         return factorisations(extent, LEVELS, _MOST_ROWS, _WASTE)

@@ -7,12 +7,12 @@ Knobs   tile_<axis>   as in `direct.py`
 from __future__ import annotations
 
 from tensorwright.base import CpuTarget
-from tensorwright.schedule import ScheduleState, UseAlgorithm
+from tensorwright.schedule import ScheduleState, UseAlgorithm, is_legal
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.direct import in_order, is_direct
-from tensorwright.tuning.space.templates.product import can_do, open_product
+from tensorwright.tuning.space.templates.product import open_product
 from tensorwright.tuning.space.templates.template import Template
 
 
@@ -39,7 +39,7 @@ def _step(state: ScheduleState) -> UseAlgorithm:
 
 
 def _applies(state: ScheduleState, target: CpuTarget) -> bool:
-    return is_direct(state, target) and can_do(_step(state), state)
+    return is_direct(state, target) and is_legal(_step(state), state)
 
 
 IM2COL = Template("im2col", im2col, _applies)

@@ -19,25 +19,28 @@ from tensorwright.schedule import (
     FoldConstant,
     PackConstant,
     PrefetchNext,
-    Primitive,
-    Reorder,
     ScheduleState,
     Split,
-    Unroll,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, period_along, points
+from tensorwright.tuning.space.axes.accesses import (
+    count_of,
+    extent_of,
+    lanes_for,
+    period_along,
+    points,
+)
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.tiled_axes import TileAxis, plan_axes
+from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
     inline_elementwise,
     packable_constants,
     parallelise,
-    spread,
-    tile_registers,
+    schedule_at_root,
     vector_loops,
 )
 from tensorwright.tuning.space.templates.applied import SplitKnob
@@ -122,10 +125,7 @@ class Product:
         middle = [self.middle[axis.name] for axis in order if axis.name in self.middle]
         roles = (Role.ROWS, Role.COLUMNS, Role.LANES)
         inner = [self.inner[axis.name] for axis in self.of(*roles) if axis.name in self.inner]
-        self.s.do(Reorder(self.host, (*outer, *middle, *inner)))
-        for loop in inner[:-1]:
-            self.s.do(Unroll(self.host, loop))
-        self.s.do(Vectorize(self.host, inner[-1]))
+        nest(self.s, self.host, (*outer, *middle), inner[:-1], inner[-1])
         work = points(self.s.state.stage(self.anchor).tensor)
         band = parallelise(self.s, self.host, outer[:shared], work)
         band = band or (outer[shared - 1] if outer else "")
@@ -150,7 +150,7 @@ class Product:
         """
         stage = self.s.state.stage(self.anchor)
         axes = [axis for axis in stage.tensor.reduce_axes if axis.extent != 1]
-        if prod(extent_of(axis.extent) for axis in axes) <= MOST_UNROLLED:
+        if count_of(axes) <= MOST_UNROLLED:
             return [], [axis.name for axis in axes]
         taps = prod(extent_of(axis.extent) for axis in axes if axis.name in unrolled)
         main = max(
@@ -197,10 +197,7 @@ class Product:
             wide, vector = step.children
             own.append(wide)
         rest = [a.name for a in stage.tensor.axes if a.name not in own and a.name != lanes]
-        s.do(Reorder(name, (*rest, *folding, *unrolled, *own, vector)))
-        for loop in (*unrolled, *own):
-            s.do(Unroll(name, loop))
-        s.do(Vectorize(name, vector))
+        nest(s, name, (*rest, *folding), (*unrolled, *own), vector)
         for constant in packable_constants(s.state, name):
             s.do(PackConstant(constant, name))
             if folding:
@@ -211,7 +208,7 @@ class Product:
         own = {self.anchor, self.host}
         for stage in self.s.state.stages:
             if stage.name not in own and is_untouched(self.s.state, stage):
-                spread(self.s, stage.name, self.cfg.target, stage.name)
+                schedule_at_root(self.s, stage.name, self.cfg.target, stage.name)
 
 
 def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
@@ -239,15 +236,6 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
             reason="no vectors fit: every operand is read across its rows",
         )
     return Product(s, cfg, anchor, host, axes, feeding)
-
-
-def can_do(step: Primitive, state: ScheduleState) -> bool:
-    """Whether a step is legal."""
-    try:
-        step.check(state)
-    except ScheduleError:
-        return False
-    return True
 
 
 def is_product(state: ScheduleState, target: CpuTarget) -> bool:

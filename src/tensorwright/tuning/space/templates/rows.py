@@ -18,8 +18,6 @@ from tensorwright.schedule import (
     ScheduleState,
     Split,
     Stage,
-    Unroll,
-    Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
@@ -30,6 +28,7 @@ from tensorwright.tuning.space.axes.accesses import (
 )
 from tensorwright.tuning.space.defaults.products import is_product
 from tensorwright.tuning.space.defaults.rows import shared_rows
+from tensorwright.tuning.space.register_tile import interleave, vectorise_last
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise, parallelise
 from tensorwright.tuning.space.templates.configuration import Configuration
@@ -56,11 +55,9 @@ def rows(s: SketchBuilder, cfg: Configuration) -> None:
         if stage.name != last.name and isinstance(stage.placement, AtRoot):
             s.do(ComputeAt(stage.name, last.name, host))
     for stage in s.state.stages:
-        _vectorise(s, stage, cfg.target)
+        vectorise_last(s, stage.name, cfg.target)
     for name in partial:  # all rows of a block at once: their sums do not wait for each other
-        *outer, vector = s.state.stage(name).loops
-        s.do(Reorder(name, (*(loop for loop in outer if loop != row.name), row.name, vector)))
-        s.do(Unroll(name, row.name))
+        interleave(s, name, row.name)
 
 
 def _factor(s: SketchBuilder, stage: Stage, cfg: Configuration, vectors: int) -> str:
@@ -76,25 +73,6 @@ def _factor(s: SketchBuilder, stage: Stage, cfg: Configuration, vectors: int) ->
     factor = Rfactor(stage.name, split.children[-1])
     s.do(factor)
     return factor.partial
-
-
-def _vectorise(s: SketchBuilder, stage: Stage, target: CpuTarget) -> None:
-    """Put vectors along the last axis of a stage, where reads are contiguous along it."""
-    axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
-    lanes = lanes_for(target, stage)
-    if not axes or not is_contiguous(stage.tensor, axes[-1]):
-        return
-    loop = axes[-1].name
-    if loop not in s.state.stage(stage.name).loops:
-        return
-    if extent_of(axes[-1].extent) > lanes:
-        split = Split(stage.name, loop, (lanes,))
-        s.do(split)
-        loop = split.children[-1]
-    loops = s.state.stage(stage.name).loops
-    if loops[-1] != loop:
-        s.do(Reorder(stage.name, (*(x for x in loops if x != loop), loop)))
-    s.do(Vectorize(stage.name, loop))
 
 
 def _applies(state: ScheduleState, target: CpuTarget) -> bool:

@@ -1,11 +1,11 @@
-"""The space of templates: those of one's own first, then those that come with the package."""
+"""The space of templates: those of a user first, then those that come with the package."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import attrgetter
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import ByKind, CpuTarget, TargetKind, of_kind
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.sketch import Sketch, distinct
 from tensorwright.tuning.space.templates.direct import DIRECT
@@ -16,7 +16,10 @@ from tensorwright.tuning.space.templates.template import Template, own_templates
 from tensorwright.tuning.space.templates.window import WINDOW
 from tensorwright.tuning.space.templates.winograd import WINOGRAD
 
-TEMPLATES: tuple[Template, ...] = (DIRECT, SPATIAL_PACK, IM2COL, WINOGRAD, WINDOW, ROWS)
+TEMPLATES: ByKind[Template] = {
+    TargetKind.CPU: (DIRECT, SPATIAL_PACK, IM2COL, WINOGRAD, WINDOW, ROWS),
+    TargetKind.GPU: (),
+}
 """The templates that come with the package, in the order of asking."""
 
 
@@ -27,7 +30,8 @@ def template_sketches(
 
     algorithms   whether those are asked that compute something by another algorithm
     """
-    allowed = [each for each in TEMPLATES if algorithms or not each.is_other_algorithm]
+    listed = of_kind(TEMPLATES, target, "templates")
+    allowed = [each for each in listed if algorithms or not each.is_other_algorithm]
     asked = (each for each in (*own_templates(), *allowed) if each.applies(state, target))
     sketches = (sketch for each in asked for sketch in each.sketches(state, target))
     return distinct(sketches, attrgetter("trace"))

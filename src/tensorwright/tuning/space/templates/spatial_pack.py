@@ -12,7 +12,8 @@ Knobs   tile_<axis>   as in `direct.py`
 from __future__ import annotations
 
 from tensorwright.schedule import CacheRead
-from tensorwright.tuning.space.axes.accesses import extent_of, operands, reads_along
+from tensorwright.tuning.space.axes.accesses import extent_of, reads_along
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.knobs import Annotation, Order
 from tensorwright.tuning.space.sketch import SketchBuilder
@@ -36,8 +37,8 @@ def spatial_pack(s: SketchBuilder, cfg: Configuration) -> None:
     product.compute_at(copy, places[cfg.define_knob("pack_at", tuple(places))])
     folding, unrolled = product.split_fold(_unrolled_taps(product))
     if len(folding) > 1:
-        turned = (folding, [folding[-1], *folding[:-1]])
-        knob = cfg.define_reorder("reorder_0", folding, Order.CANDIDATES, candidates=turned)
+        orders = (folding, [folding[-1], *folding[:-1]])
+        knob = cfg.define_reorder("reorder_0", folding, Order.CANDIDATES, candidates=orders)
         folding = list(knob.loops)
     product.compute(folding, unrolled)
     product.finish()
@@ -45,16 +46,14 @@ def spatial_pack(s: SketchBuilder, cfg: Configuration) -> None:
 
 def _copied(product: Product) -> tuple[str, bool]:
     """The stage that is the copy of an activation, and whether it is that of the lanes."""
-    state = product.s.state
+    anchor = Anchor(product.s.state, product.anchor, product.host)
     (lanes,) = (axis.name for axis in product.of(Role.LANES))
-    host = state.stage(product.host)
-    (var,) = (axis.var for axis in host.tensor.axes if axis.name == lanes)
-    found = operands(state, state.stage(product.anchor), host)
-    given = [operand.load for operand in found if not operand.is_constant]
+    (var,) = (axis.var for axis in anchor.axes if axis.name == lanes)
+    given = [operand.load for operand in anchor.operands if not operand.is_constant]
     given.sort(key=lambda load: reads_along(load, var))
     name = given[-1].source.name
     is_wide = reads_along(given[-1], var)
-    if name in product.feeding and name in {stage.name for stage in state.stages}:
+    if name in product.feeding and anchor.state.has_stage(name):
         return name, is_wide
     step = CacheRead(name, product.anchor)
     product.s.do(step)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tensorwright.base import CpuTarget
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.defaults.winograd import (
-    WAYS,
+    VARIANTS,
     Place,
     schedule_winograd,
     winograd_anchor,
@@ -21,8 +21,8 @@ from tensorwright.tuning.space.templates.template import Template
 
 def winograd(s: SketchBuilder, cfg: Configuration) -> bool:
     """The transforms and the product, for a band of tiles at a time or one after the other."""
-    tile = cfg.define_knob("tile_size", tuple(dict.fromkeys(tile for tile, _ in WAYS)))
-    place = cfg.define_knob("place", tuple(dict.fromkeys(place.value for _, place in WAYS)))
+    tile = cfg.define_knob("tile_size", tuple(dict.fromkeys(tile for tile, _ in VARIANTS)))
+    place = cfg.define_knob("place", tuple(dict.fromkeys(place.value for _, place in VARIANTS)))
     return schedule_winograd(s, cfg.target, tile, Place(place))
 
 

@@ -19,8 +19,8 @@ from tensorwright.schedule import (
     format_trace,
     state_of,
 )
-from tensorwright.tuning.space import rule_sketches
-from tensorwright.tuning.space.axes.links import block_in, is_tangled, own_axes
+from tensorwright.tuning.space import heuristic_sketches
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, row_sizes, window_tile
 
 pytestmark = pytest.mark.target
@@ -80,7 +80,7 @@ GRAPHS = (patches, regrouped, channels_last, plain_rows, one_waveform)
 def test_values(make: Callable[[], Graph], target: CpuTarget) -> None:
     source = random.Random(3)
     for case in workloads(make(), target):
-        for sketch in rule_sketches(state_of(case[0]), target)[:2]:
+        for sketch in heuristic_sketches(state_of(case[0]), target)[:2]:
             for decisions in (sketch.defaults, sketch.sample(source)):
                 check_schedule(case, format_trace(sketch.bound(decisions)), target)
 
@@ -94,7 +94,7 @@ def _last(graph: Graph, target: CpuTarget) -> ScheduleState:
 def test_vectors_lie_along_the_channels_of_a_block(
     make: Callable[[], Graph], target: CpuTarget
 ) -> None:
-    trace = rule_sketches(_last(make(), target), target)[0].trace
+    trace = heuristic_sketches(_last(make(), target), target)[0].trace
     lanes = {step.loop for step in trace if isinstance(step, Vectorize) and "conv" in step.stage}
     assert "oc_i" in lanes
     assert not {"oc_o", "oc_o_i"} & lanes
@@ -113,16 +113,17 @@ def test_links() -> None:
     state = _last(patches(), AVX512)
     for name in ("conv_bias", "reshape"):
         state = applied(ComputeInline(name), state)
-    assert own_axes(state, "conv", "transpose") == {
+    anchor = Anchor(state, "conv", "transpose")
+    assert anchor.own_axes == {
         "i": ("h", "w"),
         "j": ("oc_o", "oc_i"),
     }
-    rows, channels = state.stage("transpose").tensor.axes[1:]
-    assert block_in(state, "conv", "transpose", rows) == 7
-    assert block_in(state, "conv", "transpose", channels) == 16
-    assert not is_tangled(state, "conv", "transpose")
+    rows, channels = anchor.axes[1:]
+    assert anchor.block_in(rows) == 7
+    assert anchor.block_in(channels) == 16
+    assert not anchor.is_tangled
 
 
 def test_other_groups_are_tangled() -> None:
     state = applied(ComputeInline("conv_bias"), _last(regrouped(), AVX512))
-    assert is_tangled(state, "conv", "reshape")
+    assert Anchor(state, "conv", "reshape").is_tangled

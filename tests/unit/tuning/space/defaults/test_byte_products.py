@@ -20,7 +20,7 @@ from tensorwright.expr import topological_order
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, Tensorize, format_trace, state_of
 from tensorwright.tuning.selection import choose_untuned
-from tensorwright.tuning.space import default_trace, rule_sketches
+from tensorwright.tuning.space import default_trace, heuristic_sketches
 
 pytestmark = pytest.mark.target
 
@@ -108,7 +108,7 @@ CASES: dict[str, Callable[[], Graph]] = {
 @pytest.mark.parametrize("network", CASES.values(), ids=CASES.keys())
 def test_the_instruction_does_the_work(network: Callable[[], Graph]) -> None:
     case = only(network())
-    (sketch,) = rule_sketches(state_of(case[0]), VNNI)
+    (sketch,) = heuristic_sketches(state_of(case[0]), VNNI)
     assert sketch.name == "products of bytes"
     generator = np.random.default_rng(0)
     rows = [[int(generator.integers(len(c.values))) for c in sketch.choices] for _ in range(20)]

@@ -12,7 +12,8 @@ from tests.unit.tuning.compiled import check_schedule, weights, workloads
 from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, format_trace, state_of
-from tensorwright.tuning.space import Sketch, rule_sketches, sketches_of
+from tensorwright.tuning.space import Sketch, heuristic_sketches, sketches_of
+from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.cache_sets import most_rows
 
 pytestmark = pytest.mark.target
@@ -46,7 +47,8 @@ def test_most_rows(terms: int, l1_bytes: int, most: int | None) -> None:
     program = state(64, terms, 32)
     (axis, _) = program.stage("matmul").tensor.axes
     target = replace(AVX512, l1_bytes=l1_bytes)
-    assert most_rows(program, "matmul", "matmul", axis, target) == most
+    anchor = Anchor(program, "matmul", "matmul")
+    assert most_rows(anchor, axis, target) == most
 
 
 def _rows_tried(sketch: Sketch, name: str) -> int:
@@ -67,6 +69,6 @@ def test_tiles_keep_their_rows_in_the_first_cache() -> None:
 def test_values(target: CpuTarget) -> None:
     (case,) = workloads(product(37, 1024, 48), target)
     source = random.Random(1)
-    for sketch in rule_sketches(state_of(case[0]), target):
+    for sketch in heuristic_sketches(state_of(case[0]), target):
         for decisions in (sketch.defaults, sketch.sample(source)):
             check_schedule(case, format_trace(sketch.bound(decisions)), target)

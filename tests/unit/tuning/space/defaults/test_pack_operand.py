@@ -8,7 +8,7 @@ from tests.targets import AVX2, AVX512
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Compute, compute, placeholder, reduce_axis, sum_over
 from tensorwright.schedule import CacheRead, ComputeAt, Parallel, initial_state
-from tensorwright.tuning.space import Sketch, rule_sketches
+from tensorwright.tuning.space import Sketch, heuristic_sketches
 
 
 def product(rows: int, inner: int, columns: int) -> Compute:
@@ -20,7 +20,7 @@ def product(rows: int, inner: int, columns: int) -> Compute:
 def first_sketch(
     output: Compute, constants: frozenset[str] = frozenset(), target: CpuTarget = AVX512
 ) -> Sketch:
-    return rule_sketches(initial_state((output,), constants), target)[0]
+    return heuristic_sketches(initial_state((output,), constants), target)[0]
 
 
 def test_columns_of_an_activation_are_copied_once_per_column_of_tiles() -> None:

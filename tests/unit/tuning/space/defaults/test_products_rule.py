@@ -13,7 +13,7 @@ from tensorwright.base import CpuTarget
 from tensorwright.expr import Compute, compute, placeholder, reduce_axis, select, sum_over
 from tensorwright.graph import program
 from tensorwright.schedule import ComputeAt, Unroll, Vectorize, format_trace, state_of
-from tensorwright.tuning.space import rule_sketches
+from tensorwright.tuning.space import heuristic_sketches
 
 pytestmark = pytest.mark.target
 ROWS, TERMS, COLUMNS = 72, 20, 40
@@ -38,13 +38,13 @@ def test_values(target: CpuTarget) -> None:
     workload = program(interleaved(), constants=("w",))
     arrays = tuple(weights(*map(int, map(str, each.shape))) for each in workload.inputs)
     source = random.Random(2)
-    for sketch in rule_sketches(state_of(workload), target):
+    for sketch in heuristic_sketches(state_of(workload), target):
         for decisions in (sketch.defaults, sketch.sample(source)):
             check_schedule((workload, arrays), format_trace(sketch.bound(decisions)), target)
 
 
 def test_each_is_tiled_by_itself() -> None:
-    sketch = rule_sketches(state_of(program(interleaved())), AVX512)[0]
+    sketch = heuristic_sketches(state_of(program(interleaved())), AVX512)[0]
     hosts = {step.stage: step.host for step in sketch.trace if isinstance(step, ComputeAt)}
     assert hosts == {"even_cache": "even", "odd_cache": "odd"}
     vectors = {step.stage for step in sketch.trace if isinstance(step, Vectorize)}

@@ -13,8 +13,8 @@ from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import Split, Tail, format_trace, state_of
 from tensorwright.tuning.space import Sketch, space_of
-from tensorwright.tuning.space.defaults.tile_sizes import has_awkward_rest
-from tensorwright.tuning.space.steps import tile_registers
+from tensorwright.tuning.space.defaults.tile_sizes import leaves_masked_rest
+from tensorwright.tuning.space.register_tile import tile_registers
 
 pytestmark = pytest.mark.target
 
@@ -40,7 +40,7 @@ def sketches_of(graph: Graph, target: CpuTarget) -> tuple[Sketch, ...]:
 
 
 def test_which_rests_are_awkward() -> None:
-    awkward = [n for n in range(16, 33) if has_awkward_rest(n, 16)]
+    awkward = [n for n in range(16, 33) if leaves_masked_rest(n, 16)]
     assert awkward == [19, 21, 22, 23, 25, 26, 27, 28, 29, 30, 31]
 
 

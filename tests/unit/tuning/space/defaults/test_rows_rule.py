@@ -34,7 +34,7 @@ from tensorwright.schedule import (
     format_trace,
     state_of,
 )
-from tensorwright.tuning.space import Sketch, rule_sketches
+from tensorwright.tuning.space import Sketch, heuristic_sketches
 
 
 def first_sketch(operator: str, *shapes: tuple[int, ...]) -> Sketch:
@@ -44,7 +44,7 @@ def first_sketch(operator: str, *shapes: tuple[int, ...]) -> Sketch:
     (step,) = partition(simplify(graph)).steps
     assert isinstance(step, KernelCall)
     workload = step.workload
-    return rule_sketches(state_of(workload), AVX512)[0]
+    return heuristic_sketches(state_of(workload), AVX512)[0]
 
 
 @pytest.mark.parametrize(("heads", "is_per_head"), [(8, True), (2, False)])
@@ -88,7 +88,7 @@ def scores(rows: int, keys: int = 40) -> Graph:
 @pytest.mark.parametrize(("rows", "block"), [(37, 8), (48, 8), (5, 5), (22, 8), (35, 7)])
 def test_awkward_numbers_of_rows_have_blocks(rows: int, block: int) -> None:
     ((workload, _),) = workloads(scores(rows), AVX512)
-    sketch = rule_sketches(state_of(workload), AVX512)[0]
+    sketch = heuristic_sketches(state_of(workload), AVX512)[0]
     assert sketch.defaults["block"] == block
     splits = {(s.stage, s.loop): s.tail for s in sketch.trace if isinstance(s, Split)}
     tail = Tail.GUARD if rows == 48 else Tail.SHIFT
@@ -98,7 +98,7 @@ def test_awkward_numbers_of_rows_have_blocks(rows: int, block: int) -> None:
 @pytest.mark.parametrize("rows", [37, 64, 128])
 def test_blocks_fill_the_registers_beside_columns(rows: int) -> None:
     ((workload, _),) = workloads(scores(rows), AVX2)
-    assert rule_sketches(state_of(workload), AVX2)[0].defaults["block"] == 6
+    assert heuristic_sketches(state_of(workload), AVX2)[0].defaults["block"] == 6
 
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
@@ -107,7 +107,7 @@ def test_sums_of_scores_are_whole_vectors(keys: int, target: CpuTarget) -> None:
     ((workload, _),) = workloads(scores(37, keys), target)
     splits = {
         (step.stage, step.loop): step.tail
-        for step in rule_sketches(state_of(workload), target)[0].trace
+        for step in heuristic_sketches(state_of(workload), target)[0].trace
         if isinstance(step, Split)
     }
     is_whole = keys % (target.vector_bytes // 4) == 0
@@ -120,7 +120,7 @@ def test_sums_of_scores_are_whole_vectors(keys: int, target: CpuTarget) -> None:
 def test_values_of_scores(rows: int, keys: int, target: CpuTarget) -> None:
     (case,) = workloads(scores(rows, keys), target)
     source = random.Random(rows)
-    for sketch in rule_sketches(state_of(case[0]), target):
+    for sketch in heuristic_sketches(state_of(case[0]), target):
         for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(3))):
             check_schedule(case, format_trace(sketch.bound(decisions)), target)
 
@@ -131,7 +131,7 @@ def test_values_of_attention_with_awkward_rows() -> None:
     inputs = [b.input(name, (1, 2, 37, 24)) for name in ("q", "k", "v")]
     target = native_target()
     for case in workloads(b.finish([b.add("attention", *inputs)]), target):
-        for sketch in rule_sketches(state_of(case[0]), target):
+        for sketch in heuristic_sketches(state_of(case[0]), target):
             check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
 
 
@@ -142,7 +142,7 @@ def test_scores_with_masks_stay_in_blocks() -> None:
     y = b.add("add", y, b.constant(np.zeros((1, 49, 49), np.float32)))
     y = b.add("softmax", b.add("add", y, b.constant(np.ones((8, 49, 49), np.float32))))
     ((workload, _),) = workloads(b.finish([y]), AVX512)
-    assert [each.name for each in rule_sketches(state_of(workload), AVX512)] == ["rows"]
+    assert [each.name for each in heuristic_sketches(state_of(workload), AVX512)] == ["rows"]
 
 
 def shifted_product(rows: int, columns: int, terms: int) -> Case:
@@ -163,7 +163,7 @@ def test_constants_across_the_columns_are_packed(
     columns: int, is_packed: bool, target: CpuTarget
 ) -> None:
     case = shifted_product(2, columns, 72)
-    (sketch,) = rule_sketches(state_of(case[0]), target)
+    (sketch,) = heuristic_sketches(state_of(case[0]), target)
     trace = sketch.bound(sketch.defaults)
     packed = [step.tensor for step in trace if isinstance(step, PackConstant)]
     assert packed == (["w"] if is_packed else [])
@@ -237,7 +237,7 @@ def rotated_softmax(heads: int, rows: int, width: int) -> Case:
     ids=["product", "wide product", "rotated", "rotated softmax"],
 )
 def test_all_steps_of_all_sketches_are_legal(case: Case, target: CpuTarget) -> None:
-    for sketch in rule_sketches(state_of(case[0]), target):  # warns of an illegal one
+    for sketch in heuristic_sketches(state_of(case[0]), target):  # warns of an illegal one
         check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
 
 
@@ -250,7 +250,7 @@ def mean_of_images(height: int, width: int) -> Graph:
 def test_rows_too_short_for_vectors_are_folded_as_one_run(target: CpuTarget) -> None:
     """Global pooling of 7x7 pixels: 49 neighbours."""
     ((workload, _),) = workloads(mean_of_images(7, 7), target)
-    trace = format_trace(rule_sketches(state_of(workload), target)[0].trace)
+    trace = format_trace(heuristic_sketches(state_of(workload), target)[0].trace)
     lanes = target.vector_bytes // 4
     sum_name = workload.stages[0].name
     assert f"split({sum_name}, rh_rw, [{lanes}])" in trace
@@ -262,5 +262,5 @@ def test_rows_too_short_for_vectors_are_folded_as_one_run(target: CpuTarget) -> 
 def test_values_of_short_rows(shape: tuple[int, int]) -> None:
     for target in (native_target(), AVX2):
         (case,) = workloads(mean_of_images(*shape), target)
-        for sketch in rule_sketches(state_of(case[0]), target):
+        for sketch in heuristic_sketches(state_of(case[0]), target):
             check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)

@@ -51,7 +51,7 @@ from tensorwright.schedule import (
     replay,
     state_of,
 )
-from tensorwright.tuning.space import default_trace, rule_sketches, space_of
+from tensorwright.tuning.space import default_trace, heuristic_sketches, space_of
 from tensorwright.tuning.space.axes.accesses import points
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, window_tile
 from tensorwright_lab.zoo import (
@@ -195,7 +195,7 @@ def case_of(program: OperatorProgram) -> Case:
 def check_sketches(case: Case, samples: int = 1) -> None:
     """The default of every sketch of the rule, and some others, compute what is meant."""
     source = random.Random(5)
-    for sketch in rule_sketches(state_of(case[0]), TARGET):
+    for sketch in heuristic_sketches(state_of(case[0]), TARGET):
         for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(samples))):
             check_schedule(case, format_trace(sketch.bound(decisions)), TARGET)
 
@@ -245,7 +245,7 @@ def test_constants_too_large_for_the_cache_are_read_once(case: str, outer: str) 
 def test_panels_of_all_axes_of_columns_count(case: str, order: str) -> None:
     """Activations are read again for each panel: images of 16x16 capsules more than the weights."""
     workload = operator_program(find_cases([case], 16)[0]).workload
-    assert rule_sketches(state_of(workload), AVX2)[0].name == order
+    assert heuristic_sketches(state_of(workload), AVX2)[0].name == order
 
 
 @pytest.mark.parametrize(("rows", "columns", "is_tried"), [(64, 48, True), (64, 640, False)])
@@ -259,7 +259,7 @@ def test_bands_of_rows_do_not_read_more_than_all_caches_hold(
     y = compute("y", (rows, columns), lambda i, j: sum_over(x[i, k] * w[k, j], k))
     state = state_of(workload_of(y, key="product", constants=frozenset({"w"})))
     target = replace(AVX2, l3_bytes=40 * 1024)
-    names = {sketch.name for sketch in rule_sketches(state, target)}
+    names = {sketch.name for sketch in heuristic_sketches(state, target)}
     assert "tile, columns outside" in names
     assert ("tile, rows outside" in names) == is_tried
 
@@ -303,7 +303,7 @@ def test_windows_read_past_the_border_by_rule() -> None:
     for case, graph in {"few": pooled(), "many": windows(28, 32, 5)}.items():
         workload = partition(simplify(graph)).workloads[0]
         state = state_of(workload)
-        first[case] = [sketch.name for sketch in rule_sketches(state, wide)]
+        first[case] = [sketch.name for sketch in heuristic_sketches(state, wide)]
     assert first["few"][0] == "tile, padding inlined"
     assert first["many"][-1] == "tile, padding inlined"
     assert first["many"][0] != "tile, padding inlined"
@@ -316,7 +316,7 @@ def test_rows_shorter_than_a_vector_are_padded_before_where_masks_cost(
     size: int, target: CpuTarget, is_inlined: bool
 ) -> None:
     workload = partition(simplify(windows(size, 48, 3))).workloads[0]
-    names = [sketch.name for sketch in rule_sketches(state_of(workload), target)]
+    names = [sketch.name for sketch in heuristic_sketches(state_of(workload), target)]
     assert ("tile, padding inlined" in names) is is_inlined
     assert (names[0] == "tile, padding inlined") is is_inlined
 
@@ -397,7 +397,7 @@ def test_windows_of_any_dimension(graph: Graph, blocked: bool) -> None:
 @pytest.mark.parametrize("name", WINDOWS)
 def test_windows_of_blocks_skip_their_taps_by_rule(name: str) -> None:
     case = depthwise_case(WINDOWS[name])
-    first = rule_sketches(state_of(case[0]), TARGET)[0]
+    first = heuristic_sketches(state_of(case[0]), TARGET)[0]
     assert first.name == "tile, padding inlined"
     skipped = {step.axis for step in first.trace if isinstance(step, SkipZeros)}
     taps = next(stage for stage in state_of(case[0]).stages if stage.tensor.reduction is not None)
@@ -422,7 +422,7 @@ def test_bands_share_rows_that_windows_overlap(
     wide = AVX512
     workload = partition(choose_layouts(simplify(entry(size, channels, kernel)), wide)).workloads[0]
     state = state_of(workload)
-    sketch = next(s for s in rule_sketches(state, wide) if s.name == "tile, rows outside")
+    sketch = next(s for s in heuristic_sketches(state, wide) if s.name == "tile, rows outside")
     assert ("band" in {name for choice in sketch.choices for name in choice.names}) is banded
 
 
@@ -451,7 +451,7 @@ def skipped(case: Case, target: CpuTarget) -> dict[str, set[str]]:
     state = state_of(case[0])
     return {
         sketch.name: {step.axis for step in sketch.trace if isinstance(step, SkipZeros)}
-        for sketch in rule_sketches(state, target)
+        for sketch in heuristic_sketches(state, target)
         if sketch.name.startswith("tile")
     }
 
@@ -471,7 +471,7 @@ def test_taps_beside_a_short_row_are_skipped_for_each_position(
     width: int, axes: set[str], target: CpuTarget
 ) -> None:
     case = padded("DIL", "DIL.1", 1, 40, width, 32, 32, 3, 1, 1, 1)
-    sketch = rule_sketches(state_of(case[0]), target)[0]
+    sketch = heuristic_sketches(state_of(case[0]), target)[0]
     steps = [step for step in sketch.trace if isinstance(step, SkipZeros)]
     assert {step.axis for step in steps} == axes
     assert {step.of for step in steps} <= {Skipped.POSITIONS}
@@ -497,7 +497,7 @@ def test_values_with_taps_skipped_for_each_position(
 ) -> None:
     """Whatever the tiles are, and whether code of its own can be had for each border."""
     case = padded("DIL", "DIL.1", 1, 9, 12, 24, 32, 3, stride, dilation, dilation)
-    sketch = rule_sketches(state_of(case[0]), TARGET)[0]
+    sketch = heuristic_sketches(state_of(case[0]), TARGET)[0]
     steps: list[Primitive] = []
     for step in sketch.bound(sketch.defaults):
         if isinstance(step, SkipZeros):
@@ -621,7 +621,7 @@ def test_elements_that_a_load_spreads_are_used_by_several_columns(
 @pytest.mark.parametrize(("target", "terms"), [(AVX2, 8), (AVX512, 4)])
 def test_steps_of_products_are_about_as_long(target: CpuTarget, terms: int) -> None:
     (workload,) = partition(choose_layouts(simplify(entry(56, 64, 3)), target)).workloads
-    sketch = rule_sketches(state_of(workload), target)[0]
+    sketch = heuristic_sketches(state_of(workload), target)[0]
     assert sketch.defaults["unroll"] == terms
     (unroll,) = (choice for choice in sketch.choices if choice.names == ("unroll",))
     assert min(unroll.values) == (terms,)
@@ -636,7 +636,7 @@ def test_a_line_is_taken_at_a_step_where_few_columns_read_it(
     x, w = placeholder("x", (96, 128)), placeholder("w", (128, columns))
     k = reduce_axis("k", 128)
     y = compute("y", (96, columns), lambda i, j: sum_over(x[i, k] * w[k, j], k))
-    sketch = rule_sketches(state_of(program(y)), target)[0]
+    sketch = heuristic_sketches(state_of(program(y)), target)[0]
     assert sketch.defaults["unroll"] == terms
 
 
@@ -645,7 +645,7 @@ def test_constants_are_asked_for_early_where_the_next_tile_reads_them_too(
     outer: str, is_asked: bool
 ) -> None:
     state = product_of_blocks(128, 256, 40, 1)
-    (sketch,) = (s for s in rule_sketches(state, AVX2) if s.name == f"tile, {outer} outside")
+    (sketch,) = (s for s in heuristic_sketches(state, AVX2) if s.name == f"tile, {outer} outside")
     trace = sketch.bound(sketch.defaults)
     assert any(isinstance(step, PackConstant) for step in trace)
     assert any(isinstance(step, PrefetchNext) for step in trace) == is_asked
@@ -658,7 +658,7 @@ def test_so_it_is_where_vectors_lie_along_rows_of_an_image(outer: str, is_asked:
     x = b.input("x", (1, 32, 28, 28))
     graph = b.finish([b.add("conv", x, b.constant(weights(48, 32, 3, 3)), pads=(1, 1, 1, 1))])
     ((workload, _),) = workloads(graph, AVX2, blocked=False)
-    sketches = rule_sketches(state_of(workload), AVX2)
+    sketches = heuristic_sketches(state_of(workload), AVX2)
     (sketch,) = (each for each in sketches if each.name == f"tile, {outer} outside")
     trace = sketch.bound(sketch.defaults)
     assert any(isinstance(step, PrefetchNext) for step in trace) == is_asked
@@ -688,7 +688,7 @@ def product_of_blocks(channels: int, filters: int, size: int, stride: int) -> Sc
 def test_constants_are_not_streamed_into_tiles_of_few_rows(
     channels: int, filters: int, size: int, stride: int, outer: str
 ) -> None:
-    sketch = rule_sketches(product_of_blocks(channels, filters, size, stride), AVX2)[0]
+    sketch = heuristic_sketches(product_of_blocks(channels, filters, size, stride), AVX2)[0]
     assert sketch.name == f"tile, {outer} outside"
     columns = next(choice for choice in sketch.choices if choice.names == ("columns",))
     assert min(columns.values) > (1,)
@@ -701,7 +701,7 @@ def test_padded_rows_of_a_window_serve_all_its_columns() -> None:
     w = b.constant(weights(12, 1, 3, 3))
     graph = b.finish([b.add("conv", x, w, pads=(1, 1, 1, 1), groups=12)])
     ((workload, _),) = workloads(graph, AVX2, blocked=False)
-    sketches = rule_sketches(state_of(workload), AVX2)
+    sketches = heuristic_sketches(state_of(workload), AVX2)
     (sketch,) = (each for each in sketches if each.name == "tile, bands of rows")
     state = replay(state_of(workload), sketch.bound(sketch.defaults))
     (padded,) = (stage for stage in state.stages if stage.name.endswith("_pad"))

@@ -2,10 +2,10 @@
 
 from tensorwright.tuning.space.defaults.winograd.axes import Place
 from tensorwright.tuning.space.defaults.winograd.rule import (
-    WAYS,
+    VARIANTS,
     schedule_winograd,
     winograd_anchor,
     winograd_sketches,
 )
 
-__all__ = ["WAYS", "Place", "schedule_winograd", "winograd_anchor", "winograd_sketches"]
+__all__ = ["VARIANTS", "Place", "schedule_winograd", "winograd_anchor", "winograd_sketches"]

@@ -28,14 +28,20 @@ from tensorwright.schedule import (
     UseAlgorithm,
     find_convolution,
 )
-from tensorwright.tuning.space.axes.accesses import extent_of, group_size, lanes_for, points
+from tensorwright.tuning.space.axes.accesses import (
+    count_of,
+    extent_of,
+    group_size,
+    lanes_for,
+    points,
+)
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place, find_axes
 from tensorwright.tuning.space.defaults.winograd.sizes import weight_bytes
 from tensorwright.tuning.space.defaults.winograd.stages import schedule_stages
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise
 
-WAYS = ((4, Place.BANDS), (2, Place.BANDS), (4, Place.WHOLE), (2, Place.WHOLE))
+VARIANTS = ((4, Place.BANDS), (2, Place.BANDS), (4, Place.WHOLE), (2, Place.WHOLE))
 """Outputs of a tile along each direction, and where stages are computed: the best most often
 first."""
 
@@ -51,7 +57,7 @@ def winograd_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketc
     """
     if winograd_anchor(state, target) is None:
         return
-    for tile, place in WAYS:
+    for tile, place in VARIANTS:
         builder = SketchBuilder(state)
         if schedule_winograd(builder, target, tile, place):
             yield builder.sketch(f"winograd{tile}, {place.value}")
@@ -75,7 +81,7 @@ def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width:
     lanes = anchor.tensor.axes[-1].var
     group = group_size(found.data, lanes)
     reads_same = lanes not in free_vars(*found.data.indices) or (group > 0 and group % width == 0)
-    inputs = prod(extent_of(axis.extent) for axis in anchor.tensor.reduce_axes) // TAPS**2
+    inputs = count_of(anchor.tensor.reduce_axes) // TAPS**2
     outputs = prod(
         extent_of(axis.extent)
         for axis in anchor.tensor.axes
@@ -93,7 +99,7 @@ def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width:
 def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, place: Place) -> bool:
     """Take all steps, for a program to which the rule applies; False where they do not pay.
 
-    tile, place   as in `WAYS`
+    tile, place   as in `VARIANTS`
     """
     known = winograd_anchor(builder.state, target)
     assert known is not None, "the rule applies"

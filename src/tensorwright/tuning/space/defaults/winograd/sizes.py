@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from typing import Generic, TypeVar
 
 from tensorwright.expr import Index
 from tensorwright.schedule import ScheduleState
-from tensorwright.tuning.space.axes.accesses import extent_of, size_bytes_of
+from tensorwright.tuning.space.axes.accesses import bytes_of, count_of
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
+from tensorwright.tuning.space.register_tile import accumulators
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
-from tensorwright.tuning.space.steps import accumulators
 
 _MOST_ROWS = 28
 _MOST_BAND = 8
@@ -19,8 +19,11 @@ _MOST_MORE = 4
 _BANDS = 8  # so many bands share out well enough
 
 
+Size = TypeVar("Size", bound=Index)
+
+
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(Generic[Size]):
     """Decisions, or plain numbers where there is no choice.
 
     slices, band              of slices and of rows of tiles that are taken through all stages
@@ -28,25 +31,15 @@ class Sizes:
     more_slices, more_rows    of a register tile: slices, and rows of tiles
     """
 
-    slices: Index
-    band: Index
-    vectors: Index
-    length: Index
-    more_slices: Index
-    more_rows: Index
+    slices: Size
+    band: Size
+    vectors: Size
+    length: Size
+    more_slices: Size
+    more_rows: Size
 
 
-@dataclass(frozen=True, slots=True)
-class _Defaults:
-    slices: int
-    band: int
-    vectors: int
-    length: int
-    more_slices: int
-    more_rows: int
-
-
-def choose_sizes(builder: SketchBuilder, case: Case) -> Sizes:
+def choose_sizes(builder: SketchBuilder, case: Case) -> Sizes[Index]:
     """Open the decisions of a case whose product has been cached."""
     rule = _by_rule(builder.state, case)
     node = case.product
@@ -60,7 +53,7 @@ def choose_sizes(builder: SketchBuilder, case: Case) -> Sizes:
     return Sizes(slices, band, vectors, length, more_slices, more_rows)
 
 
-def _choose_slices(builder: SketchBuilder, case: Case, rule: _Defaults) -> tuple[Index, Index]:
+def _choose_slices(builder: SketchBuilder, case: Case, rule: Sizes[int]) -> tuple[Index, Index]:
     most = case.slice_count
     if case.place is Place.WHOLE:
         sizes = divisors(most, _MOST_MORE)
@@ -73,7 +66,7 @@ def _choose_slices(builder: SketchBuilder, case: Case, rule: _Defaults) -> tuple
     return slices, more
 
 
-def _choose_rows(builder: SketchBuilder, case: Case, rule: _Defaults) -> tuple[Index, Index]:
+def _choose_rows(builder: SketchBuilder, case: Case, rule: Sizes[int]) -> tuple[Index, Index]:
     most = case.tile_rows
     if case.place is Place.WHOLE:
         sizes = tuple(n for n in (1, 2, 3, 4, 5, 6, 7) if n <= most)
@@ -91,17 +84,17 @@ def _choose_rows(builder: SketchBuilder, case: Case, rule: _Defaults) -> tuple[I
     return band, more
 
 
-def _by_rule(state: ScheduleState, case: Case) -> _Defaults:
+def _by_rule(state: ScheduleState, case: Case) -> Sizes[int]:
     if case.place is Place.WHOLE:
         vectors, length, slices, rows = _whole_tile(case)
-        return _Defaults(case.slice_count, case.tile_rows, vectors, length, slices, rows)
+        return Sizes(case.slice_count, case.tile_rows, vectors, length, slices, rows)
     slices, band = _band_by_rule(state, case)
     if case.slice_count > 1:
         vectors, length, more = _tile(case, slices)
-        return _Defaults(slices, band, vectors, length, max(divisors(slices, more)), 1)
+        return Sizes(slices, band, vectors, length, max(divisors(slices, more)), 1)
     vectors, length, _ = _tile(case, 1)
     more = 1 if band == 1 else _tile(case, band)[2]
-    return _Defaults(slices, band, vectors, length, 1, max(divisors(band, more)))
+    return Sizes(slices, band, vectors, length, 1, max(divisors(band, more)))
 
 
 def _tile(case: Case, more: int) -> tuple[int, int, int]:
@@ -137,8 +130,8 @@ def _band_by_rule(state: ScheduleState, case: Case) -> tuple[int, int]:
     name, l2_bytes = case.name, case.target.l2_bytes
     weights = weight_bytes(state, name)
     stages = (state.stage(f"{name}_{part}").tensor for part in ("columns", "product"))
-    images = prod(extent_of(axis.extent) for axis in case.roles.batch)
-    row_bytes = sum(map(size_bytes_of, stages)) // (images * case.slice_count * case.tile_rows)
+    images = count_of(case.roles.batch)
+    row_bytes = sum(map(bytes_of, stages)) // (images * case.slice_count * case.tile_rows)
     rows = l2_bytes // 2 // row_bytes
     is_small = weights <= l2_bytes // 2
     if is_small and not case.roles.is_sliding:
@@ -153,7 +146,7 @@ def _band_by_rule(state: ScheduleState, case: Case) -> tuple[int, int]:
 
 def weight_bytes(state: ScheduleState, name: str) -> int:
     """How much the transformed kernel of a convolution takes."""
-    return size_bytes_of(next(each for each in state.inputs if each.name == f"{name}_kernel"))
+    return bytes_of(next(each for each in state.inputs if each.name == f"{name}_kernel"))
 
 
 def _bands(case: Case, slices: int) -> int:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from tensorwright.expr import Axis, Index
+from tensorwright.expr import Axis, Index, loads_of
 from tensorwright.schedule import (
     CacheWrite,
     ComputeAt,
     PackConstant,
     Prefetch,
-    Reorder,
     Split,
     Tail,
-    Unroll,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.accesses import block_along, extent_of, points
+from tensorwright.tuning.space.axes.accesses import extent_of, period_along, points
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
 from tensorwright.tuning.space.defaults.winograd.sizes import Sizes, choose_sizes
+from tensorwright.tuning.space.register_tile import nest, split_vectors, write_out
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
-from tensorwright.tuning.space.steps import parallelise, spread
+from tensorwright.tuning.space.steps import parallelise, schedule_at_root
 
 _AHEAD = 64  # vectors of weights: so many are on the way from the third cache
 
@@ -36,7 +35,7 @@ def schedule_stages(builder: SketchBuilder, case: Case) -> None:
 class _Stages:
     """Mutable working state while one sketch is built."""
 
-    def __init__(self, builder: SketchBuilder, case: Case, sizes: Sizes) -> None:
+    def __init__(self, builder: SketchBuilder, case: Case, sizes: Sizes[Index]) -> None:
         self.builder = builder
         self.do = builder.do
         self.case = case
@@ -80,16 +79,9 @@ class _Stages:
             inner = [*(f"{axis}_i" for axis in slices), *blocks, f"{rows}_1"]
             row = f"{rows}_2"
         inner.append(f"{columns}_o")
-        vector = lanes
-        if case.has_many_lanes:
-            self.do(Split(stored, lanes, (case.width,)))
-            inner.append(f"{lanes}_o")
-            vector = f"{lanes}_i"
-        unrolled = (row, f"{columns}_i")
-        self.do(Reorder(stored, (*outer, *inner, *unrolled, vector)))
-        for loop in unrolled:
-            self.do(Unroll(stored, loop))
-        self.do(Vectorize(stored, vector))
+        vectors, vector = split_vectors(self.builder, stored, lanes, case.width)
+        inner += vectors
+        nest(self.builder, stored, (*outer, *inner), (row, f"{columns}_i"), vector)
         work = points(self.builder.state.stage(f"{case.product}_cache").tensor)
         fused = parallelise(self.builder, stored, outer, work) or outer[-1]
         self._place_sums(inner[-1])
@@ -100,15 +92,11 @@ class _Stages:
         case, roles = self.case, self.roles
         if self.builder.state.has_stage(case.name) and case.name != case.stored:
             self.do(ComputeAt(case.name, case.stored, loop))
-            self._write_out(case.name, (roles.rows.name, roles.columns.name), roles.lanes.name)
+            unrolled = (roles.rows.name, roles.columns.name)
+            write_out(self.builder, case.name, unrolled, roles.lanes.name)
         sums = f"{case.name}_sums"
         self.do(ComputeAt(sums, case.stored, loop))
-        self._write_out(sums, ("p", "v"), roles.lanes.name)
-
-    def _write_out(self, stage: str, unrolled: tuple[str, ...], vector: str) -> None:
-        for loop in unrolled:
-            self.do(Unroll(stage, loop))
-        self.do(Vectorize(stage, vector))
+        write_out(self.builder, sums, ("p", "v"), roles.lanes.name)
 
     def schedule_product(self, outer: str) -> None:
         """Tile the products of each part: copied out of registers in which they are summed."""
@@ -132,10 +120,7 @@ class _Stages:
         tile = [*inside, f"{rows}_i", f"{columns}_i", *beside]
         batch = [axis.name for axis in roles.batch]
         around = (*batch, *over_slices, f"{rows}_o", f"{columns}_o")
-        self.do(Reorder(product, ("u", "v", *over, *around, *tile, vector)))
-        for loop in tile:
-            self.do(Unroll(product, loop))
-        self.do(Vectorize(product, vector))
+        nest(builder, product, ("u", "v", *over, *around), tile, vector)
         if self.is_whole:
             work = points(builder.state.stage(cache).tensor)
             parallelise(builder, product, ["u", "v", *over], work)
@@ -163,16 +148,13 @@ class _Stages:
         """Order and unroll the loops of the sum inside one register tile, and pack the kernel."""
         case, roles, builder = self.case, self.roles, self.builder
         stage = builder.state.stage(cache)
-        vector, beside = lanes, []
-        if case.has_many_lanes:
-            self.do(Split(cache, lanes, (case.width,)))
-            vector, beside = f"{lanes}_i", [f"{lanes}_o"]
-        elif roles.blocks is not None:
-            beside = [roles.blocks.name]
+        beside, vector = split_vectors(builder, cache, lanes, case.width)
+        if not beside and roles.blocks is not None:
+            beside = (roles.blocks.name,)
         (main, *others) = sorted(
             stage.tensor.reduce_axes, key=lambda axis: extent_of(axis.extent), reverse=True
         )
-        block = block_along(stage.tensor, main) or extent_of(main.extent)
+        block = period_along(loads_of(stage.tensor.body), main) or extent_of(main.extent)
         step = builder.choose(
             "unroll", divisors(block, 16), max(divisors(block, 4)), Kind.UNROLL, cache
         )
@@ -183,11 +165,7 @@ class _Stages:
         kept = ["u", "v", *(axis.name for axis in roles.batch)]
         if roles.blocks is not None and roles.blocks.name not in beside:
             kept.append(roles.blocks.name)
-        unrolled = [f"{main.name}_i", *tile]
-        self.do(Reorder(cache, (*kept, *folding, *unrolled, vector)))
-        for loop in unrolled:
-            self.do(Unroll(cache, loop))
-        self.do(Vectorize(cache, vector))
+        nest(builder, cache, (*kept, *folding), (f"{main.name}_i", *tile), vector)
         kernel = f"{case.name}_kernel"
         self.do(PackConstant(kernel, cache))
         if self.is_whole:
@@ -201,13 +179,9 @@ class _Stages:
         if not self.is_whole:
             self.do(ComputeAt(columns, case.stored, outer))
         axes = builder.state.stage(columns).tensor.axes
-        vector, over = axes[-1].name, []
-        if extent_of(axes[-1].extent) > case.width:
-            self.do(Split(columns, vector, (case.width,)))
-            vector, over = f"{vector}_i", [f"{vector}_o"]
+        over, vector = split_vectors(builder, columns, axes[-1].name, case.width)
         batch = [axis.name for axis in axes[2:-1]]
-        self.do(Reorder(columns, (*batch, *over, "u", "v", vector)))
-        self._write_out(columns, ("u", "v"), vector)
+        nest(builder, columns, (*batch, *over), ("u", "v"), vector)
         host, band = case.stored, outer
         if self.is_whole:
             work = points(builder.state.stage(columns).tensor)
@@ -218,8 +192,7 @@ class _Stages:
         own = [axis.name for axis in builder.state.stage(rows).tensor.axes]
         sliding = roles.columns.name
         outside = [loop for loop in own[:-1] if loop not in ("u", sliding)]
-        self.do(Reorder(rows, (*outside, sliding, "u", own[-1])))
-        self._write_out(rows, (sliding, "u"), own[-1])
+        nest(builder, rows, outside, (sliding, "u"), own[-1])
         self._place_feeding(host, band)
 
     def _place_feeding(self, host: str, loop: str) -> None:
@@ -235,4 +208,4 @@ class _Stages:
                     self.do(Vectorize(feeding, axes[-1].name))
                 inside.add(feeding)
             else:
-                spread(builder, feeding, self.case.target, feeding)
+                schedule_at_root(builder, feeding, self.case.target, feeding)

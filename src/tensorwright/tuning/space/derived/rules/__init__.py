@@ -1,5 +1,6 @@
 """The derivation rules that come with the package, one idea a file, in the order of asking."""
 
+from tensorwright.base import ByKind, TargetKind
 from tensorwright.tuning.space.derived.rule import SketchRule
 from tensorwright.tuning.space.derived.rules.cache_write import AddCacheWrite
 from tensorwright.tuning.space.derived.rules.constants import FoldConstants, SimplifyConstants
@@ -22,7 +23,10 @@ SKETCH_RULES: tuple[SketchRule, ...] = (
     Skip(),
 )
 
+GENERATORS: ByKind[SketchRule] = {TargetKind.CPU: SKETCH_RULES, TargetKind.GPU: ()}
+
 __all__ = [
+    "GENERATORS",
     "SKETCH_RULES",
     "AddCacheWrite",
     "AlwaysInline",

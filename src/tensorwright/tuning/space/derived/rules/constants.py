@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from tensorwright.expr import Axis, loads_of
 from tensorwright.schedule import FoldConstant, Reorder, Unroll, Vectorize
-from tensorwright.tuning.space.axes.accesses import extent_of, is_contiguous, reads_along
+from tensorwright.tuning.space.axes.accesses import (
+    count_of,
+    elements_of,
+    is_contiguous,
+    reads_along,
+)
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.rule import Verdict
 from tensorwright.tuning.space.steps import constant_stages
@@ -70,8 +74,7 @@ def moved_axes(view: Derivation) -> tuple[Axis, ...]:
     small = [
         load
         for load in loads_of(tensor.body)
-        if load.source.name in view.state.constants
-        and prod(extent_of(extent) for extent in load.source.shape) <= _MOST_ELEMENTS
+        if load.source.name in view.state.constants and elements_of(load.source) <= _MOST_ELEMENTS
     ]
     if tensor.reduction is None or not small:
         return ()
@@ -80,6 +83,6 @@ def moved_axes(view: Derivation) -> tuple[Axis, ...]:
         for axis in tensor.axes
         if axis.extent != 1 and any(reads_along(load, axis.var) for load in small)
     )
-    copies = prod(extent_of(axis.extent) for axis in (*moved, *tensor.reduce_axes))
+    copies = count_of((*moved, *tensor.reduce_axes))
     others = [axis for axis in tensor.axes if axis not in moved and axis.extent != 1]
     return moved if copies <= _MOST_COPIES and others else ()

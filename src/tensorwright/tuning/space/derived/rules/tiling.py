@@ -8,18 +8,24 @@ the stage is computed inside of them, in a local buffer of the size of a tile.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from tensorwright.expr import Index, exact_div, loads_of
-from tensorwright.schedule import ComputeAt, Reorder, Split, Tail, Unroll, Vectorize
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, period_along, points
+from tensorwright.schedule import ComputeAt, Split, Tail
+from tensorwright.tuning.space.axes.accesses import (
+    count_of,
+    extent_of,
+    lanes_for,
+    period_along,
+    points,
+)
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, has_data_reuse
 from tensorwright.tuning.space.derived.rule import Verdict
 from tensorwright.tuning.space.derived.tiled_axes import LEVELS, TileAxis, plan_axes
+from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.sketch import Kind, divisors
-from tensorwright.tuning.space.steps import parallelise, tile_registers
+from tensorwright.tuning.space.steps import parallelise
 
 FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
 _FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
@@ -138,9 +144,8 @@ class _Tiling:
             middle += step.children[1:-1]
             inner[axis.name] = step.children[-1]
         tile = [inner[axis.name] for axis in self._by_role() if axis.name in inner]
-        order = (*outer, *middle, *tile)
-        builder.do(Reorder(host, order))
-        builder.do(Vectorize(host, order[-1]))
+        *whole, vector = (*outer, *middle, *tile)
+        nest(builder, host, whole, (), vector)
         loops = [self._parallelise(outer), *middle[-1:]]
         return [(host, loop) for loop in loops if loop]
 
@@ -173,12 +178,8 @@ class _Tiling:
                     spatial[LEVELS - 1 - depth].append(loop)
         tile = [innermost[axis.name] for axis in self._by_role() if axis.name in innermost]
         outer_fold, inner_fold, unrolled = self._split_reduction()
-        start = [*spatial[0], *spatial[1]]
-        order = (*start, *outer_fold, *spatial[2], *inner_fold, *unrolled, *tile)
-        builder.do(Reorder(name, order))
-        for loop in (*unrolled, *tile[:-1]):
-            builder.do(Unroll(name, loop))
-        builder.do(Vectorize(name, tile[-1]))
+        loops = (*spatial[0], *spatial[1], *outer_fold, *spatial[2], *inner_fold)
+        nest(builder, name, loops, (*unrolled, *tile[:-1]), tile[-1])
         held = outer_fold[-1:]
         if not self.level:
             held = [self._parallelise(spatial[0]), *spatial[1][-1:], *held]
@@ -191,7 +192,7 @@ class _Tiling:
     def _split_reduction(self) -> tuple[list[str], list[str], list[str]]:
         """The loops of the reduction: (R0, R1, unrolled innermost)."""
         axes = [axis for axis in self.view.stage.tensor.reduce_axes if axis.extent != 1]
-        if prod(extent_of(axis.extent) for axis in axes) <= _FULL_UNROLL:
+        if count_of(axes) <= _FULL_UNROLL:
             return [], [], [axis.name for axis in axes]
         main = max(axes, key=lambda axis: extent_of(axis.extent))
         extent = extent_of(main.extent)

@@ -1,0 +1,95 @@
+"""The innermost loops of a stage: a tile of it that stays in registers, in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from tensorwright.base import CpuTarget
+from tensorwright.expr import Axis
+from tensorwright.schedule import Reorder, Split, Stage, Unroll, Vectorize
+from tensorwright.tuning.space.axes.accesses import extent_of, is_contiguous, lanes_for
+from tensorwright.tuning.space.sketch import SketchBuilder
+
+
+def accumulators(target: CpuTarget) -> int:
+    """How many vectors of a tile may be tried: some more than there are registers.
+
+    Beyond that every step of the reduction stores and loads vectors, which never pays.
+    """
+    return target.vector_registers * 6 // 5
+
+
+def tile_registers(target: CpuTarget) -> int:
+    """How many registers the sums of a tile and the vectors that its columns read share.
+
+    One more holds an element that is spread over all lanes, where a multiply-add cannot do that.
+    """
+    return target.vector_registers - (not target.spreads_operands)
+
+
+def split_vectors(
+    builder: SketchBuilder, name: str, axis: str, width: int
+) -> tuple[tuple[str, ...], str]:
+    """Split an axis of a stage into vectors: (the loop over them, unless it is one; the lanes)."""
+    own = next(each for each in builder.state.stage(name).tensor.axes if each.name == axis)
+    if extent_of(own.extent) <= width:
+        return (), axis
+    step = Split(name, axis, (width,))
+    builder.do(step)
+    return step.children[:1], step.children[1]
+
+
+def nest(
+    builder: SketchBuilder,
+    name: str,
+    loops: Iterable[str],
+    unrolled: Collection[str],
+    vector: str,
+) -> None:
+    """Put all loops of a stage into their order: plain loops, then unrolled ones, then vectors."""
+    builder.do(Reorder(name, (*loops, *unrolled, vector)))
+    write_out(builder, name, unrolled, vector)
+
+
+def interleave(builder: SketchBuilder, name: str, row: str) -> None:
+    """Fold all rows of a block at once: each row's chain of operations waits for itself only."""
+    *loops, vector = builder.state.stage(name).loops
+    builder.do(Reorder(name, (*(loop for loop in loops if loop != row), row, vector)))
+    builder.do(Unroll(name, row))
+
+
+def vectorise_last(
+    builder: SketchBuilder, name: str, target: CpuTarget, most_unrolled: int = 0
+) -> None:
+    """Put the innermost spatial axis of a stage into vectors, where all it reads is contiguous.
+
+    most_unrolled   up to so many vectors of a fold are unrolled
+    """
+    stage = builder.state.stage(name)
+    axis = vector_axis(stage)
+    if axis is None or axis.name not in stage.loops:
+        return
+    vectors, vector = split_vectors(builder, name, axis.name, lanes_for(target, stage))
+    tile: tuple[str, ...] = (vector,)
+    few = most_unrolled * lanes_for(target, stage)
+    if vectors and stage.tensor.reduction is not None and extent_of(axis.extent) <= few:
+        builder.do(Unroll(name, vectors[0]))
+        tile = (*vectors, vector)
+    loops = builder.state.stage(name).loops
+    order = (*(loop for loop in loops if loop not in tile), *tile)
+    if loops != order:
+        builder.do(Reorder(name, order))
+    builder.do(Vectorize(name, vector))
+
+
+def vector_axis(stage: Stage) -> Axis | None:
+    """The innermost spatial axis, if every read along it is contiguous or the same."""
+    axes = [axis for axis in stage.tensor.axes if extent_of(axis.extent) > 1]
+    return axes[-1] if axes and is_contiguous(stage.tensor, axes[-1]) else None
+
+
+def write_out(builder: SketchBuilder, name: str, unrolled: Iterable[str], vector: str) -> None:
+    """Unroll loops of a stage, and put another one into vectors."""
+    for loop in unrolled:
+        builder.do(Unroll(name, loop))
+    builder.do(Vectorize(name, vector))
