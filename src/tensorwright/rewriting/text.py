@@ -14,7 +14,7 @@ In a file empty lines and lines that begin with # say nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import MappingProxyType
 
 from tensorwright.base import UsageError
@@ -264,6 +264,24 @@ def parse_rule(line: str) -> Rule:
         stamp=", ".join(mark for mark in marks if mark != _REASSOCIATING),
         reassociating=_REASSOCIATING in marks,
     )
+
+
+def logical_lines(text: str) -> Iterator[str]:
+    """Lines of a file: those that begin with # say nothing, others that begin with spaces continue
+    the one before.
+    """
+    waiting = ""
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith(" "):
+            waiting = f"{waiting} {line.strip()}"
+            continue
+        if waiting:
+            yield waiting
+        waiting = line.strip()
+    if waiting:
+        yield waiting
 
 
 def parse_rules(lines: Iterable[str]) -> tuple[Rule, ...]:

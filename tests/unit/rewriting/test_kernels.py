@@ -25,7 +25,7 @@ from tensorwright.rewriting.generate.fingerprint.kernels import values_of
 from tensorwright.rewriting.generate.fingerprint.products import centred, product, residues_of
 from tensorwright.rewriting.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewriting.generate.fingerprint.structure import structure_of
-from tensorwright.rewriting.generate.preset import Preset, terms, weights
+from tensorwright.rewriting.generate.preset import parse_preset
 from tensorwright.rewriting.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewriting.operators import OPERATORS
 from tensorwright.rewriting.shapes import fitting
@@ -160,7 +160,8 @@ def test_field():
 
 
 def test_prepared_terms_are_evaluated_at_the_values_of_the_inputs():
-    preset = Preset("small", weights("x", 2, (2, 2)), (), terms("ewmul(?x1, ?x2)", "eye[2]()"))
+    lines = ("weights (2, 2): x1 x2", "prepared: ewmul(?x1, ?x2)", "prepared: eye[2]()")
+    preset = parse_preset("small", "\n".join(lines))
     _, values = _arguments(((2, 2), (2, 2)))
     both, eye = prepared_values(preset, values)
     assert (both == multiply(*values)).all()

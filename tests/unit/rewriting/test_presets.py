@@ -7,6 +7,7 @@ import pytest
 from tensorwright.base import UsageError
 from tensorwright.rewriting.generate import PRESET_NAMES, generate_rules, presets_of
 from tensorwright.rewriting.generate.fingerprint.random_inputs import Evaluator
+from tensorwright.rewriting.generate.preset import parse_preset
 from tensorwright.rewriting.generate.presets import preset_named
 from tensorwright.rewriting.operators import OPERATORS
 from tensorwright.rewriting.terms import Apply, Input, Rule
@@ -57,6 +58,12 @@ def test_taso_is_the_released_generator_and_the_rest_of_its_paper():
     for operator in ("concat", "split0", "split1"):
         axes = {a.params[0] for a in windows.applications if a.operator == operator}
         assert axes == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("line", ["datum (2, 3): x1", "try on weights: relu"])
+def test_a_line_that_says_nothing_of_a_preset_is_refused(line):
+    with pytest.raises(ValueError, match="nobody knows"):
+        parse_preset("wrong", line)
 
 
 def test_names():

@@ -36,7 +36,7 @@ from tensorwright.base import UsageError
 from tensorwright.rewriting.egraph import can_be_matched, variables_of
 from tensorwright.rewriting.operators import FUNCTIONS, PAIRS, RewriteOperator, operator_named
 from tensorwright.rewriting.terms import Apply, Reordered, Rule, Term, applications
-from tensorwright.rewriting.text import REORDERED, parse_rule, parse_term, rule_text
+from tensorwright.rewriting.text import REORDERED, logical_lines, parse_rule, parse_term, rule_text
 
 _AXES = ("0", "1", "2", "3")
 _FLAGS = frozenset({"forward", "shortcut"})
@@ -109,7 +109,7 @@ def parse_axioms(text: str, origin: str) -> tuple[Axiom, ...]:
     found: list[Axiom] = []
     choices: list[Choice] = []
     extra: list[str] = []
-    for line in _joined(text):
+    for line in logical_lines(text):
         if line.startswith("for "):
             choices.append(_parse_for(line, origin))
         elif line.startswith("on "):
@@ -119,22 +119,6 @@ def parse_axioms(text: str, origin: str) -> tuple[Axiom, ...]:
                 found.append(_parse_axiom(one, triggers, origin))
             choices, extra = [], []
     return tuple(found)
-
-
-def _joined(text: str) -> Iterator[str]:
-    """The logical lines."""
-    waiting = ""
-    for line in text.splitlines():
-        if not line.strip() or line.startswith("#"):
-            continue
-        if line.startswith(" "):
-            waiting = f"{waiting} {line.strip()}"
-            continue
-        if waiting:
-            yield waiting
-        waiting = line.strip()
-    if waiting:
-        yield waiting
 
 
 def _parse_for(line: str, origin: str) -> Choice:

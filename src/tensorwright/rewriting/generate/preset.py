@@ -1,21 +1,27 @@
 """What is enumerated, as data: inputs with their shapes, and applications of operators.
 
-    data("x", 2, (2, 4))                      x1, x2: inputs of shape (2, 4)
-    Application("concat", (1,))               tried on all pairs of tensors
-    Application("split0", (1,))               tried at every split point of each tensor
+    data (2, 4): x1 x2                 inputs of shape (2, 4)
+    weights (): s0                     a number that is known when a network is compiled
+    prepared: ewsub(?s0, ones())       a term that costs nothing
+    try: concat[1]; relu               tried on all pairs of tensors, on all tensors
+    try rank 2 4: split0[1]            at every split point of tensors of these ranks
+    try of data, with s1 b1 m1 v1: batch_norm      `Application` says what each option means
+    deepest: 3                         no graph has more operators
 
-The presets themselves are in `presets/`, one family of operators a file.
+Lines that begin with # say nothing; a line that begins with spaces continues the one before.  The
+presets themselves are in `presets/`, one family of operators a file.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from tensorwright.rewriting.meaning import infer_shapes
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.shapes import fitting
-from tensorwright.rewriting.terms import Input, Param, Term
-from tensorwright.rewriting.text import parse_term
+from tensorwright.rewriting.terms import Apply, Input, Param, Term
+from tensorwright.rewriting.text import logical_lines, parse_term
 
 MAX_ELEMENTS = 512
 """No tensor is larger: TASO's limit."""
@@ -87,18 +93,49 @@ class Preset:
         return (*own, *fitting(infer_shapes(self.prepared, self.shapes)))
 
 
-def data(prefix: str, count: int, shape: IntShape, first: int = 1) -> tuple[GeneratorInput, ...]:
-    """Inputs of one shape, prefix1, prefix2, ..., that are data."""
-    numbers = range(first, first + count)
-    return tuple(GeneratorInput(f"{prefix}{number}", shape) for number in numbers)
+def parse_preset(name: str, text: str) -> Preset:
+    """Read a preset; the module docstring shows how it is written.
+
+    Raises:  ValueError for a line that says nothing of a preset, UsageError for what is no term.
+    """
+    inputs: list[GeneratorInput] = []
+    applications: list[Application] = []
+    prepared: list[Term] = []
+    deepest = 4
+    for line in logical_lines(text):
+        head, _, body = line.partition(":")
+        kind, _, about = head.partition(" ")
+        match kind:
+            case "data" | "weights":
+                shape = tuple(int(extent) for extent in re.findall(r"\d+", about))
+                inputs += (GeneratorInput(each, shape, kind == "weights") for each in body.split())
+            case "try":
+                applications += (_parse_application(each, about) for each in body.split(";"))
+            case "prepared":
+                prepared.append(parse_term(body))
+            case "deepest":
+                deepest = int(body)
+            case _:
+                raise ValueError(f"preset {name}: nobody knows what {line!r} is")
+    return Preset(name, tuple(inputs), tuple(applications), tuple(prepared), deepest)
 
 
-def weights(prefix: str, count: int, shape: IntShape, first: int = 1) -> tuple[GeneratorInput, ...]:
-    """Inputs of one shape, prefix1, prefix2, ..., that are weights."""
-    numbers = range(first, first + count)
-    return tuple(GeneratorInput(f"{prefix}{number}", shape, is_weight=True) for number in numbers)
-
-
-def terms(*lines: str) -> tuple[Term, ...]:
-    """Prepared terms from their text."""
-    return tuple(map(parse_term, lines))
+def _parse_application(text: str, about: str) -> Application:
+    term = parse_term(f"{text}()")
+    assert isinstance(term, Apply), "a name and brackets are an application"
+    found = Application(term.operator, term.params)
+    for option in filter(None, about.split(", ")):
+        match option.split():
+            case ["rank", *ranks]:
+                found = replace(found, ranks=tuple(map(int, ranks)))
+            case ["with", *names]:
+                found = replace(found, operands=tuple(names))
+            case ["of", "data"]:
+                found = replace(found, of_data=True)
+            case ["by", "weights"]:
+                found = replace(found, by_weights=True)
+            case ["on", "inputs"]:
+                found = replace(found, inputs_only=True)
+            case _:
+                raise ValueError(f"nobody knows what it is to try {text.strip()} {option}")
+    return found

@@ -16,7 +16,7 @@ from tensorwright.rewriting.generate.candidates.term_builder import TermBuilder
 from tensorwright.rewriting.generate.enumerate.checkpoint import WorkFolder
 from tensorwright.rewriting.generate.enumerate.enumerate import enumerate_terms, run_of
 from tensorwright.rewriting.generate.generalize.steps import GeneralizationSteps
-from tensorwright.rewriting.generate.preset import Application, Preset, data
+from tensorwright.rewriting.generate.preset import Preset, parse_preset
 from tensorwright.rewriting.operators.operator import (
     TENSOR,
     ArgumentRole,
@@ -65,18 +65,14 @@ def _rules(preset: Preset, path: Path) -> set[str]:
 )
 def test_rules_about_it_are_found(record, expected, tmp_path, monkeypatch):
     monkeypatch.setitem(operators._BY_NAME, record.name, record)
-    preset = Preset(
-        "signs",
-        data("x", 2, (2, 3)),
-        (Application(record.name), Application("relu"), Application("concat", (0,))),
-    )
+    preset = parse_preset("signs", f"data (2, 3): x1 x2\ntry: {record.name}; relu; concat[0]")
     assert expected in _rules(preset, tmp_path / "work")
 
 
 def test_rules_about_operators_of_any_structure_are_found(tmp_path):
     """Extremes have no structure that fingerprints make use of, folds are windows of any shape."""
-    applications = (Application("ewmax"), Application("reduce_max", (0,)), Application("relu"))
-    found = _rules(Preset("extremes", data("x", 2, (2, 3)), applications), tmp_path / "work")
+    preset = parse_preset("extremes", "data (2, 3): x1 x2\ntry: ewmax; reduce_max[0]; relu")
+    found = _rules(preset, tmp_path / "work")
     assert {
         "ewmax(?x1, relu(?x1)) == relu(?x1)",
         "reduce_max[0](relu(?x1)) == relu(reduce_max[0](?x1))",

@@ -17,26 +17,22 @@ from tensorwright.rewriting.generate.candidates.term_builder import TermBuilder
 from tensorwright.rewriting.generate.enumerate.checkpoint import WorkFolder
 from tensorwright.rewriting.generate.enumerate.enumerate import enumerate_terms, run_of
 from tensorwright.rewriting.generate.fingerprint.random_inputs import Evaluator
-from tensorwright.rewriting.generate.preset import Application, Preset, data, weights
+from tensorwright.rewriting.generate.preset import parse_preset
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.prune import has_common_inputs
 from tensorwright.rewriting.terms import Apply, Input, input_names, substitute
 from tensorwright.rewriting.text import parse_rule, rule_text
 
-_MERGING = Preset(
+_MERGING = parse_preset(
     "merging",
-    (
-        *data("x", 2, (2, 3)),
-        *weights("w", 2, (3, 4)),
-        *data("i", 2, (1, 2, 3, 3)),
-        *weights("k", 2, (2, 2, 3, 3)),
-    ),
-    (
-        Application("matmul"),
-        Application("conv2d", (1, 1, "same", "none")),
-        Application("conv2d", (1, 1, "same", "relu")),
-        *(Application(name, (axis,)) for axis in (0, 1) for name in ("concat", "split0", "split1")),
-    ),
+    """
+data (2, 3): x1 x2
+weights (3, 4): w1 w2
+data (1, 2, 3, 3): i1 i2
+weights (2, 2, 3, 3): k1 k2
+try: matmul; conv2d[1, 1, same, none]; conv2d[1, 1, same, relu]
+try: concat[0]; split0[0]; split1[0]; concat[1]; split0[1]; split1[1]
+""",
 )
 
 
@@ -72,15 +68,9 @@ def test_two_outputs_that_share_an_operator_are_found(tmp_path):
 
 
 def test_a_pair_that_contains_a_smaller_one_is_left_out(tmp_path):
-    preset = Preset(
-        "activated",
-        (*data("x", 1, (2, 3)), *weights("w", 2, (3, 4))),
-        (
-            Application("matmul"),
-            Application("relu"),
-            *(Application(name, (1,)) for name in ("concat", "split0", "split1")),
-        ),
-    )
+    lines = ("data (2, 3): x1", "weights (3, 4): w1 w2")
+    tried = "try: matmul; relu; concat[1]; split0[1]; split1[1]"
+    preset = parse_preset("activated", "\n".join((*lines, tried)))
     found = enumerate_terms(
         preset, 4, WorkFolder(tmp_path / "work", run_of(preset, 4, 0), resume=False)
     )

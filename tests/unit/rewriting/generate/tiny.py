@@ -10,23 +10,19 @@ from tensorwright.rewriting.generate.enumerate.enumerate import (
     enumerate_terms,
     run_of,
 )
-from tensorwright.rewriting.generate.preset import Application, Preset, data, weights
+from tensorwright.rewriting.generate.preset import parse_preset
 
-TINY = Preset(
+TINY = parse_preset(
     "tiny",
-    (*data("x", 2, (2, 3)), *weights("w", 1, (3, 3)), *weights("s", 1, (), first=0)),
-    (
-        Application("matmul", ranks=(2,)),
-        Application("ewadd"),
-        Application("ewmul"),
-        Application("scalar_mul"),
-        Application("relu", ranks=(2,)),
-        Application("transpose", (1, 0)),
-        Application("concat", (0,)),
-        Application("split0", (0,)),
-        Application("split1", (0,)),
-        Application("eye", (3,)),
-    ),
+    """
+data (2, 3): x1 x2
+weights (3, 3): w1
+weights (): s0
+try rank 2: matmul
+try: ewadd; ewmul; scalar_mul
+try rank 2: relu
+try: transpose[1, 0]; concat[0]; split0[0]; split1[0]; eye[3]
+""",
 )
 
 

@@ -1,7 +1,7 @@
 """The presets: one family of operators a file, each enumerated on its own.
 
-    presets_of("taso")        (RELEASED, WINDOWS)
-    presets_of("windows")     (WINDOWS,)
+    presets_of("taso")        the presets of released.preset and windows.preset
+    presets_of("windows")     that of windows.preset
     presets_of("window")      UsageError: did you mean windows?
 
 `taso` is two enumerations: `released` has the inputs and operators of TASO's released generator,
@@ -12,37 +12,28 @@ operator meets those with which it has something in common, so that there are fe
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
 
 from tensorwright.base import UsageError
-from tensorwright.rewriting.generate.preset import Preset
-from tensorwright.rewriting.generate.presets.batched import BATCHED
-from tensorwright.rewriting.generate.presets.elementwise import ELEMENTWISE
-from tensorwright.rewriting.generate.presets.grouped import GROUPED
-from tensorwright.rewriting.generate.presets.movement import MOVEMENT
-from tensorwright.rewriting.generate.presets.normalization import NORMALIZATION
-from tensorwright.rewriting.generate.presets.pointwise import POINTWISE
-from tensorwright.rewriting.generate.presets.reductions import REDUCTIONS
-from tensorwright.rewriting.generate.presets.released import RELEASED
-from tensorwright.rewriting.generate.presets.volumes import VOLUMES
-from tensorwright.rewriting.generate.presets.windows import WINDOWS
+from tensorwright.rewriting.generate.preset import Preset, parse_preset
 
 __all__ = ["PRESET_NAMES", "preset_named", "presets_of"]
 
 _PARTS = (
-    RELEASED,
-    WINDOWS,
-    GROUPED,
-    NORMALIZATION,
-    BATCHED,
-    ELEMENTWISE,
-    POINTWISE,
-    REDUCTIONS,
-    MOVEMENT,
-    VOLUMES,
+    "released",
+    "windows",
+    "grouped",
+    "normalization",
+    "batched",
+    "elementwise",
+    "pointwise",
+    "reductions",
+    "movement",
+    "volumes",
 )
-_WHOLE = {"taso": (RELEASED, WINDOWS), "full": _PARTS}
-_BY_NAME = {each.name: each for each in _PARTS}
-PRESET_NAMES = tuple(dict.fromkeys((*_WHOLE, *_BY_NAME)))
+_WHOLE = {"taso": ("released", "windows"), "full": _PARTS}
+PRESET_NAMES = (*_WHOLE, *_PARTS)
 """What a person may ask for: `taso`, `full`, and each part alone."""
 
 
@@ -51,19 +42,16 @@ def presets_of(name: str) -> tuple[Preset, ...]:
 
     Raises:  UsageError, with the nearest names, if there is none.
     """
-    parts = _WHOLE.get(name)
-    if parts is not None:
-        return parts
-    return (preset_named(name),)
+    return tuple(map(preset_named, _WHOLE.get(name, (name,))))
 
 
+@cache
 def preset_named(name: str) -> Preset:
     """One enumeration by its own name.
 
     Raises:  UsageError, with the nearest names, if there is none.
     """
-    found = _BY_NAME.get(name)
-    if found is None:
+    if name not in _PARTS:
         near = get_close_matches(name, PRESET_NAMES, n=3)
         raise UsageError(
             stage="rules",
@@ -71,4 +59,5 @@ def preset_named(name: str) -> Preset:
             reason="there is no such preset",
             remedy=f"did you mean {' or '.join(near)}?" if near else ", ".join(PRESET_NAMES),
         )
-    return found
+    path = Path(__file__).parent / f"{name}.preset"
+    return parse_preset(name, path.read_text(encoding="utf-8"))
