@@ -21,7 +21,13 @@ from tensorwright.runtime.inputs import random_array
 from tensorwright.runtime.kernel_cache import KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
 from tensorwright.runtime.native.call_loop import call_loop
-from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
+from tensorwright.runtime.native.jit import (
+    LoadedFunction,
+    LoadedObject,
+    load_function,
+    load_ir,
+    load_object,
+)
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
 from tensorwright.runtime.native.openmp import (
     OpenMP,
@@ -85,6 +91,7 @@ __all__ = [
     "KernelStep",
     "Lifetime",
     "LoadedCode",
+    "LoadedFunction",
     "LoadedObject",
     "Memory",
     "MemoryPlan",
@@ -114,6 +121,7 @@ __all__ = [
     "kernel_spec",
     "load",
     "load_code",
+    "load_function",
     "load_ir",
     "load_object",
     "make_plan",
