@@ -12,8 +12,15 @@ import pytest
 from tests.targets import AVX2, AVX512, NEON, SSE2, native_target
 
 from tensorwright.base import CpuTarget, DType, InternalError, MachineError
-from tensorwright.codegen.llvm import float_literal, math_function
-from tensorwright.machine_code import Level, assembly, compile_module, feature_flags, pipeline_key
+from tensorwright.codegen.llvm import math_function
+from tensorwright.machine_code import (
+    Level,
+    assembly,
+    compile_module,
+    feature_flags,
+    float_literal,
+    pipeline_key,
+)
 
 ELF_MACHINE = {"x86-64": 62, "aarch64": 183}
 

@@ -15,10 +15,10 @@ from tensorwright.codegen.llvm.intrinsics import intrinsics_of
 from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.parallel import write_entry
 from tensorwright.codegen.llvm.statements import Kernel, Statements
-from tensorwright.codegen.llvm.text.builder import Function, Module
+from tensorwright.codegen.llvm.text.builder import LOOP_METADATA, Function
 from tensorwright.codegen.source import Signature, Source
 from tensorwright.loop import LoopProgram
-from tensorwright.machine_code import LIBM_SYMBOLS
+from tensorwright.machine_code import LIBM_SYMBOLS, Module
 
 
 def emit(program: LoopProgram, target: CpuTarget) -> Source:
@@ -30,7 +30,7 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
     """
     name = _symbol(program.name)
     refuse_groups(program)
-    module = Module()
+    module = Module(LOOP_METADATA)
     windows = {each.name: each.window_lanes for each in intrinsics_of(target).values()}
     kernel = Kernel(name, target, module, Facts(target, windows), Workspace(), [])
     pointers = [f"%p{position}" for position in range(len(program.parameters))]

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.memory.buffers import Slots
-from tensorwright.codegen.llvm.text.builder import Function, Module
+from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.loop import Stmt, buffers_used
+from tensorwright.machine_code import Module
 
 _DECLARATIONS = (
     "declare void @GOMP_parallel(ptr, ptr, i32, i32)",

@@ -8,14 +8,8 @@ from typing import TypeAlias
 from tensorwright.base import DType, InternalError, UnsupportedError
 from tensorwright.codegen.analysis.linear import Linear, Terms
 from tensorwright.codegen.llvm.memory.indices import Indices
-from tensorwright.codegen.llvm.text.literals import (
-    Val,
-    mangled,
-    memory_element,
-    memory_type,
-    register_type,
-    splat_literal,
-)
+from tensorwright.codegen.llvm.text.literals import Val, memory_element, memory_type, register_type
+from tensorwright.machine_code import mangled, splat_literal
 
 LaneGroups: TypeAlias = tuple[tuple[Linear, tuple[int, ...]], ...]
 """Uniform places, each with the lanes that read it; every lane is in one group."""
