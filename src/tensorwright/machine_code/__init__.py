@@ -35,6 +35,7 @@ from tensorwright.machine_code.text import (
     flat,
     float_literal,
     mangled,
+    shuffle_text,
     splat_literal,
     vector_type,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "float_literal",
     "mangled",
     "pipeline_key",
+    "shuffle_text",
     "splat_literal",
     "vector_type",
 ]

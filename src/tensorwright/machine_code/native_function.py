@@ -108,9 +108,8 @@ class NativeFunction(FunctionText):
     ) -> str:
         match function:
             case str():
-                kinds = ", ".join(argument.kind for argument in arguments)
-                self.module.declare(f"declare {kind} @{function}({kinds}) {note}".rstrip())
-                callee = f"@{function}"
+                typed = ((argument.kind, argument.name) for argument in arguments)
+                return self.call_text(kind, function, *typed, note=note)
             case Number():
                 callee = function.name
             case NativeFunction():

@@ -126,10 +126,9 @@ class Number:
 
     def intrinsic(self, name: str, *others: Operand) -> Number:
         """What LLVM's intrinsic gives for it and others of its type, one of its type."""
-        operands = [self, *map(self.like, others)]
-        symbol = f"@llvm.{name}.{mangled(*element_and_lanes(self.kind))}"
-        self.code.module.declare(f"declare {self.kind} {symbol}({_kinds_of(operands)})")
-        return self.result(self.kind, f"call {self.kind} {symbol}({_listed(operands)})")
+        symbol = f"llvm.{name}.{mangled(*element_and_lanes(self.kind))}"
+        arguments = [(self.kind, each.name) for each in (self, *map(self.like, others))]
+        return self.result(self.kind, self.code.call_text(self.kind, symbol, *arguments))
 
     def like(self, content: Operand) -> Number:
         """A number as it is, or a constant of this one's type."""
@@ -226,11 +225,3 @@ class Variable:
     def set(self, content: Operand) -> None:
         """Give it another value."""
         self.cell[0] = content
-
-
-def _kinds_of(operands: list[Number]) -> str:
-    return ", ".join(operand.kind for operand in operands)
-
-
-def _listed(operands: list[Number]) -> str:
-    return ", ".join(map(str, operands))

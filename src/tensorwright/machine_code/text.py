@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from tensorwright.base import DType
@@ -38,6 +38,12 @@ def mangled(element: str, lanes: int) -> str:
     """How an intrinsic's name ends: "v16f32", "i64"."""
     suffix = _SUFFIX.get(element, element)
     return suffix if lanes == 1 else f"v{lanes}{suffix}"
+
+
+def shuffle_text(kind: str, first: str, second: str, lanes: Sequence[int]) -> str:
+    """The operation that picks lanes of two vectors; those of the second have the numbers after."""
+    order = ", ".join(f"i32 {lane}" for lane in lanes)
+    return f"shufflevector {kind} {first}, {kind} {second}, <{len(lanes)} x i32> <{order}>"
 
 
 class Module:
@@ -107,6 +113,18 @@ class FunctionText:
         name = self.fresh()
         self.allocas.append(f"  {name} = alloca {kind}, align {align}")
         return name
+
+    def call_text(
+        self, result: str, symbol: str, *arguments: tuple[str, str], note: str = ""
+    ) -> str:
+        """A call of a function from outside, which is declared; arguments are (type, name).
+
+        note   what LLVM is told about the function; about an argument, its type may say "immarg"
+        """
+        kinds = ", ".join(kind for kind, _ in arguments)
+        self.module.declare(f"declare {result} @{symbol}({kinds}) {note}".rstrip())
+        typed = ", ".join(f"{kind.removesuffix(' immarg')} {name}" for kind, name in arguments)
+        return f"call {result} @{symbol}({typed})"
 
     def start(self, label: str) -> None:
         """Open a block."""

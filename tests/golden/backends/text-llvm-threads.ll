@@ -92,41 +92,41 @@ b5:
   ret void
 }
 
-define internal void @threads.par0(ptr %context) nounwind {
-  %f0 = getelementptr i64, ptr %context, i64 0
-  %p1 = load ptr, ptr %f0
-  %f1 = getelementptr i64, ptr %context, i64 1
-  %p0 = load ptr, ptr %f1
-  %f2 = getelementptr i64, ptr %context, i64 2
-  %workspace = load ptr, ptr %f2
-  %f3 = getelementptr i64, ptr %context, i64 3
-  %slices = load ptr, ptr %f3
-  %id = call i32 @omp_get_thread_num()
-  %team = call i32 @omp_get_num_threads()
-  %t = zext i32 %id to i64
-  %n = zext i32 %team to i64
-  %a = mul i64 %t, 500
-  %b = add i64 %a, 500
-  %first = udiv i64 %a, %n
-  %stop = udiv i64 %b, %n
-  %offset = mul i64 %t, 0
-  %slice = getelementptr i8, ptr %slices, i64 %offset
-  %some = icmp ult i64 %first, %stop
-  br i1 %some, label %work, label %done
-work:
-  call void @threads.par0.body(ptr %p1, ptr %p0, ptr %workspace, ptr %slice, i64 %first, i64 %stop)
-  br label %done
-done:
+define internal void @threads.par0(ptr %x0) nounwind {
+entry:
+  %v1 = load ptr, ptr %x0, align 8
+  %v2 = getelementptr i64, ptr %x0, i64 1
+  %v3 = load ptr, ptr %v2, align 8
+  %v4 = getelementptr i64, ptr %x0, i64 2
+  %v5 = load ptr, ptr %v4, align 8
+  %v6 = getelementptr i64, ptr %x0, i64 3
+  %v7 = load ptr, ptr %v6, align 8
+  %v8 = call i32 @omp_get_thread_num()
+  %v9 = call i32 @omp_get_num_threads()
+  %v10 = zext i32 %v8 to i64
+  %v11 = zext i32 %v9 to i64
+  %v12 = mul i64 %v10, 500
+  %v13 = add i64 %v12, 500
+  %v14 = udiv i64 %v12, %v11
+  %v15 = udiv i64 %v13, %v11
+  %v16 = mul i64 %v10, 0
+  %v17 = getelementptr i8, ptr %v7, i64 %v16
+  %v18 = icmp ult i64 %v14, %v15
+  br i1 %v18, label %b19, label %b20
+b19:
+  call void @threads.par0.body(ptr %v1, ptr %v3, ptr %v5, ptr %v17, i64 %v14, i64 %v15)
+  br label %b20
+b20:
   ret void
 }
 
-define void @threads(ptr %args, ptr %workspace, i32 %threads) nounwind {
-  %a0 = getelementptr ptr, ptr %args, i64 0
-  %p0 = load ptr, ptr %a0
-  %a1 = getelementptr ptr, ptr %args, i64 1
-  %p1 = load ptr, ptr %a1
-  %slice = getelementptr i8, ptr %workspace, i64 0
-  call void @threads.main(ptr %p0, ptr %p1, ptr %workspace, ptr %slice, i32 %threads)
+define void @threads(ptr %x0, ptr %x1, i32 %x2) nounwind {
+entry:
+  %v1 = load ptr, ptr %x0, align 8
+  %v2 = getelementptr ptr, ptr %x0, i64 1
+  %v3 = load ptr, ptr %v2, align 8
+  %v4 = getelementptr i8, ptr %x1, i64 0
+  call void @threads.main(ptr %v1, ptr %v3, ptr %x1, ptr %v4, i32 %x2)
   ret void
 }
 

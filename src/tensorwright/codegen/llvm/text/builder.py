@@ -150,10 +150,8 @@ class Function(FunctionText):
 
     def call(self, intrinsic: str, result: str, *arguments: tuple[str, str]) -> str:
         """The result of a pure intrinsic; arguments are (type, name)."""
-        types = ", ".join(kind for kind, _ in arguments)
-        self.module.declare(f"declare {result} @{intrinsic}({types})")
-        typed = ", ".join(f"{kind} {name}" for kind, name in arguments)
-        return self.pure(f"call {result} @{intrinsic}({typed})", *(name for _, name in arguments))
+        operation = self.call_text(result, intrinsic, *arguments)
+        return self.pure(operation, *(name for _, name in arguments))
 
     def splat(self, value: Val, lanes: int) -> Val:
         """The value in every lane."""
