@@ -15,19 +15,7 @@ from tensorwright.machine_code.compilation import (
 )
 from tensorwright.machine_code.libm import LIBM_BINARY, LIBM_SYMBOLS, LIBM_UNARY
 from tensorwright.machine_code.native_function import NativeFunction
-from tensorwright.machine_code.numbers import (
-    F32,
-    F64,
-    I8,
-    I32,
-    I64,
-    POINTER,
-    TRUTH,
-    Array,
-    Number,
-    Operand,
-    Variable,
-)
+from tensorwright.machine_code.numbers import Kind, NativeArray, Number, Operand, Variable
 from tensorwright.machine_code.text import (
     FunctionText,
     Lines,
@@ -41,21 +29,15 @@ from tensorwright.machine_code.text import (
 )
 
 __all__ = [
-    "F32",
-    "F64",
-    "I8",
-    "I32",
-    "I64",
     "LIBM_BINARY",
     "LIBM_SYMBOLS",
     "LIBM_UNARY",
-    "POINTER",
-    "TRUTH",
-    "Array",
     "FunctionText",
+    "Kind",
     "Level",
     "Lines",
     "Module",
+    "NativeArray",
     "NativeFunction",
     "Number",
     "Operand",

@@ -1,12 +1,12 @@
 """Write a function of LLVM IR as if in Python: parameters, loops, branches, calls.
 
-    >>> from tensorwright.machine_code import F32, I64, POINTER, Module
+    >>> from tensorwright.machine_code import Kind, Module
     >>> module = Module()
-    >>> function = NativeFunction(module, "total", (POINTER, I64), F32)
+    >>> function = NativeFunction(module, "total", (Kind.POINTER, Kind.I64), Kind.F32)
     >>> numbers, count = function.parameters
-    >>> total = function.variable(F32, 0.0)
+    >>> total = function.variable(Kind.F32, 0.0)
     >>> with function.loop(count) as n:
-    ...     total.set(total.now + numbers.array(F32)[n])
+    ...     total.set(total.now + numbers.array(Kind.F32)[n])
     >>> function.finish(total.now)
 
 Variables and arrays lie on the stack of the function; LLVM keeps the variables in registers.
@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from tensorwright.machine_code.numbers import (
-    I64,
-    POINTER,
-    Array,
+    Kind,
+    NativeArray,
     Number,
     Operand,
     Variable,
@@ -49,7 +48,7 @@ class NativeFunction(FunctionText):
         *,
         is_internal: bool = False,
     ) -> None:
-        self.symbol, self.result = symbol, result
+        self.symbol, self.name = symbol, f"@{symbol}"
         self.parameters = tuple(Number(self, kind, f"%x{n}") for n, kind in enumerate(parameters))
         listed = ", ".join(map(str, self.parameters))
         linkage = "internal " if is_internal else ""
@@ -61,11 +60,11 @@ class NativeFunction(FunctionText):
 
     # Values
 
-    def number(self, content: Operand, kind: str = I64) -> Number:
+    def number(self, content: Operand, kind: str = Kind.I64) -> Number:
         """A number as it is, or a constant of a type."""
         return content if isinstance(content, Number) else constant(self, kind, content)
 
-    def array(self, element: str, size: Operand, align: int = _STACK_ALIGN) -> Array:
+    def array(self, element: str, size: Operand, align: int = _STACK_ALIGN) -> NativeArray:
         """An array of the function, with anything in it; where its size is a number of the
         function, one that is made where this is written.
         """
@@ -73,17 +72,18 @@ class NativeFunction(FunctionText):
             name = self.emit(f"alloca {element}, {size}, align {align}")
         else:
             name = self.alloca(f"[{size} x {element}]", align)
-        return Array(Number(self, POINTER, name), element)
+        return NativeArray(Number(self, Kind.POINTER, name), element)
 
     def variable(self, kind: str, first: Operand) -> Variable:
         """A number that changes."""
-        variable = Variable(Number(self, POINTER, self.alloca(kind, alignment(kind))).array(kind))
+        cell = Number(self, Kind.POINTER, self.alloca(kind, alignment(kind)))
+        variable = Variable(cell.array(kind))
         variable.set(first)
         return variable
 
     def address_of(self, other: NativeFunction) -> Number:
         """A pointer to a function of the module."""
-        return Number(self, POINTER, f"@{other.symbol}")
+        return Number(self, Kind.POINTER, other.name)
 
     def call(
         self, kind: str, function: str | Number | NativeFunction, *arguments: Number, note: str = ""
@@ -106,22 +106,17 @@ class NativeFunction(FunctionText):
         arguments: Sequence[Number],
         note: str = "",
     ) -> str:
-        match function:
-            case str():
-                typed = ((argument.kind, argument.name) for argument in arguments)
-                return self.call_text(kind, function, *typed, note=note)
-            case Number():
-                callee = function.name
-            case NativeFunction():
-                callee = f"@{function.symbol}"
-        return f"call {kind} {callee}({', '.join(map(str, arguments))})"
+        if isinstance(function, str):
+            typed = ((argument.kind, argument.name) for argument in arguments)
+            return self.call_text(kind, function, *typed, note=note)
+        return f"call {kind} {function.name}({', '.join(map(str, arguments))})"
 
     # What is done
 
     @contextmanager
     def loop(self, stop: Operand, first: Operand = 0, step: int = 1) -> Iterator[Number]:
         """For each number from the first on, by steps, that is below `stop`."""
-        at = self.variable(I64, first)
+        at = self.variable(Kind.I64, first)
         with self.repeat(lambda: at.now < stop):
             position = at.now
             yield position

@@ -7,6 +7,7 @@ of Python mix with them. Comparisons of integers are signed, shifts to the right
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -19,17 +20,27 @@ from tensorwright.machine_code.text import (
     vector_type,
 )
 
-POINTER, TRUTH = "ptr", "i1"
-I8, I32, I64, F32, F64 = "i8", "i32", "i64", "float", "double"
 
-_FLOATS = {F32: DType.F32, F64: DType.F64}
-_SIZES = {POINTER: 8, TRUTH: 1, I8: 1, I32: 4, I64: 8, F32: 4, F64: 8}
+class Kind(StrEnum):
+    """LLVM's types of single values; `vector_type` makes vectors of them."""
+
+    POINTER = "ptr"
+    TRUTH = "i1"
+    I8 = "i8"
+    I32 = "i32"
+    I64 = "i64"
+    F32 = "float"
+    F64 = "double"
+
+
+_FLOATS: dict[str, DType] = {Kind.F32: DType.F32, Kind.F64: DType.F64}
+_SIZES: dict[str, int] = dict(zip(Kind, (8, 1, 1, 4, 8, 4, 8), strict=True))
 _VECTOR_ALIGN = 64
 
 
-def alignment(element: str) -> int:
+def alignment(kind: str) -> int:
     """Of the elements of an array, in bytes."""
-    return _SIZES.get(element, _VECTOR_ALIGN)
+    return _SIZES.get(kind, _VECTOR_ALIGN)
 
 
 @lru_cache(maxsize=256)
@@ -105,7 +116,7 @@ class Number:
     def test(self, predicate: str, other: Operand) -> Number:
         """A comparison, such as "ult": a truth for each lane."""
         compare = "fcmp" if self.is_float else "icmp"
-        truth = vector_type(TRUTH, element_and_lanes(self.kind)[1])
+        truth = vector_type(Kind.TRUTH, element_and_lanes(self.kind)[1])
         return self.result(truth, f"{compare} {predicate} {self}, {self.like(other).name}")
 
     def choose(self, then: Number, otherwise: Operand) -> Number:
@@ -143,9 +154,9 @@ class Number:
         element, _ = element_and_lanes(self.kind)
         return self.result(element, f"extractelement {self}, i32 {number}")
 
-    def array(self, element: str) -> Array:
+    def array(self, element: str) -> NativeArray:
         """The array that a pointer points to."""
-        return Array(self, element)
+        return NativeArray(self, element)
 
 
 Operand: TypeAlias = "Number | int | float"
@@ -154,7 +165,7 @@ Operand: TypeAlias = "Number | int | float"
 def constant(code: FunctionText, kind: str, content: int | float) -> Number:
     """A number of Python, in every lane of a type."""
     element, lanes = element_and_lanes(kind)
-    if element == POINTER:
+    if element == Kind.POINTER:
         text = "null"
     elif element in _FLOATS:
         text = float_literal(float(content), _FLOATS[element])
@@ -164,7 +175,7 @@ def constant(code: FunctionText, kind: str, content: int | float) -> Number:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Array:
+class NativeArray:
     """Elements of one type in memory, counted from 0."""
 
     pointer: Number
@@ -185,9 +196,9 @@ class Array:
         kind = vector_type(self.element, lanes)
         return self.pointer.result(kind, f"load {kind}, {self._at(position)}")
 
-    def part(self, first: Operand) -> Array:
+    def part(self, first: Operand) -> NativeArray:
         """The array from a position on."""
-        return Array(self.address(first), self.element)
+        return NativeArray(self.address(first), self.element)
 
     def address(self, position: Operand) -> Number:
         """A pointer to an element."""
@@ -195,7 +206,7 @@ class Array:
             return self.pointer
         offset = position if isinstance(position, Number) else f"i64 {position}"
         where = f"getelementptr {self.element}, {self.pointer}, {offset}"
-        return self.pointer.result(POINTER, where)
+        return self.pointer.result(Kind.POINTER, where)
 
     def acquire(self, position: Operand = 0) -> Number:
         """Read an element, and what its writer wrote before."""
@@ -215,7 +226,7 @@ class Array:
 class Variable:
     """A number that changes."""
 
-    cell: Array
+    cell: NativeArray
 
     @property
     def now(self) -> Number:

@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from tensorwright.base import CpuTarget, DType, detect_target
-from tensorwright.machine_code import I32, POINTER, Module, NativeFunction, compile_module
+from tensorwright.machine_code import Kind, Module, NativeFunction, compile_module
 from tensorwright.runtime.executable import Bound, Executable
 from tensorwright.runtime.native.openmp import usable_threads
 from tensorwright.runtime.plan.plan import (
@@ -84,11 +84,11 @@ def _bound(steps: list[Step], threads: int) -> Bound:
 def _nothing() -> str:
     """LLVM IR of a kernel whose threads have nothing to do."""
     module = Module()
-    body = NativeFunction(module, "body", (POINTER,), is_internal=True)
+    body = NativeFunction(module, "body", (Kind.POINTER,), is_internal=True)
     body.finish()
-    kernel = NativeFunction(module, "nothing", (POINTER, POINTER, I32))
+    kernel = NativeFunction(module, "nothing", (Kind.POINTER, Kind.POINTER, Kind.I32))
     arguments, _, threads = kernel.parameters
-    flags = kernel.number(0, I32)
+    flags = kernel.number(0, Kind.I32)
     kernel.do("GOMP_parallel", kernel.address_of(body), arguments, threads, flags)
     kernel.finish()
     return module.text()

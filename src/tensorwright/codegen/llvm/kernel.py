@@ -18,15 +18,7 @@ from tensorwright.codegen.llvm.statements import Kernel, Statements
 from tensorwright.codegen.llvm.text.builder import LOOP_METADATA, Function
 from tensorwright.codegen.source import Signature, Source
 from tensorwright.loop import LoopProgram
-from tensorwright.machine_code import (
-    I8,
-    I32,
-    LIBM_SYMBOLS,
-    POINTER,
-    Module,
-    NativeFunction,
-    Number,
-)
+from tensorwright.machine_code import LIBM_SYMBOLS, Kind, Module, NativeFunction, Number
 
 
 def emit(program: LoopProgram, target: CpuTarget) -> Source:
@@ -71,10 +63,10 @@ def _symbol(name: str) -> str:
 
 def _write_entry(module: Module, name: str, pointers: int, shared_bytes: int) -> None:
     """Write the function that the caller sees."""
-    entry = NativeFunction(module, name, (POINTER, POINTER, I32))
+    entry = NativeFunction(module, name, (Kind.POINTER, Kind.POINTER, Kind.I32))
     arguments, workspace, threads = entry.parameters
-    listed = [arguments.array(POINTER)[position] for position in range(pointers)]
-    slices = workspace.array(I8).address(entry.number(shared_bytes))
-    main = Number(entry, POINTER, f"@{name}.main")
+    listed = [arguments.array(Kind.POINTER)[position] for position in range(pointers)]
+    slices = workspace.array(Kind.I8).address(entry.number(shared_bytes))
+    main = Number(entry, Kind.POINTER, f"@{name}.main")
     entry.do(main, *listed, workspace, slices, threads)
     entry.finish()

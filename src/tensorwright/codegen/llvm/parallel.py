@@ -16,7 +16,7 @@ from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.memory.buffers import Slots
 from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.loop import Stmt, buffers_used
-from tensorwright.machine_code import I8, I32, I64, POINTER, Module, NativeFunction, Number
+from tensorwright.machine_code import Kind, Module, NativeFunction, Number
 
 _DECLARATIONS = (
     "declare void @GOMP_parallel(ptr, ptr, i32, i32)",
@@ -88,17 +88,20 @@ def write_region(function: Function, region: Region) -> None:
 
 def write_entry(module: Module, region: Region, slice_bytes: int) -> None:
     """Write what each thread runs: unpack the context, find its piece, call the body."""
-    entry = NativeFunction(module, region.name, (POINTER,), is_internal=True)
-    words = entry.parameters[0].array(I64)
-    kinds = [*(kind.split()[0] for kind, _ in region.captured), POINTER, POINTER]
+    entry = NativeFunction(module, region.name, (Kind.POINTER,), is_internal=True)
+    words = entry.parameters[0].array(Kind.I64)
+    kinds = [*(kind.split()[0] for kind, _ in region.captured), Kind.POINTER, Kind.POINTER]
     fields = [words.address(n).array(kind)[0] for n, kind in enumerate(kinds)]
-    numbers = entry.call(I32, "omp_get_thread_num"), entry.call(I32, "omp_get_num_threads")
-    thread, count = (number.cast("zext", I64) for number in numbers)
+    numbers = (
+        entry.call(Kind.I32, "omp_get_thread_num"),
+        entry.call(Kind.I32, "omp_get_num_threads"),
+    )
+    thread, count = (number.cast("zext", Kind.I64) for number in numbers)
     start = thread * region.extent
     first, stop = (each.apply("udiv", count) for each in (start, start + region.extent))
     *captured, slices = fields
-    own_slice = slices.array(I8).address(thread * slice_bytes)
+    own_slice = slices.array(Kind.I8).address(thread * slice_bytes)
     with entry.when(first.test("ult", stop)):
-        body = Number(entry, POINTER, f"@{region.name}.body")
+        body = Number(entry, Kind.POINTER, f"@{region.name}.body")
         entry.do(body, *captured, own_slice, first, stop)
     entry.finish()

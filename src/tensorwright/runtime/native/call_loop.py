@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tensorwright.machine_code import I8, I32, I64, POINTER, Module, NativeFunction
+from tensorwright.machine_code import Kind, Module, NativeFunction
 from tensorwright.runtime.native.jit import LoadedFunction, load_function
 
 
@@ -16,12 +16,13 @@ def call_loop() -> LoadedFunction:
     times.  Each row of the table holds the addresses of the arguments of one call; they take turns
     from row `first` on.
     """
-    kinds = (POINTER, POINTER, I64, I64, I64, POINTER, I32, I64)
+    numbers = (Kind.I64,) * 3
+    kinds = (Kind.POINTER, Kind.POINTER, *numbers, Kind.POINTER, Kind.I32, Kind.I64)
     function = NativeFunction(Module(), "tw_repeat", kinds)
     kernel, table, row_bytes, rows, first, workspace, threads, count = function.parameters
-    row = function.variable(I64, first)
+    row = function.variable(Kind.I64, first)
     with function.loop(count):
-        arguments = table.array(I8).address(row.now * row_bytes)
+        arguments = table.array(Kind.I8).address(row.now * row_bytes)
         function.do(kernel, arguments, workspace, threads)
         following = row.now + 1
         row.set(following.differs(rows).choose(following, 0))

@@ -28,7 +28,7 @@ from functools import lru_cache
 import numpy as np
 
 from tensorwright.base import ON_THREADS, Array, InternalError
-from tensorwright.machine_code import I32, I64, POINTER, TRUTH, Module, NativeFunction, Number
+from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -61,25 +61,29 @@ class _Frame:
 
     def number(self, name: str) -> Number:
         """A slot that is a number."""
-        return self._pointer.array(I64)[_SLOTS.index(name)]
+        return self._pointer.array(Kind.I64)[_SLOTS.index(name)]
 
     def pointer(self, name: str) -> Number:
         """A slot that is an address."""
-        return self._pointer.array(POINTER)[_SLOTS.index(name)]
+        return self._pointer.array(Kind.POINTER)[_SLOTS.index(name)]
+
+    def table(self, name: str) -> NativeArray:
+        """The numbers at the address in a slot."""
+        return self.pointer(name).array(Kind.I64)
 
 
 def _module() -> Module:
     """`tensorwright_run`, which does the runs of a frame, and `tensorwright_copy`, a kernel."""
     module = Module()
     steps = _write_steps(module)
-    function = NativeFunction(module, _RUN, (POINTER,))
+    function = NativeFunction(module, _RUN, (Kind.POINTER,))
     (address,) = function.parameters
     frame = _Frame(address)
     _write_moving(function, frame)
-    threads = frame.number("threads").cast("trunc", I32)
-    context = function.array(POINTER, 2)
+    threads = frame.number("threads").cast("trunc", Kind.I32)
+    context = function.array(Kind.POINTER, 2)
     context[0] = address
-    runs = frame.pointer("runs").array(I64)
+    runs = frame.table("runs")
     with function.loop(frame.number("end"), frame.number("begin")) as number:
         run = runs.part(number * _COLUMNS)
         context[1] = run.pointer
@@ -95,8 +99,8 @@ def _module() -> Module:
 
 def _write_moving(function: NativeFunction, frame: _Frame) -> None:
     """Set the arguments that differ by call."""
-    arguments = frame.pointer("arguments").array(I64)
-    bases, moving = frame.pointer("bases").array(I64), frame.pointer("moving").array(I64)
+    arguments = frame.table("arguments")
+    bases, moving = frame.table("bases"), frame.table("moving")
     with function.loop(frame.number("moving_count")) as number:
         row = moving.part(number * _COLUMNS)
         arguments[row[0]] = bases[row[1]] + row[2]
@@ -104,26 +108,29 @@ def _write_moving(function: NativeFunction, frame: _Frame) -> None:
 
 def _write_steps(module: Module) -> NativeFunction:
     """Call the kernels of one run; each step is timed where there is a clock."""
-    function = NativeFunction(module, "run_steps", (POINTER,), is_internal=True)
-    context = function.parameters[0].array(POINTER)
-    frame, run = _Frame(context[0]), context[1].array(I64)
-    steps, arguments = frame.pointer("steps").array(I64), frame.pointer("arguments").array(I64)
+    function = NativeFunction(module, "run_steps", (Kind.POINTER,), is_internal=True)
+    context = function.parameters[0].array(Kind.POINTER)
+    frame, run = _Frame(context[0]), context[1].array(Kind.I64)
+    steps, arguments = (
+        frame.table("steps"),
+        frame.table("arguments"),
+    )
     workspace, threads = frame.pointer("workspace"), frame.number("threads")
-    clock, ticks = frame.pointer("clock"), frame.pointer("ticks").array(I64)
-    time_s_ns = function.array(I64, 2)
+    clock, ticks = frame.pointer("clock"), frame.table("ticks")
+    time_s_ns = function.array(Kind.I64, 2)
 
     def tick(number: Number) -> None:
         with function.when(clock.differs(0)):
-            kind = function.number(_CLOCK_MONOTONIC, I32)
-            function.call(I32, clock, kind, time_s_ns.pointer)
+            kind = function.number(_CLOCK_MONOTONIC, Kind.I32)
+            function.call(Kind.I32, clock, kind, time_s_ns.pointer)
             ticks[number] = time_s_ns[0] * 1_000_000_000 + time_s_ns[1]
 
     stop = run[1]
     with function.loop(stop, run[0]) as number:
         tick(number)
         step = steps.part(number * _COLUMNS)
-        most = step[2].smaller(threads).cast("trunc", I32)
-        kernel = step.pointer.array(POINTER)[0]
+        most = step[2].smaller(threads).cast("trunc", Kind.I32)
+        kernel = step.pointer.array(Kind.POINTER)[0]
         function.do(kernel, arguments.address(step[1]), workspace, most)
     tick(stop)
     function.finish()
@@ -132,10 +139,10 @@ def _write_steps(module: Module) -> NativeFunction:
 
 def _write_copy(module: Module) -> None:
     """The kernel of a step that copies: destination, source, size."""
-    function = NativeFunction(module, _COPY, (POINTER, POINTER, I32))
+    function = NativeFunction(module, _COPY, (Kind.POINTER, Kind.POINTER, Kind.I32))
     arguments = function.parameters[0]
-    destination, source = (arguments.array(POINTER)[n] for n in (0, 1))
-    size, is_volatile = arguments.array(I64)[2], function.number(0, TRUTH)
+    destination, source = (arguments.array(Kind.POINTER)[n] for n in (0, 1))
+    size, is_volatile = arguments.array(Kind.I64)[2], function.number(0, Kind.TRUTH)
     function.do("llvm.memcpy.p0.p0.i64", destination, source, size, is_volatile)
     function.finish()
 

@@ -18,15 +18,14 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import llvmlite.binding as llvm
 
 from tensorwright.base import CpuTarget, InternalError, detect_target
 from tensorwright.machine_code import (
-    I32,
-    I64,
     LIBM_SYMBOLS,
-    POINTER,
+    Kind,
     NativeFunction,
     compile_module,
     create_machine,
@@ -47,7 +46,11 @@ _ELF_MACHINES = {"x86-64": 62, "aarch64": 183}
 _TEAM_LIBRARY = "team"
 _SYMBOLS_LIBRARY = "symbols"
 _LOADS_PER_SESSION = 1000
-_CTYPES = {POINTER: ctypes.c_void_p, I64: ctypes.c_int64, I32: ctypes.c_int32}
+_CTYPES: dict[str, Any] = {
+    Kind.POINTER: ctypes.c_void_p,
+    Kind.I64: ctypes.c_int64,
+    Kind.I32: ctypes.c_int32,
+}
 
 
 class LoadedObject:

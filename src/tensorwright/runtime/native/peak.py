@@ -13,19 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tensorwright.base import CpuTarget, DType, check_runs_here
-from tensorwright.machine_code import (
-    F32,
-    F64,
-    I8,
-    I32,
-    I64,
-    POINTER,
-    Module,
-    NativeFunction,
-    Number,
-    Variable,
-    vector_type,
-)
+from tensorwright.machine_code import Kind, Module, NativeFunction, Number, Variable, vector_type
 from tensorwright.runtime.native.jit import load_function
 from tensorwright.runtime.native.openmp import usable_threads
 
@@ -95,8 +83,8 @@ def _best_time(target: CpuTarget, threads: int, measure: NativeFunction, *number
 def _fma_loop(lanes: int, chains: int, dtype: DType) -> NativeFunction:
     """`measure({rounds, results})`: x = x * a + b in so many independent vectors."""
     body = _thread_body()
-    rounds = body.parameters[0].array(I64)[0]
-    kind = vector_type(F32 if dtype is DType.F32 else F64, lanes)
+    rounds = body.parameters[0].array(Kind.I64)[0]
+    kind = vector_type(Kind.F32 if dtype is DType.F32 else Kind.F64, lanes)
     vectors = [body.variable(kind, chain + 1.0) for chain in range(chains)]
     with body.loop(rounds):
         for vector in vectors:
@@ -111,10 +99,10 @@ def _read_loop(lanes: int) -> NativeFunction:
     """
     body = _thread_body()
     arguments = body.parameters[0]
-    elements, part = (arguments.array(I64)[n] for n in (0, 2))
-    start = arguments.array(POINTER)[1].array(F32).part(_thread(body) * part)
-    offset = body.variable(I64, 0)
-    sums = [body.variable(vector_type(F32, lanes), 0.0) for _ in range(_READ_VECTORS)]
+    elements, part = (arguments.array(Kind.I64)[n] for n in (0, 2))
+    start = arguments.array(Kind.POINTER)[1].array(Kind.F32).part(_thread(body) * part)
+    offset = body.variable(Kind.I64, 0)
+    sums = [body.variable(vector_type(Kind.F32, lanes), 0.0) for _ in range(_READ_VECTORS)]
     step = _READ_VECTORS * lanes
     with body.loop(elements, step=step):
         block = start.part(offset.now)
@@ -127,12 +115,12 @@ def _read_loop(lanes: int) -> NativeFunction:
 
 def _thread_body() -> NativeFunction:
     """What each thread runs, while it is written."""
-    return NativeFunction(Module(), "body", (POINTER,), is_internal=True)
+    return NativeFunction(Module(), "body", (Kind.POINTER,), is_internal=True)
 
 
 def _thread(body: NativeFunction) -> Number:
     """The number of the thread that runs a body."""
-    return body.call(I32, "omp_get_thread_num").cast("sext", I64)
+    return body.call(Kind.I32, "omp_get_thread_num").cast("sext", Kind.I64)
 
 
 def _measured(body: NativeFunction, vectors: Sequence[Variable], position: int) -> NativeFunction:
@@ -143,13 +131,13 @@ def _measured(body: NativeFunction, vectors: Sequence[Variable], position: int) 
     for vector in vectors[1:]:
         total = total + vector.now
     lane = total.lane(0)
-    results = body.parameters[0].array(POINTER)[position]
-    row = results.array(I8).address(_thread(body) * _RESULT_BYTES)
+    results = body.parameters[0].array(Kind.POINTER)[position]
+    row = results.array(Kind.I8).address(_thread(body) * _RESULT_BYTES)
     row.array(lane.kind)[0] = lane
     body.finish()
-    function = NativeFunction(body.module, "measure", (POINTER, I32))
+    function = NativeFunction(body.module, "measure", (Kind.POINTER, Kind.I32))
     arguments, threads = function.parameters
-    flags = function.number(0, I32)
+    flags = function.number(0, Kind.I32)
     function.do("GOMP_parallel", function.address_of(body), arguments, threads, flags)
     function.finish()
     return function

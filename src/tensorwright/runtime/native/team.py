@@ -30,16 +30,7 @@ from __future__ import annotations
 import ctypes
 from functools import lru_cache
 
-from tensorwright.machine_code import (
-    I8,
-    I32,
-    I64,
-    POINTER,
-    TRUTH,
-    Module,
-    NativeFunction,
-    Number,
-)
+from tensorwright.machine_code import Kind, Module, NativeFunction, Number
 
 _SPINS = 1000
 _PAUSES = {"x86-64": "pause", "aarch64": "yield"}
@@ -69,8 +60,8 @@ RENAMED = {
 
 POSIX_SYMBOLS = ("pthread_getspecific", "pthread_setspecific", "sched_yield")
 
-_TEAM_KINDS = (POINTER, POINTER, I32)
-_PARALLEL_KINDS = (POINTER, POINTER, I32, I32)
+_TEAM_KINDS = (Kind.POINTER, Kind.POINTER, Kind.I32)
+_PARALLEL_KINDS = (Kind.POINTER, Kind.POINTER, Kind.I32, Kind.I32)
 
 
 def serial_ir() -> str:
@@ -85,8 +76,8 @@ def serial_ir() -> str:
         function.do(body, data)
         function.finish()
     for name, answer in (("omp_get_thread_num", 0), ("omp_get_num_threads", 1)):
-        function = NativeFunction(module, STAND_INS[name], (), I32)
-        function.finish(function.number(answer, I32))
+        function = NativeFunction(module, STAND_INS[name], (), Kind.I32)
+        function.finish(function.number(answer, Kind.I32))
     return module.text()
 
 
@@ -114,41 +105,43 @@ def _slot_key() -> int:
 
 def _own_slot(function: NativeFunction) -> Number:
     """The slot of the thread that runs a function; null outside of teams."""
-    return function.call(POINTER, "pthread_getspecific", function.number(_slot_key()))
+    return function.call(Kind.POINTER, "pthread_getspecific", function.number(_slot_key()))
 
 
 def _set_own_slot(function: NativeFunction, slot: Number) -> None:
-    function.call(I32, "pthread_setspecific", function.number(_slot_key()), slot)
+    function.call(Kind.I32, "pthread_setspecific", function.number(_slot_key()), slot)
 
 
 def _slot_of(team: Number, number: Number) -> Number:
-    return team.array(I64).address(number * _SLOT_WORDS)
+    return team.array(Kind.I64).address(number * _SLOT_WORDS)
 
 
 def _write_wait(module: Module, pause: str) -> NativeFunction:
     """Wait until a word has a value."""
-    function = NativeFunction(module, "await", (POINTER, I64), is_internal=True)
+    function = NativeFunction(module, "await", (Kind.POINTER, Kind.I64), is_internal=True)
     word, value = function.parameters
-    looks = function.variable(I64, 0)
-    with function.repeat(lambda: word.array(I64).acquire().differs(value)):
+    looks = function.variable(Kind.I64, 0)
+    with function.repeat(lambda: word.array(Kind.I64).acquire().differs(value)):
         with function.when(looks.now < _SPINS) as otherwise:
             function.effect(f'call void asm sideeffect "{pause}", "~{{memory}}"()')
             looks.set(looks.now + 1)
         with otherwise():
-            function.call(I32, "sched_yield")
+            function.call(Kind.I32, "sched_yield")
     function.finish()
     return function
 
 
 def _write_give(module: Module) -> NativeFunction:
     """Give a piece of work to each thread but the first."""
-    function = NativeFunction(module, "give", (POINTER, POINTER, POINTER, I64), is_internal=True)
+    function = NativeFunction(
+        module, "give", (Kind.POINTER, Kind.POINTER, Kind.POINTER, Kind.I64), is_internal=True
+    )
     team, body, data, count = function.parameters
     with function.loop(count, first=1) as number:
         slot = _slot_of(team, number)
-        slot.array(POINTER)[_BODY] = body
-        slot.array(POINTER)[_DATA] = data
-        words = slot.array(I64)
+        slot.array(Kind.POINTER)[_BODY] = body
+        slot.array(Kind.POINTER)[_DATA] = data
+        words = slot.array(Kind.I64)
         words[_COUNT] = count
         words.release(_EPOCH, words[_EPOCH] + 1)
     function.finish()
@@ -161,13 +154,13 @@ def _write_team(module: Module, member: NativeFunction) -> None:
     main, context, threads = function.parameters
     is_free = _own_slot(function).equals(0)
     with function.when(is_free & (threads > 1)) as otherwise:
-        words = threads.cast("zext", I64) * _SLOT_WORDS
-        team = function.array(I64, words, _SLOT_ALIGN).pointer
-        size, zero = words * _WORD_BYTES, function.number(0, I8)
-        function.do("llvm.memset.p0.i64", team, zero, size, function.number(0, TRUTH))
-        team.array(POINTER)[_MAIN] = main
-        team.array(POINTER)[_CONTEXT] = context
-        body, flags = function.address_of(member), function.number(0, I32)
+        words = threads.cast("zext", Kind.I64) * _SLOT_WORDS
+        team = function.array(Kind.I64, words, _SLOT_ALIGN).pointer
+        size, zero = words * _WORD_BYTES, function.number(0, Kind.I8)
+        function.do("llvm.memset.p0.i64", team, zero, size, function.number(0, Kind.TRUTH))
+        team.array(Kind.POINTER)[_MAIN] = main
+        team.array(Kind.POINTER)[_CONTEXT] = context
+        body, flags = function.address_of(member), function.number(0, Kind.I32)
         function.do(RENAMED["GOMP_parallel"], body, team, threads, flags)
     with otherwise():
         function.do(main, context)
@@ -176,38 +169,38 @@ def _write_team(module: Module, member: NativeFunction) -> None:
 
 def _write_member(module: Module, give: NativeFunction, wait: NativeFunction) -> NativeFunction:
     """What each thread of a team does: the first runs its main function, the others follow."""
-    function = NativeFunction(module, "member", (POINTER,), is_internal=True)
+    function = NativeFunction(module, "member", (Kind.POINTER,), is_internal=True)
     (team,) = function.parameters
-    number = function.call(I32, RENAMED["omp_get_thread_num"]).cast("zext", I64)
+    number = function.call(Kind.I32, RENAMED["omp_get_thread_num"]).cast("zext", Kind.I64)
     slot = _slot_of(team, number)
-    slot.array(I64)[_NUMBER] = number
+    slot.array(Kind.I64)[_NUMBER] = number
     _set_own_slot(function, slot)
     with function.when(number.equals(0)) as otherwise:
-        size = function.call(I32, RENAMED["omp_get_num_threads"]).cast("zext", I64)
-        team.array(I64)[_SIZE] = size
-        pointers = team.array(POINTER)
+        size = function.call(Kind.I32, RENAMED["omp_get_num_threads"]).cast("zext", Kind.I64)
+        team.array(Kind.I64)[_SIZE] = size
+        pointers = team.array(Kind.POINTER)
         function.do(pointers[_MAIN], pointers[_CONTEXT])
-        no_body = function.number(0, POINTER)
+        no_body = function.number(0, Kind.POINTER)
         function.do(give, team, no_body, no_body, size)
     with otherwise():
         _follow(function, slot, wait)
-    _set_own_slot(function, function.number(0, POINTER))
+    _set_own_slot(function, function.number(0, Kind.POINTER))
     function.finish()
     return function
 
 
 def _follow(function: NativeFunction, slot: Number, wait: NativeFunction) -> None:
     """Do the pieces of work that a thread is given until there is no body."""
-    epoch = function.variable(I64, 0)
+    epoch = function.variable(Kind.I64, 0)
 
     def has_work() -> Number:
         epoch.set(epoch.now + 1)
         function.do(wait, slot, epoch.now)
-        return slot.array(POINTER)[_BODY].differs(0)
+        return slot.array(Kind.POINTER)[_BODY].differs(0)
 
     with function.repeat(has_work):
-        function.do(slot.array(POINTER)[_BODY], slot.array(POINTER)[_DATA])
-        slot.array(I64).release(_DONE, epoch.now)
+        function.do(slot.array(Kind.POINTER)[_BODY], slot.array(Kind.POINTER)[_DATA])
+        slot.array(Kind.I64).release(_DONE, epoch.now)
 
 
 def _write_parallel(module: Module, give: NativeFunction, wait: NativeFunction) -> None:
@@ -218,15 +211,15 @@ def _write_parallel(module: Module, give: NativeFunction, wait: NativeFunction) 
     with function.when(slot.equals(0)) as otherwise:
         function.do(RENAMED["GOMP_parallel"], *function.parameters)
     with otherwise():
-        words = slot.array(I64)
-        before, asked, size = words[_COUNT], threads.cast("zext", I64), words[_SIZE]
+        words = slot.array(Kind.I64)
+        before, asked, size = words[_COUNT], threads.cast("zext", Kind.I64), words[_SIZE]
         count = asked.equals(0).choose(size, asked.smaller(size))
         with function.when(before.equals(0) & (count > 1)) as alone:
             words[_COUNT] = count
             function.do(give, slot, body, data, count)
             function.do(body, data)
             with function.loop(count, first=1) as number:
-                other = _slot_of(slot, number).array(I64)
+                other = _slot_of(slot, number).array(Kind.I64)
                 function.do(wait, other.address(_DONE), other[_EPOCH])
             words[_COUNT] = 0
         with alone():
@@ -241,11 +234,11 @@ def _write_parallel(module: Module, give: NativeFunction, wait: NativeFunction) 
 
 def _write_answer(module: Module, name: str, word: int, least: int) -> None:
     """A function that answers with a word of the thread's slot, at least with a number."""
-    function = NativeFunction(module, STAND_INS[name], (), I32)
-    answer = function.variable(I32, least)
+    function = NativeFunction(module, STAND_INS[name], (), Kind.I32)
+    answer = function.variable(Kind.I32, least)
     slot = _own_slot(function)
     with function.when(slot.equals(0)) as otherwise:
-        answer.set(function.call(I32, RENAMED[name]))
+        answer.set(function.call(Kind.I32, RENAMED[name]))
     with otherwise():
-        answer.set(slot.array(I64)[word].larger(least).cast("trunc", I32))
+        answer.set(slot.array(Kind.I64)[word].larger(least).cast("trunc", Kind.I32))
     function.finish(answer.now)

@@ -17,17 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.machine_code import (
-    F64,
-    I8,
-    I32,
-    I64,
-    POINTER,
-    Module,
-    NativeFunction,
-    Number,
-    vector_type,
-)
+from tensorwright.machine_code import Kind, Module, NativeFunction, Number, vector_type
 from tensorwright.runtime import LoadedFunction, load_function
 
 LANES = 32  # candidates at a time
@@ -38,7 +28,7 @@ _LOAD, _STORE = 11, 12
 
 _Formula: TypeAlias = Callable[..., Number]
 
-_VECTORS = vector_type(F64, _VECTOR)
+_VECTORS = vector_type(Kind.F64, _VECTOR)
 _FORMULAS: Mapping[int, tuple[int, _Formula]] = {
     ADD: (2, lambda a, b: a + b),
     SUBTRACT: (2, lambda a, b: a - b),
@@ -127,15 +117,15 @@ def needed_for(origins: NDArray[np.int32], results: NDArray[np.int32]) -> NDArra
 @lru_cache(maxsize=1)
 def _marking() -> LoadedFunction:
     """The walk from the last register to the first, compiled once in each process."""
-    function = NativeFunction(Module(), "tw_needed", (POINTER, I64, POINTER))
+    function = NativeFunction(Module(), "tw_needed", (Kind.POINTER, Kind.I64, Kind.POINTER))
     origins, count, is_needed = function.parameters
-    marks = is_needed.array(I8)
+    marks = is_needed.array(Kind.I8)
     with function.loop(count) as number:
         register = count - (number + 1)
-        origin = origins.array(I32).part(register * 4)
+        origin = origins.array(Kind.I32).part(register * 4)
         with function.when((origin[0] > -1) & marks[register].differs(0)):
             for operand in (1, 2, 3):
-                marks[origin[operand].cast("zext", I64)] = 1
+                marks[origin[operand].cast("zext", Kind.I64)] = 1
     function.finish()
     return load_function(function)
 
@@ -143,16 +133,16 @@ def _marking() -> LoadedFunction:
 @lru_cache(maxsize=1)
 def _interpreter() -> LoadedFunction:
     """The interpreter, compiled once in each process."""
-    kinds = (POINTER, I64, POINTER, POINTER, POINTER, I64)
+    kinds = (Kind.POINTER, Kind.I64, Kind.POINTER, Kind.POINTER, Kind.POINTER, Kind.I64)
     function = NativeFunction(Module(), "tw_columns", kinds)
     steps, count, registers, inputs, outputs, candidates = function.parameters
     with function.loop(candidates, step=LANES) as first:
         lanes = (candidates - first).smaller(LANES)
-        given, results = (rows.array(F64).part(first) for rows in (inputs, outputs))
+        given, results = (rows.array(Kind.F64).part(first) for rows in (inputs, outputs))
         with function.loop(count) as number:
-            step = steps.array(I32).part(number * 5)
-            numbers = [step[k].cast("zext", I64) for k in (1, 2, 3, 4)]
-            *operands, target = (registers.array(F64).part(n * LANES) for n in numbers)
+            step = steps.array(Kind.I32).part(number * 5)
+            numbers = [step[k].cast("zext", Kind.I64) for k in (1, 2, 3, 4)]
+            *operands, target = (registers.array(Kind.F64).part(n * LANES) for n in numbers)
             for operation in function.switch(step[0], len(_FORMULAS)):
                 arity, formula = _FORMULAS[operation]
                 rows, result = operands[:arity], target

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tensorwright.base import CpuTarget, DType, InternalError
 from tensorwright.machine_code import (
-    TRUTH,
+    Kind,
     Module,
     NativeFunction,
     Number,
@@ -110,7 +110,7 @@ class MathEmitter(NativeFunction):
         """Choose by lane; what `then` writes runs only where a lane of the mask is set."""
         is_any = mask
         if self.lanes > 1:
-            is_any = self.call(TRUTH, f"llvm.vector.reduce.or.v{self.lanes}i1", mask)
+            is_any = self.call(Kind.TRUTH, f"llvm.vector.reduce.or.v{self.lanes}i1", mask)
         chosen = self.variable(self.kind, otherwise)
         with self.when(is_any):
             chosen.set(mask.choose(then(), otherwise))

@@ -16,24 +16,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.machine_code import (
-    F32,
-    F64,
-    I32,
-    I64,
-    POINTER,
-    Array,
-    Module,
-    NativeFunction,
-    Number,
-    Variable,
-)
+from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number, Variable
 from tensorwright.runtime import LoadedFunction, load_function
 from tensorwright.tuning.models.protocol import Features
 from tensorwright.tuning.models.trees.compact_trees import CompactTrees
 
 _BLOCK = 12
-_KINDS = {4: F32, 8: F64}
+_KINDS = {4: Kind.F32, 8: Kind.F64}
 _LOW = (1 << 16) - 1
 _Sums: TypeAlias = NDArray[np.floating[Any]]
 
@@ -105,19 +94,19 @@ def _compiled(columns: int, bytes_: int) -> LoadedFunction:
     """The walk for rows of so many columns and sums of so many bytes, compiled once in each
     process.
     """
-    kinds = (*[POINTER] * 4, I64, POINTER, I64, POINTER)
+    kinds = (*[Kind.POINTER] * 4, Kind.I64, Kind.POINTER, Kind.I64, Kind.POINTER)
     function = NativeFunction(Module(), "tw_walk", kinds)
     nodes, outputs, starts, depths, trees, rows, count, sums = function.parameters
     kind = _KINDS[bytes_]
     last = count - _BLOCK
     with function.loop(count, step=_BLOCK) as block:
         first = block.smaller(last)
-        row = rows.array(F32).part(first * columns)
+        row = rows.array(Kind.F32).part(first * columns)
         totals = [function.variable(kind, 0.0) for _ in range(_BLOCK)]
         with function.loop(trees) as tree:
-            start = starts.array(I32)[tree].cast("zext", I64)
-            depth = depths.array(I32)[tree].cast("zext", I64)
-            places = _walked(function, nodes.array(I64).part(start), depth, row, columns)
+            start = starts.array(Kind.I32)[tree].cast("zext", Kind.I64)
+            depth = depths.array(Kind.I32)[tree].cast("zext", Kind.I64)
+            places = _walked(function, nodes.array(Kind.I64).part(start), depth, row, columns)
             leaves = outputs.array(kind).part(start)
             for total, place in zip(totals, places, strict=True):
                 total.set(total.now + leaves[place.now])
@@ -128,14 +117,14 @@ def _compiled(columns: int, bytes_: int) -> LoadedFunction:
 
 
 def _walked(
-    function: NativeFunction, root: Array, depth: Number, row: Array, columns: int
+    function: NativeFunction, root: NativeArray, depth: Number, row: NativeArray, columns: int
 ) -> list[Variable]:
     """The nodes of a tree that a block of rows comes to after so many steps."""
-    nodes = [function.variable(I64, 0) for _ in range(_BLOCK)]
+    nodes = [function.variable(Kind.I64, 0) for _ in range(_BLOCK)]
     with function.loop(depth):
         for lane, number in enumerate(nodes):
             node = root[number.now]
             x = row[(node & _LOW) + lane * columns]
-            limit = (node >> 32).cast("trunc", I32).cast("bitcast", F32)
-            number.set(((node >> 16) & _LOW) + (x > limit).cast("zext", I64))
+            limit = (node >> 32).cast("trunc", Kind.I32).cast("bitcast", Kind.F32)
+            number.set(((node >> 16) & _LOW) + (x > limit).cast("zext", Kind.I64))
     return nodes
