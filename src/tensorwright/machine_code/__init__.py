@@ -6,7 +6,6 @@
 """
 
 from tensorwright.machine_code.compilation import (
-    Level,
     assembly,
     compile_module,
     create_machine,
@@ -34,7 +33,6 @@ __all__ = [
     "LIBM_UNARY",
     "FunctionText",
     "Kind",
-    "Level",
     "Lines",
     "Module",
     "NativeArray",

@@ -175,7 +175,10 @@ def load_ir(ir_text: str, symbols: Sequence[str], target: CpuTarget | None = Non
 
 @dataclass(frozen=True, slots=True)
 class LoadedFunction:
-    """A native function that Python calls, without the interpreter's lock; `code` keeps it."""
+    """A native function that Python calls, without the interpreter's lock.
+
+    Keep this object while the function runs: `code` goes with it.
+    """
 
     code: LoadedObject
     run: Callable[..., None]

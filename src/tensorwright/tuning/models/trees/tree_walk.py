@@ -61,7 +61,8 @@ class TreeWalk:
         if count < _BLOCK:
             given = np.concatenate([given, np.zeros((_BLOCK - count, self.columns), np.float32)])
         found: _Sums = np.empty(len(given), kind)
-        _compiled(self.columns, kind.itemsize).run(
+        walk = _compiled(self.columns, kind.itemsize)
+        walk.run(
             self._nodes.ctypes.data,
             self._outputs.ctypes.data,
             self._starts.ctypes.data,
