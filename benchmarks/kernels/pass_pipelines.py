@@ -185,9 +185,9 @@ PIPELINES = {
     "O2": standard(2),
     "O1": standard(1),
     "function simplification O2": standard(2, is_function=True),
-    "function simplification O1 (THOROUGH)": standard(1, is_function=True),
+    "function simplification O1": standard(1, is_function=True),
     "sroa new_gvn instcombine": chosen("sroa", "new_gvn", "instruction_combine"),
-    "sroa instcombine simplifycfg (LEAN)": chosen("sroa", "instruction_combine", "simplify_cfg"),
+    "sroa instcombine simplifycfg": chosen("sroa", "instruction_combine", "simplify_cfg"),
     "sroa": chosen("sroa"),
     "no pass": chosen(),
 }

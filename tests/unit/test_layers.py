@@ -44,6 +44,7 @@ ROOMS = {
     "graph.onnx_import": "call tensors converters com_microsoft importer",
     "machine": "machine hardware ceilings kept load state",
     "loop": "ir traversal passes lowering algorithms",
+    "machine_code": "libm text numbers native_function compilation",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
     "positions registry catalogue",
     "peers": "process competitors prices",

@@ -1,10 +1,11 @@
-"""LLVM IR text in, object code out: what code generators and the runtime share.
+"""LLVM IR: its text, and the object code that is made of it.
 
-The runtime compiles its few hand-written loops when it starts, and imports no code generator.
+`text.py` says what all writers of LLVM's text have in common. The code generator adds its own
+(`codegen/llvm`); what the runtime and the models compile when they start is written as a
+`NativeFunction`, on `numbers.py`. `compilation.py` makes object code.
 """
 
 from tensorwright.machine_code.compilation import (
-    Level,
     assembly,
     compile_module,
     create_machine,
@@ -12,15 +13,42 @@ from tensorwright.machine_code.compilation import (
     pipeline_key,
 )
 from tensorwright.machine_code.libm import LIBM_BINARY, LIBM_SYMBOLS, LIBM_UNARY
+from tensorwright.machine_code.native_function import NativeFunction
+from tensorwright.machine_code.numbers import Kind, NativeArray, Number, Operand, Variable
+from tensorwright.machine_code.text import (
+    FunctionText,
+    Lines,
+    Module,
+    flat,
+    float_literal,
+    mangled,
+    shuffle_text,
+    splat_literal,
+    vector_type,
+)
 
 __all__ = [
     "LIBM_BINARY",
     "LIBM_SYMBOLS",
     "LIBM_UNARY",
-    "Level",
+    "FunctionText",
+    "Kind",
+    "Lines",
+    "Module",
+    "NativeArray",
+    "NativeFunction",
+    "Number",
+    "Operand",
+    "Variable",
     "assembly",
     "compile_module",
     "create_machine",
     "feature_flags",
+    "flat",
+    "float_literal",
+    "mangled",
     "pipeline_key",
+    "shuffle_text",
+    "splat_literal",
+    "vector_type",
 ]

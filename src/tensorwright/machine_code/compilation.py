@@ -5,12 +5,12 @@ on virtual machines, and a name brings tuning along, such as "prefer 256-bit vec
 halve the speed of AVX-512 code written by hand. All floating-point contraction is explicit: LLVM
 fuses `llvm.fmuladd` and pairs of instructions flagged `contract`, and nothing else.
 
-Levels, measured on a direct convolution with 112 FMAs in its inner loop (time to object code,
+Pipelines, measured on a direct convolution with 112 FMAs in its inner loop (time to object code,
 relative; all but the last run equally fast; benchmarks/kernels/pass_pipelines.py):
 
     O3 with vectorisers and unroller   1.00      O3 or O2 without them                  0.73
-    O1 without them                    0.62      function simplification O1, THOROUGH   0.49
-    sroa instcombine simplifycfg       0.34      sroa simplifycfg, LEAN                 0.26
+    O1 without them                    0.62      function simplification O1             0.49
+    sroa instcombine simplifycfg       0.34      sroa simplifycfg, which is taken       0.26
     no pass at all                     0.29, and the kernel runs at 0.38 of the speed
 
 The addresses that the emitter writes are already what the machine should compute: pointers that
@@ -28,7 +28,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 from functools import lru_cache
 
 import llvmlite.binding as llvm
@@ -41,34 +40,27 @@ PIPELINE_VERSION = 2
 _CONTEXT_LINES = 3
 
 
-class Level(IntEnum):
-    """How much LLVM optimises before instruction selection; never vectorising or unrolling."""
-
-    LEAN = 1
-    THOROUGH = 2
-
-
 def pipeline_key() -> str:
     """Name the compiler: object code of equal IR, target and key is equal."""
     version = ".".join(str(part) for part in llvm.llvm_version_info)
     return f"llvm{version}:{PIPELINE_VERSION}"
 
 
-def compile_module(ir_text: str, target: CpuTarget, level: Level = Level.LEAN) -> bytes:
+def compile_module(ir_text: str, target: CpuTarget) -> bytes:
     """Compile a module to a relocatable object file (position independent, small code model).
 
     Raises:  InternalError if LLVM does not accept the text, with the offending line marked;
              MachineError if this LLVM does not know the target.
     """
     machine = create_machine(target)
-    with _optimised(ir_text, machine, level) as module:
+    with _optimised(ir_text, machine) as module:
         return bytes(machine.emit_object(module))
 
 
 def assembly(ir_text: str, target: CpuTarget) -> str:
     """Compile a module to assembly text; errors as `compile_module`."""
     machine = create_machine(target)
-    with _optimised(ir_text, machine, Level.LEAN) as module:
+    with _optimised(ir_text, machine) as module:
         return str(machine.emit_assembly(module))
 
 
@@ -118,7 +110,7 @@ def _initialise() -> None:
 
 
 @contextmanager
-def _optimised(ir_text: str, machine: llvm.TargetMachine, level: Level) -> Iterator[llvm.ModuleRef]:
+def _optimised(ir_text: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     """The module after all passes, in an LLVM context of its own, both freed after the block.
 
     The module must go before its context. Left to the garbage collector after an error, when both
@@ -131,7 +123,7 @@ def _optimised(ir_text: str, machine: llvm.TargetMachine, level: Level) -> Itera
         module.verify()
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
-        _run_passes(module, machine, level, has_inlining="alwaysinline" in ir_text)
+        _run_passes(module, machine, has_inlining="alwaysinline" in ir_text)
         yield module
     except RuntimeError as error:
         raise _refusal(ir_text, str(error)) from error
@@ -141,9 +133,7 @@ def _optimised(ir_text: str, machine: llvm.TargetMachine, level: Level) -> Itera
         context.close()
 
 
-def _run_passes(
-    module: llvm.ModuleRef, machine: llvm.TargetMachine, level: Level, has_inlining: bool
-) -> None:
+def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, *, has_inlining: bool) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     options.loop_vectorization = False
     options.slp_vectorization = False
@@ -154,13 +144,9 @@ def _run_passes(
         inliner = llvm.create_new_module_pass_manager()
         inliner.add_always_inliner_pass()
         inliner.run(module, builder)
-    match level:
-        case Level.LEAN:
-            passes = llvm.create_new_function_pass_manager()
-            passes.add_sroa_pass()
-            passes.add_simplify_cfg_pass()
-        case Level.THOROUGH:
-            passes = builder.getFunctionPassManager()
+    passes = llvm.create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
     for function in module.functions:
         if not function.is_declaration:
             passes.run(function, builder)

@@ -26,7 +26,13 @@ from tensorwright.runtime.measuring.this_machine import (
     this_machine,
 )
 from tensorwright.runtime.native.call_loop import call_loop
-from tensorwright.runtime.native.jit import LoadedObject, load_ir, load_object
+from tensorwright.runtime.native.jit import (
+    LoadedFunction,
+    LoadedObject,
+    load_function,
+    load_ir,
+    load_object,
+)
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
 from tensorwright.runtime.native.openmp import (
     OpenMP,
@@ -93,6 +99,7 @@ __all__ = [
     "KernelStep",
     "Lifetime",
     "LoadedCode",
+    "LoadedFunction",
     "LoadedObject",
     "Memory",
     "MemoryPlan",
@@ -123,6 +130,7 @@ __all__ = [
     "kernel_spec",
     "load",
     "load_code",
+    "load_function",
     "load_ir",
     "load_object",
     "make_plan",

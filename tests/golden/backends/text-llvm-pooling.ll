@@ -61,13 +61,13 @@ b46:
   ret void
 }
 
-define void @pooling(ptr %args, ptr %workspace, i32 %threads) nounwind {
-  %a0 = getelementptr ptr, ptr %args, i64 0
-  %p0 = load ptr, ptr %a0
-  %a1 = getelementptr ptr, ptr %args, i64 1
-  %p1 = load ptr, ptr %a1
-  %slice = getelementptr i8, ptr %workspace, i64 0
-  call void @pooling.main(ptr %p0, ptr %p1, ptr %workspace, ptr %slice, i32 %threads)
+define void @pooling(ptr %x0, ptr %x1, i32 %x2) nounwind {
+entry:
+  %v1 = load ptr, ptr %x0, align 8
+  %v2 = getelementptr ptr, ptr %x0, i64 1
+  %v3 = load ptr, ptr %v2, align 8
+  %v4 = getelementptr i8, ptr %x1, i64 0
+  call void @pooling.main(ptr %v1, ptr %v3, ptr %x1, ptr %v4, i32 %x2)
   ret void
 }
 

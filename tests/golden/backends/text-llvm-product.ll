@@ -689,15 +689,15 @@ entry:
   ret void
 }
 
-define void @product(ptr %args, ptr %workspace, i32 %threads) nounwind {
-  %a0 = getelementptr ptr, ptr %args, i64 0
-  %p0 = load ptr, ptr %a0
-  %a1 = getelementptr ptr, ptr %args, i64 1
-  %p1 = load ptr, ptr %a1
-  %a2 = getelementptr ptr, ptr %args, i64 2
-  %p2 = load ptr, ptr %a2
-  %slice = getelementptr i8, ptr %workspace, i64 0
-  call void @product.main(ptr %p0, ptr %p1, ptr %p2, ptr %workspace, ptr %slice, i32 %threads)
+define void @product(ptr %x0, ptr %x1, i32 %x2) nounwind {
+entry:
+  %v1 = load ptr, ptr %x0, align 8
+  %v2 = getelementptr ptr, ptr %x0, i64 1
+  %v3 = load ptr, ptr %v2, align 8
+  %v4 = getelementptr ptr, ptr %x0, i64 2
+  %v5 = load ptr, ptr %v4, align 8
+  %v6 = getelementptr i8, ptr %x1, i64 0
+  call void @product.main(ptr %v1, ptr %v3, ptr %v5, ptr %x1, ptr %v6, i32 %x2)
   ret void
 }
 

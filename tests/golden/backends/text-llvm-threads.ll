@@ -4,31 +4,31 @@ declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
 define internal <8 x float> @tw.exp.v8f32(<8 x float> %x0) alwaysinline nounwind willreturn memory(none) {
 entry:
-  %m0 = fcmp ogt <8 x float> %x0, splat (float 0x4056400000000000)
-  %m1 = select <8 x i1> %m0, <8 x float> splat (float 0x4056400000000000), <8 x float> %x0
-  %m2 = fcmp olt <8 x float> %m1, splat (float 0xC06601E680000000)
-  %m3 = select <8 x i1> %m2, <8 x float> splat (float 0xC06601E680000000), <8 x float> %m1
-  %m4 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m3, <8 x float> splat (float 0x3FF7154760000000), <8 x float> splat (float 0x4168001FC0000000))
-  %m5 = fsub <8 x float> %m4, splat (float 0x4168001FC0000000)
-  %m6 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m5, <8 x float> splat (float 0xBFE6300000000000), <8 x float> %m3)
-  %m7 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m5, <8 x float> splat (float 0x3F2BD01060000000), <8 x float> %m6)
-  %m8 = fmul <8 x float> %m7, %m7
-  %m9 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> splat (float 0x3F56BEC060000000), <8 x float> %m7, <8 x float> splat (float 0x3F81227680000000))
-  %m10 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m9, <8 x float> %m7, <8 x float> splat (float 0x3FA5556740000000))
-  %m11 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m10, <8 x float> %m7, <8 x float> splat (float 0x3FC5554B00000000))
-  %m12 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m11, <8 x float> %m7, <8 x float> splat (float 0x3FDFFFFFE0000000))
-  %m13 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m8, <8 x float> %m12, <8 x float> %m7)
-  %m14 = bitcast <8 x float> %m4 to <8 x i32>
-  %m15 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m5, <8 x float> splat (float 0x3FE0000000000000), <8 x float> splat (float 0x4168000FE0000000))
-  %m16 = bitcast <8 x float> %m15 to <8 x i32>
-  %m17 = shl <8 x i32> %m16, splat (i32 23)
-  %m18 = bitcast <8 x i32> %m17 to <8 x float>
-  %m19 = sub <8 x i32> %m14, %m16
-  %m20 = shl <8 x i32> %m19, splat (i32 23)
-  %m21 = bitcast <8 x i32> %m20 to <8 x float>
-  %m22 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %m13, <8 x float> %m18, <8 x float> %m18)
-  %m23 = fmul <8 x float> %m22, %m21
-  ret <8 x float> %m23
+  %v1 = fcmp ogt <8 x float> %x0, splat (float 0x4056400000000000)
+  %v2 = select <8 x i1> %v1, <8 x float> splat (float 0x4056400000000000), <8 x float> %x0
+  %v3 = fcmp olt <8 x float> %v2, splat (float 0xC06601E680000000)
+  %v4 = select <8 x i1> %v3, <8 x float> splat (float 0xC06601E680000000), <8 x float> %v2
+  %v5 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %v4, <8 x float> splat (float 0x3FF7154760000000), <8 x float> splat (float 0x4168001FC0000000))
+  %v6 = fsub <8 x float> %v5, splat (float 0x4168001FC0000000)
+  %v7 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %v6, <8 x float> splat (float 0xBFE6300000000000), <8 x float> %v4)
+  %v8 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %v6, <8 x float> splat (float 0x3F2BD01060000000), <8 x float> %v7)
+  %v9 = fmul <8 x float> %v8, %v8
+  %v10 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> splat (float 0x3F56BEC060000000), <8 x float> %v8, <8 x float> splat (float 0x3F81227680000000))
+  %v11 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %v10, <8 x float> %v8, <8 x float> splat (float 0x3FA5556740000000))
+  %v12 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %v11, <8 x float> %v8, <8 x float> splat (float 0x3FC5554B00000000))
+  %v13 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %v12, <8 x float> %v8, <8 x float> splat (float 0x3FDFFFFFE0000000))
+  %v14 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %v9, <8 x float> %v13, <8 x float> %v8)
+  %v15 = bitcast <8 x float> %v5 to <8 x i32>
+  %v16 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %v6, <8 x float> splat (float 0x3FE0000000000000), <8 x float> splat (float 0x4168000FE0000000))
+  %v17 = bitcast <8 x float> %v16 to <8 x i32>
+  %v18 = shl <8 x i32> %v17, splat (i32 23)
+  %v19 = bitcast <8 x i32> %v18 to <8 x float>
+  %v20 = sub <8 x i32> %v15, %v17
+  %v21 = shl <8 x i32> %v20, splat (i32 23)
+  %v22 = bitcast <8 x i32> %v21 to <8 x float>
+  %v23 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %v14, <8 x float> %v19, <8 x float> %v19)
+  %v24 = fmul <8 x float> %v23, %v22
+  ret <8 x float> %v24
 }
 
 define internal void @threads.par0.body(ptr noalias align 64 %p1, ptr noalias align 64 %p0, ptr %workspace, ptr %slice, i64 %first, i64 %stop) nounwind {
@@ -92,41 +92,41 @@ b5:
   ret void
 }
 
-define internal void @threads.par0(ptr %context) nounwind {
-  %f0 = getelementptr i64, ptr %context, i64 0
-  %p1 = load ptr, ptr %f0
-  %f1 = getelementptr i64, ptr %context, i64 1
-  %p0 = load ptr, ptr %f1
-  %f2 = getelementptr i64, ptr %context, i64 2
-  %workspace = load ptr, ptr %f2
-  %f3 = getelementptr i64, ptr %context, i64 3
-  %slices = load ptr, ptr %f3
-  %id = call i32 @omp_get_thread_num()
-  %team = call i32 @omp_get_num_threads()
-  %t = zext i32 %id to i64
-  %n = zext i32 %team to i64
-  %a = mul i64 %t, 500
-  %b = add i64 %a, 500
-  %first = udiv i64 %a, %n
-  %stop = udiv i64 %b, %n
-  %offset = mul i64 %t, 0
-  %slice = getelementptr i8, ptr %slices, i64 %offset
-  %some = icmp ult i64 %first, %stop
-  br i1 %some, label %work, label %done
-work:
-  call void @threads.par0.body(ptr %p1, ptr %p0, ptr %workspace, ptr %slice, i64 %first, i64 %stop)
-  br label %done
-done:
+define internal void @threads.par0(ptr %x0) nounwind {
+entry:
+  %v1 = load ptr, ptr %x0, align 8
+  %v2 = getelementptr i64, ptr %x0, i64 1
+  %v3 = load ptr, ptr %v2, align 8
+  %v4 = getelementptr i64, ptr %x0, i64 2
+  %v5 = load ptr, ptr %v4, align 8
+  %v6 = getelementptr i64, ptr %x0, i64 3
+  %v7 = load ptr, ptr %v6, align 8
+  %v8 = call i32 @omp_get_thread_num()
+  %v9 = call i32 @omp_get_num_threads()
+  %v10 = zext i32 %v8 to i64
+  %v11 = zext i32 %v9 to i64
+  %v12 = mul i64 %v10, 500
+  %v13 = add i64 %v12, 500
+  %v14 = udiv i64 %v12, %v11
+  %v15 = udiv i64 %v13, %v11
+  %v16 = mul i64 %v10, 0
+  %v17 = getelementptr i8, ptr %v7, i64 %v16
+  %v18 = icmp ult i64 %v14, %v15
+  br i1 %v18, label %b19, label %b20
+b19:
+  call void @threads.par0.body(ptr %v1, ptr %v3, ptr %v5, ptr %v17, i64 %v14, i64 %v15)
+  br label %b20
+b20:
   ret void
 }
 
-define void @threads(ptr %args, ptr %workspace, i32 %threads) nounwind {
-  %a0 = getelementptr ptr, ptr %args, i64 0
-  %p0 = load ptr, ptr %a0
-  %a1 = getelementptr ptr, ptr %args, i64 1
-  %p1 = load ptr, ptr %a1
-  %slice = getelementptr i8, ptr %workspace, i64 0
-  call void @threads.main(ptr %p0, ptr %p1, ptr %workspace, ptr %slice, i32 %threads)
+define void @threads(ptr %x0, ptr %x1, i32 %x2) nounwind {
+entry:
+  %v1 = load ptr, ptr %x0, align 8
+  %v2 = getelementptr ptr, ptr %x0, i64 1
+  %v3 = load ptr, ptr %v2, align 8
+  %v4 = getelementptr i8, ptr %x1, i64 0
+  call void @threads.main(ptr %v1, ptr %v3, ptr %x1, ptr %v4, i32 %x2)
   ret void
 }
 

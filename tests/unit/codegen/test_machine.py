@@ -12,8 +12,14 @@ import pytest
 from tests.targets import AVX2, AVX512, NEON, SSE2, native_target
 
 from tensorwright.base import CpuTarget, DType, InternalError, MachineError
-from tensorwright.codegen.llvm import float_literal, math_function
-from tensorwright.machine_code import Level, assembly, compile_module, feature_flags, pipeline_key
+from tensorwright.codegen.llvm import math_function
+from tensorwright.machine_code import (
+    assembly,
+    compile_module,
+    feature_flags,
+    float_literal,
+    pipeline_key,
+)
 
 ELF_MACHINE = {"x86-64": 62, "aarch64": 183}
 
@@ -33,9 +39,8 @@ define void @scale(ptr %x, ptr %y) {{
 
 
 @pytest.mark.parametrize("target", [SSE2, AVX2, AVX512, NEON], ids=str)
-@pytest.mark.parametrize("level", list(Level))
-def test_an_object_file_is_for_its_target(target: CpuTarget, level: Level) -> None:
-    data = compile_module(scale_ir(16), target, level)
+def test_an_object_file_is_for_its_target(target: CpuTarget) -> None:
+    data = compile_module(scale_ir(16), target)
     assert data[:4] == b"\x7fELF"
     assert int.from_bytes(data[18:20], "little") == ELF_MACHINE[target.arch]
 

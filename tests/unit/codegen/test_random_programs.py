@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +24,7 @@ from tensorwright.loop import (
     block,
 )
 from tensorwright.loop.traversal import map_condition
-from tensorwright.machine_code import Level, compile_module
+from tensorwright.machine_code import compile_module
 from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import interpret
 
@@ -115,9 +114,8 @@ def test_random_nests_in_threads(source: LoopProgram, threads: int) -> None:
 
 @given(source=loop_programs())
 @settings(max_examples=5, deadline=None, derandomize=True)
-def test_any_level_of_optimisation_takes_the_text(source: LoopProgram) -> None:
+def test_the_text_is_the_same_each_time_and_compiles(source: LoopProgram) -> None:
     wide = _Widened(19, is_first=False).program(source, VECTOR)
     text = emit(wide, NATIVE).text
     assert emit(wide, NATIVE).text == text
-    for level in Level:
-        assert np.frombuffer(compile_module(text, NATIVE, level), np.uint8).size
+    assert compile_module(text, NATIVE)

@@ -30,7 +30,7 @@ def test_several_threads_are_measured_together() -> None:
 def test_the_loop_stays_in_registers() -> None:
     for name, register, chains in (("avx2", "%ymm", 12), ("avx512", "%zmm", 24)):
         target = cpu_target(f"x86-64-{name}")
-        text = assembly(_fma_loop(target.lanes(DType.F32), chains, DType.F32), target)
+        text = assembly(_fma_loop(target.lanes(DType.F32), chains, DType.F32).module.text(), target)
         loop = text.partition("_1:")[2].partition("jl")[0] or text
         assert loop.count("vfm") == chains
         assert register in loop

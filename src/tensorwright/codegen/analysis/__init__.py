@@ -4,7 +4,7 @@ Read `facts.py` first: how each loop is written. Then `tiles.py`: which buffers 
 """
 
 from tensorwright.codegen.analysis.facts import Facts, refuse_groups
-from tensorwright.codegen.analysis.indices import IndexEvaluator, decide
+from tensorwright.codegen.analysis.indices import IndexEvaluator
 from tensorwright.codegen.analysis.linear import (
     Linear,
     combine,
@@ -27,7 +27,6 @@ __all__ = [
     "MemoryKind",
     "Workspace",
     "combine",
-    "decide",
     "element_count",
     "linear_range",
     "refuse_groups",

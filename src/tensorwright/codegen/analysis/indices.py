@@ -1,18 +1,22 @@
-"""Index expressions to `Linear`s in the environment of the loops, for any back end.
+"""Index expressions to `Linear`s, conditions to masks, in the environment of the loops.
 
 What is linear in the loop variables is added up here, and what their ranges decide is decided; a
-back end says how the rest is written: products, quotients, remainders, minima, elements.
+back end says how the rest is written: products, quotients, remainders, minima, elements; and what
+is a mask, the truth of a condition in one or all lanes.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from tensorwright.base import InternalError
 from tensorwright.codegen.analysis.linear import Linear, combine, scaled, sorted_terms
 from tensorwright.expr import (
+    And,
+    Compare,
+    Condition,
     Element,
     ExactDiv,
     FloorDiv,
@@ -21,20 +25,24 @@ from tensorwright.expr import (
     Max,
     Min,
     Mod,
+    Not,
+    Or,
     Relation,
     Var,
     simplify,
     terms_of,
+    without_division,
 )
 from tensorwright.loop import Buffer
 
 Bounds: TypeAlias = tuple[int, int]
+Mask = TypeVar("Mask")
 
 # constant, variables with coefficients, other monomials with coefficients
 _Plan = tuple[int, tuple[tuple[str, int], ...], tuple[tuple[tuple[IndexExpr, ...], int], ...]]
 
 
-class IndexEvaluator(ABC):
+class IndexEvaluator(ABC, Generic[Mask]):
     """Evaluates index expressions; `env` holds an int for each variable that is unrolled."""
 
     def __init__(self) -> None:
@@ -69,6 +77,49 @@ class IndexEvaluator(ABC):
     @abstractmethod
     def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
         """An element of an integer buffer, as a number."""
+
+    @abstractmethod
+    def compared(self, relation: Relation, gap: Linear) -> Mask:
+        """Whether gap <relation> 0, where that is not known."""
+
+    @abstractmethod
+    def joined(self, left: Mask, right: Mask, *, is_and: bool) -> Mask:
+        """Whether both hold, or one of them."""
+
+    @abstractmethod
+    def inverted(self, mask: Mask) -> Mask:
+        """Whether it does not hold."""
+
+    def condition(self, condition: Condition) -> bool | Mask:
+        """A condition as a bool where it is decided, else as a mask."""
+        match condition:
+            case bool():
+                return condition
+            case Compare(relation, left, right):
+                plain = without_division(relation, left, right)
+                if not isinstance(plain, Compare):
+                    return self.condition(plain)
+                gap = combine(self.evaluate(plain.left), self.evaluate(plain.right), -1)
+                bounds = self.range_of(gap)
+                decided = None if bounds is None else _decide(plain.relation, *bounds)
+                return self.compared(plain.relation, gap) if decided is None else decided
+            case And(parts):
+                return self._all_or_any(parts, is_and=True)
+            case Or(parts):
+                return self._all_or_any(parts, is_and=False)
+            case Not(part):
+                inner = self.condition(part)
+                return not inner if isinstance(inner, bool) else self.inverted(inner)
+
+    def _all_or_any(self, parts: tuple[Condition, ...], *, is_and: bool) -> bool | Mask:
+        total: Mask | None = None
+        for part in parts:
+            mask = self.condition(part)
+            if not isinstance(mask, bool):
+                total = mask if total is None else self.joined(total, mask, is_and=is_and)
+            elif mask is not is_and:
+                return mask
+        return is_and if total is None else total
 
     def range_of_choice(
         self, left: Linear, right: Linear, choose: Callable[[int, int], int]
@@ -215,7 +266,7 @@ def _plan(index: Index) -> _Plan:
     return const, tuple(variables), tuple(others)
 
 
-def decide(relation: Relation, low: int, high: int) -> bool | None:
+def _decide(relation: Relation, low: int, high: int) -> bool | None:
     """Whether x <relation> 0 for all x in low..high, or for none; None if for some."""
     if relation is Relation.LT:
         return True if high < 0 else False if low >= 0 else None

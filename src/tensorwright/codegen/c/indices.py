@@ -7,13 +7,11 @@ from collections.abc import Callable
 from tensorwright.codegen.analysis import (
     IndexEvaluator,
     Linear,
-    combine,
-    decide,
     linear_range,
 )
 from tensorwright.codegen.c.helpers import Helpers
 from tensorwright.codegen.c.text import linear_text
-from tensorwright.expr import And, Compare, Condition, Not, Or, Relation, without_division
+from tensorwright.expr import Relation
 
 _OPERATORS = {Relation.LT: "<", Relation.LE: "<=", Relation.EQ: "==", Relation.NE: "!="}
 
@@ -22,7 +20,7 @@ class VariesByLane(Exception):
     """An index is not linear in the lanes, or a condition differs by lane: go lane by lane."""
 
 
-class Indices(IndexEvaluator):
+class Indices(IndexEvaluator[str]):
     """Evaluate indices; the names of a `Linear` are C expressions that bind as products."""
 
     def __init__(self, helpers: Helpers) -> None:
@@ -82,43 +80,14 @@ class Indices(IndexEvaluator):
             raise VariesByLane
         return linear_text(value)
 
-    def condition(self, condition: Condition) -> bool | str:
-        """A condition as a bool where it is decided, else as a C expression in parentheses.
+    def compared(self, relation: Relation, gap: Linear) -> str:
+        """Whether gap <relation> 0; VariesByLane where lanes decide it differently."""
+        return f"({self.sum(gap._replace(const=0))} {_OPERATORS[relation]} {-gap.const})"
 
-        Raises:  VariesByLane where lanes decide it differently.
-        """
-        match condition:
-            case bool():
-                return condition
-            case Compare(relation, left, right):
-                plain = without_division(relation, left, right)
-                if not isinstance(plain, Compare):
-                    return self.condition(plain)
-                gap = combine(self.evaluate(plain.left), self.evaluate(plain.right), -1)
-                bounds = self.range_of(gap)
-                decided = None if bounds is None else decide(plain.relation, *bounds)
-                if decided is not None:
-                    return decided
-                moving = self.sum(gap._replace(const=0))
-                return f"({moving} {_OPERATORS[plain.relation]} {-gap.const})"
-            case And(parts):
-                return self._joined(parts, "&&", absorbing=False)
-            case Or(parts):
-                return self._joined(parts, "||", absorbing=True)
-            case Not(part):
-                inner = self.condition(part)
-                return not inner if isinstance(inner, bool) else f"(!{inner})"
+    def joined(self, left: str, right: str, *, is_and: bool) -> str:
+        """Whether both hold, or one of them."""
+        return f"({left} {'&&' if is_and else '||'} {right})"
 
-    def _joined(
-        self, parts: tuple[Condition, ...], operator: str, *, absorbing: bool
-    ) -> bool | str:
-        open_parts: list[str] = []
-        for part in parts:
-            value = self.condition(part)
-            if isinstance(value, str):
-                open_parts.append(value)
-            elif value is absorbing:
-                return absorbing
-        if not open_parts:
-            return not absorbing
-        return f"({f' {operator} '.join(open_parts)})" if len(open_parts) > 1 else open_parts[0]
+    def inverted(self, mask: str) -> str:
+        """Whether it does not hold."""
+        return f"(!{mask})"

@@ -6,8 +6,8 @@ and accesses), `operations/` (functions of values), `math/` (mathematical functi
 """
 
 from tensorwright.codegen.llvm.kernel import emit
-from tensorwright.codegen.llvm.math.emitter import float_literal
 from tensorwright.codegen.llvm.math.functions import MATH_FUNCTIONS, math_function
+from tensorwright.machine_code import float_literal
 
 __all__ = [
     "MATH_FUNCTIONS",

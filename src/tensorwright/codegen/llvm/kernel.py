@@ -15,10 +15,10 @@ from tensorwright.codegen.llvm.intrinsics import intrinsics_of
 from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.parallel import write_entry
 from tensorwright.codegen.llvm.statements import Kernel, Statements
-from tensorwright.codegen.llvm.text.builder import Function, Module
+from tensorwright.codegen.llvm.text.builder import LOOP_METADATA, Function
 from tensorwright.codegen.source import Signature, Source
 from tensorwright.loop import LoopProgram
-from tensorwright.machine_code import LIBM_SYMBOLS
+from tensorwright.machine_code import LIBM_SYMBOLS, Kind, Module, NativeFunction, Number
 
 
 def emit(program: LoopProgram, target: CpuTarget) -> Source:
@@ -30,7 +30,7 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
     """
     name = _symbol(program.name)
     refuse_groups(program)
-    module = Module()
+    module = Module(LOOP_METADATA)
     windows = {each.name: each.window_lanes for each in intrinsics_of(target).values()}
     kernel = Kernel(name, target, module, Facts(target, windows), Workspace(), [])
     pointers = [f"%p{position}" for position in range(len(program.parameters))]
@@ -49,7 +49,7 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
     for region in kernel.regions:
         write_entry(module, region, kernel.workspace.own.size)
     shared_bytes, own_bytes = kernel.workspace.shared.size, kernel.workspace.own.size
-    module.definitions[name] = _entry(name, pointers, shared_bytes)
+    _write_entry(module, name, len(pointers), shared_bytes)
     return Source(module.text(), Signature(name, program.parameters, shared_bytes, own_bytes))
 
 
@@ -61,17 +61,12 @@ def _symbol(name: str) -> str:
     return f"{safe}_kernel" if safe in LIBM_SYMBOLS else safe
 
 
-def _entry(name: str, pointers: list[str], shared_bytes: int) -> str:
-    """The function that the caller sees."""
-    lines = [f"define void @{name}(ptr %args, ptr %workspace, i32 %threads) nounwind {{"]
-    for position, pointer in enumerate(pointers):
-        lines.append(f"  %a{position} = getelementptr ptr, ptr %args, i64 {position}")
-        lines.append(f"  {pointer} = load ptr, ptr %a{position}")
-    listed = "".join(f"ptr {pointer}, " for pointer in pointers)
-    lines += [
-        f"  %slice = getelementptr i8, ptr %workspace, i64 {shared_bytes}",
-        f"  call void @{name}.main({listed}ptr %workspace, ptr %slice, i32 %threads)",
-        "  ret void",
-        "}\n",
-    ]
-    return "\n".join(lines)
+def _write_entry(module: Module, name: str, pointers: int, shared_bytes: int) -> None:
+    """Write the function that the caller sees."""
+    entry = NativeFunction(module, name, (Kind.POINTER, Kind.POINTER, Kind.I32))
+    arguments, workspace, threads = entry.parameters
+    listed = [arguments.array(Kind.POINTER)[position] for position in range(pointers)]
+    slices = workspace.array(Kind.I8).address(entry.number(shared_bytes))
+    main = Number(entry, Kind.POINTER, f"@{name}.main")
+    entry.do(main, *listed, workspace, slices, threads)
+    entry.finish()

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.memory.buffers import Slots
-from tensorwright.codegen.llvm.text.builder import Function, Module
+from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.loop import Stmt, buffers_used
+from tensorwright.machine_code import Kind, Module, NativeFunction, Number
 
 _DECLARATIONS = (
     "declare void @GOMP_parallel(ptr, ptr, i32, i32)",
@@ -87,30 +88,20 @@ def write_region(function: Function, region: Region) -> None:
 
 def write_entry(module: Module, region: Region, slice_bytes: int) -> None:
     """Write what each thread runs: unpack the context, find its piece, call the body."""
-    lines = [f"define internal void @{region.name}(ptr %context) nounwind {{"]
-    fields = [(kind.split()[0], name) for kind, name in region.captured]
-    fields += [("ptr", "%workspace"), ("ptr", "%slices")]
-    for position, (kind, name) in enumerate(fields):
-        lines.append(f"  %f{position} = getelementptr i64, ptr %context, i64 {position}")
-        lines.append(f"  {name} = load {kind}, ptr %f{position}")
-    lines += [
-        "  %id = call i32 @omp_get_thread_num()",
-        "  %team = call i32 @omp_get_num_threads()",
-        "  %t = zext i32 %id to i64",
-        "  %n = zext i32 %team to i64",
-        f"  %a = mul i64 %t, {region.extent}",
-        f"  %b = add i64 %a, {region.extent}",
-        "  %first = udiv i64 %a, %n",
-        "  %stop = udiv i64 %b, %n",
-        f"  %offset = mul i64 %t, {slice_bytes}",
-        "  %slice = getelementptr i8, ptr %slices, i64 %offset",
-        "  %some = icmp ult i64 %first, %stop",
-        "  br i1 %some, label %work, label %done",
-        "work:",
-        f"  call void @{region.name}.body({region.arguments('%slice', '%first', '%stop')})",
-        "  br label %done",
-        "done:",
-        "  ret void",
-        "}\n",
-    ]
-    module.definitions[f"entry of {region.name}"] = "\n".join(lines)
+    entry = NativeFunction(module, region.name, (Kind.POINTER,), is_internal=True)
+    words = entry.parameters[0].array(Kind.I64)
+    kinds = [*(kind.split()[0] for kind, _ in region.captured), Kind.POINTER, Kind.POINTER]
+    fields = [words.address(n).array(kind)[0] for n, kind in enumerate(kinds)]
+    numbers = (
+        entry.call(Kind.I32, "omp_get_thread_num"),
+        entry.call(Kind.I32, "omp_get_num_threads"),
+    )
+    thread, count = (number.cast("zext", Kind.I64) for number in numbers)
+    start = thread * region.extent
+    first, stop = (each.apply("udiv", count) for each in (start, start + region.extent))
+    *captured, slices = fields
+    own_slice = slices.array(Kind.I8).address(thread * slice_bytes)
+    with entry.when(first.test("ult", stop)):
+        body = Number(entry, Kind.POINTER, f"@{region.name}.body")
+        entry.do(body, *captured, own_slice, first, stop)
+    entry.finish()

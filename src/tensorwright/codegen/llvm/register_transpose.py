@@ -1,8 +1,9 @@
-"""Transposition a square of vectors in registers, by shuffles."""
+"""Transpose a square of vectors in registers, by shuffles."""
 
 from __future__ import annotations
 
 from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.machine_code import shuffle_text
 
 
 def transposed_square(function: Function, rows: list[str], kind: str) -> list[str]:
@@ -18,14 +19,9 @@ def transposed_square(function: Function, rows: list[str], kind: str) -> list[st
         low = [lane if not lane & step else lane - step + side for lane in lanes]
         high = [lane + step if not lane & step else lane + side for lane in lanes]
         for n in (n for n in lanes if not n & step):
-            pair = rows[n], rows[n + step]
-            rows[n], rows[n + step] = (_mixed(function, pair, kind, part) for part in (low, high))
+            a, b = rows[n], rows[n + step]
+            rows[n], rows[n + step] = (
+                function.pure(shuffle_text(kind, a, b, part), a, b) for part in (low, high)
+            )
         step //= 2
     return rows
-
-
-def _mixed(function: Function, pair: tuple[str, str], kind: str, lanes: list[int]) -> str:
-    order = ", ".join(f"i32 {lane}" for lane in lanes)
-    a, b = pair
-    text = f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{order}>"
-    return function.pure(text, a, b)

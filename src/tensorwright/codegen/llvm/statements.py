@@ -22,7 +22,7 @@ from tensorwright.codegen.llvm.memory.buffers import Slots
 from tensorwright.codegen.llvm.operations.folds import fold_lanes
 from tensorwright.codegen.llvm.parallel import Region, capture, write_region
 from tensorwright.codegen.llvm.register_transpose import transposed_square
-from tensorwright.codegen.llvm.text.builder import Function, Module
+from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import memory_type
 from tensorwright.codegen.llvm.values import Values
 from tensorwright.expr import Condition, Fn, Value
@@ -39,6 +39,7 @@ from tensorwright.loop import (
     Store,
     folded_operand,
 )
+from tensorwright.machine_code import Module
 from tensorwright.schedule import ForKind
 
 

@@ -13,8 +13,8 @@ from statistics import median
 import numpy as np
 
 from tensorwright.base import CpuTarget, DType, detect_target
+from tensorwright.machine_code import Kind, Module, NativeFunction, compile_module
 from tensorwright.runtime.executable import Bound, Executable
-from tensorwright.runtime.native.jit import compile_ir
 from tensorwright.runtime.native.openmp import usable_threads
 from tensorwright.runtime.plan.plan import (
     CopyStep,
@@ -31,17 +31,6 @@ from tensorwright.runtime.plan.plan import (
 _RUNS = 60
 _MANY = 257
 _SHAPE = (16,)
-
-_IR = """
-declare void @GOMP_parallel(ptr, ptr, i32, i32)
-define void @nothing(ptr %arguments, ptr %workspace, i32 %threads) {
-  call void @GOMP_parallel(ptr @body, ptr %arguments, i32 %threads, i32 0)
-  ret void
-}
-define internal void @body(ptr %arguments) nounwind {
-  ret void
-}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +76,22 @@ def _bound(steps: list[Step], threads: int) -> Bound:
     kernels = (KernelSpec("nothing", ()),)
     teams = (Team(0, len(steps)),)
     plan = Plan("nothing", target, threads, (x,), (y,), (), kernels, tuple(steps), teams=teams)
-    program = Executable(plan, (compile_ir(_IR, target),), (), threads=threads)
+    code = compile_module(_nothing(), target)
+    program = Executable(plan, (code,), (), threads=threads)
     return program.bind({"x": np.zeros(_SHAPE, np.float32)})
+
+
+def _nothing() -> str:
+    """LLVM IR of a kernel whose threads have nothing to do."""
+    module = Module()
+    body = NativeFunction(module, "body", (Kind.POINTER,), is_internal=True)
+    body.finish()
+    kernel = NativeFunction(module, "nothing", (Kind.POINTER, Kind.POINTER, Kind.I32))
+    arguments, _, threads = kernel.parameters
+    flags = kernel.number(0, Kind.I32)
+    kernel.do("GOMP_parallel", kernel.address_of(body), arguments, threads, flags)
+    kernel.finish()
+    return module.text()
 
 
 def _median_run(bound: Bound) -> float:

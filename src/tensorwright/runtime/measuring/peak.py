@@ -13,13 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from tensorwright.base import CpuTarget, DType, check_runs_here
-from tensorwright.runtime.native.jit import load_ir
+from tensorwright.machine_code import Kind, Module, NativeFunction, Number, Variable, vector_type
+from tensorwright.runtime.native.jit import load_function
 from tensorwright.runtime.native.openmp import usable_threads
 
 _BUDGET_S = 0.1
 _LEAST_REPEATS = 5
 _PAUSE_S = 0.001
 _LEAST_BYTES = 1 << 24  # read in one run: long against a fork-join
+_READ_VECTORS = 8  # that are read and added up at a time
+_RESULT_BYTES = 64
 _FLOPS_PER_RUN = 30_000_000  # of each thread: long against a fork-join, short against a time slice
 
 
@@ -46,7 +49,7 @@ def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 <
     Raises:  as `measure_peak`.
     """
     lanes = target.lanes(DType.F32)
-    step = lanes * 8
+    step = lanes * _READ_VECTORS
     per_thread = max(step, size_bytes // (4 * threads) // step * step)
     passes = max(1, _LEAST_BYTES // (4 * per_thread * threads))
     data = np.ones(per_thread * threads, np.float32)
@@ -55,130 +58,86 @@ def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 <
     return 4.0 * per_thread * passes * threads / best_s
 
 
-def _best_time(target: CpuTarget, threads: int, ir_text: str, *numbers: int) -> float:
+def _best_time(target: CpuTarget, threads: int, measure: NativeFunction, *numbers: int) -> float:
     """Seconds of the shortest of many runs of `measure({*numbers, results})`, after one to warm up.
 
     Each thread writes its result into 64 bytes of the results.
     """
     check_runs_here(target, "runtime", remedy="measure the target 'native'")
-    code = load_ir(ir_text, ("measure",), target)
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("measure"))
-    results = np.zeros((usable_threads(threads), 64), np.uint8)
+    function = load_function(measure, target)
+    results = np.zeros((usable_threads(threads), _RESULT_BYTES), np.uint8)
     arguments = (ctypes.c_int64 * (len(numbers) + 1))(*numbers, results.ctypes.data)
-    call(ctypes.addressof(arguments), threads)
+    function.run(ctypes.addressof(arguments), threads)
     best_s = float("inf")
     repeats = 0
     end = time.perf_counter() + _BUDGET_S
     while repeats < _LEAST_REPEATS or time.perf_counter() < end:
         start = time.perf_counter()
-        call(ctypes.addressof(arguments), threads)
+        function.run(ctypes.addressof(arguments), threads)
         best_s = min(best_s, time.perf_counter() - start)
         repeats += 1
         time.sleep(_PAUSE_S)  # threads that share a core may get other cores when they wake
     return best_s
 
 
-_LOOP = """
-declare void @GOMP_parallel(ptr, ptr, i32, i32)
-declare i32 @omp_get_thread_num()
-define void @measure(ptr %arguments, i32 %threads) {{
-  call void @GOMP_parallel(ptr @body, ptr %arguments, i32 %threads, i32 0)
-  ret void
-}}
-define internal void @body(ptr %arguments) nounwind {{
-entry:
-  %limit = load i64, ptr %arguments
-  %thread = call i32 @omp_get_thread_num()
-  %index = sext i32 %thread to i64
-{start}
-  %slot = getelementptr i64, ptr %arguments, i64 {last_argument}
-  %results = load ptr, ptr %slot
-  %result = getelementptr [64 x i8], ptr %results, i64 %index
-  br label %loop
-loop:
-  %i = phi i64 [0, %entry], [%next, %loop]
-{phis}
-{steps}
-  %next = add i64 %i, {stride}
-  %more = icmp slt i64 %next, %limit
-  br i1 %more, label %loop, label %done
-done:
-{sums}
-  %first = extractelement {vector} %s{last}, i32 0
-  store {element} %first, ptr %result
-  ret void
-}}
-"""
+def _fma_loop(lanes: int, chains: int, dtype: DType) -> NativeFunction:
+    """`measure({rounds, results})`: x = x * a + b in so many independent vectors."""
+    body = _thread_body()
+    rounds = body.parameters[0].array(Kind.I64)[0]
+    kind = vector_type(Kind.F32 if dtype is DType.F32 else Kind.F64, lanes)
+    vectors = [body.variable(kind, chain + 1.0) for chain in range(chains)]
+    with body.loop(rounds):
+        for vector in vectors:
+            vector.set(vector.now.intrinsic("fmuladd", 0.5, 1.0))
+    return _measured(body, vectors, 1)
 
 
-def _fma_loop(lanes: int, chains: int, dtype: DType) -> str:
-    """IR of `measure({rounds, results})`: x = x * a + b in `chains` independent vectors."""
-    element, bits = ("float", 32) if dtype is DType.F32 else ("double", 64)
-    vector = f"<{lanes} x {element}>"
-    fma = f"@llvm.fmuladd.v{lanes}f{bits}"
-    steps = [
-        f"  %y{c} = call {vector} {fma}({vector} %x{c}, {vector} splat ({element} 0.5), "
-        f"{vector} splat ({element} 1.0))"
-        for c in range(chains)
-    ]
-    starts = [f"splat ({element} {c + 1}.0)" for c in range(chains)]
-    loop = _loop(vector, element, starts, steps, start="", stride=1, last_argument=1)
-    return f"{loop}declare {vector} {fma}({vector}, {vector}, {vector})\n"
-
-
-def _read_loop(lanes: int) -> str:
-    """IR of `measure({elements, data, part, results})`: each thread adds up its part.
+def _read_loop(lanes: int) -> NativeFunction:
+    """`measure({elements, data, part, results})`: each thread adds up its own part.
 
     It reads the given number of elements, and starts again at the end of its part.
     """
-    vector = f"<{lanes} x float>"
-    steps = [
-        f"  %p{c} = getelementptr float, ptr %at, i64 {c * lanes}\n"
-        f"  %v{c} = load {vector}, ptr %p{c}, align 4\n"
-        f"  %y{c} = fadd {vector} %x{c}, %v{c}"
-        for c in range(8)
-    ]
-    steps[0] = f"  %at = getelementptr float, ptr %start, i64 %offset\n{steps[0]}"
-    steps.append(
-        f"  %up = add i64 %offset, {8 * lanes}\n"
-        "  %wraps = icmp eq i64 %up, %part\n"
-        "  %after = select i1 %wraps, i64 0, i64 %up"
-    )
-    start = """\
-  %slot1 = getelementptr i64, ptr %arguments, i64 1
-  %data = load ptr, ptr %slot1
-  %slot2 = getelementptr i64, ptr %arguments, i64 2
-  %part = load i64, ptr %slot2
-  %begin = mul i64 %index, %part
-  %start = getelementptr float, ptr %data, i64 %begin"""
-    starts = ["zeroinitializer"] * 8
-    text = _loop(vector, "float", starts, steps, start, stride=8 * lanes, last_argument=3)
-    first = "%i = phi i64 [0, %entry], [%next, %loop]"
-    return text.replace(first, f"{first}\n  %offset = phi i64 [0, %entry], [%after, %loop]")
+    body = _thread_body()
+    arguments = body.parameters[0]
+    elements, part = (arguments.array(Kind.I64)[n] for n in (0, 2))
+    start = arguments.array(Kind.POINTER)[1].array(Kind.F32).part(_thread(body) * part)
+    offset = body.variable(Kind.I64, 0)
+    sums = [body.variable(vector_type(Kind.F32, lanes), 0.0) for _ in range(_READ_VECTORS)]
+    step = _READ_VECTORS * lanes
+    with body.loop(elements, step=step):
+        block = start.part(offset.now)
+        for number, total in enumerate(sums):
+            total.set(total.now + block.vector(number * lanes, lanes))
+        following = offset.now + step
+        offset.set(following.differs(part).choose(following, 0))
+    return _measured(body, sums, 3)
 
 
-def _loop(
-    vector: str,
-    element: str,
-    starts: Sequence[str],
-    steps: Sequence[str],
-    start: str,
-    stride: int,
-    last_argument: int,
-) -> str:
-    """IR of a loop over 0..limit that turns vectors %x0, ... into %y0, ..., which are added up."""
-    phis = [f"  %x{c} = phi {vector} [{x}, %entry], [%y{c}, %loop]" for c, x in enumerate(starts)]
-    sums = [
-        f"  %s{c} = fadd {vector} %{f's{c - 1}' if c else 'y0'}, %y{c}" for c in range(len(starts))
-    ]
-    return _LOOP.format(
-        start=start,
-        last_argument=last_argument,
-        phis="\n".join(phis),
-        steps="\n".join(steps),
-        stride=stride,
-        sums="\n".join(sums),
-        vector=vector,
-        element=element,
-        last=len(starts) - 1,
-    )
+def _thread_body() -> NativeFunction:
+    """What each thread runs, while it is written."""
+    return NativeFunction(Module(), "body", (Kind.POINTER,), is_internal=True)
+
+
+def _thread(body: NativeFunction) -> Number:
+    """The number of the thread that runs a body."""
+    return body.call(Kind.I32, "omp_get_thread_num").cast("sext", Kind.I64)
+
+
+def _measured(body: NativeFunction, vectors: Sequence[Variable], position: int) -> NativeFunction:
+    """What runs the body on threads, which store a lane of the sum of all vectors in their part of
+    the results; these are an argument of that position.
+    """
+    total = vectors[0].now
+    for vector in vectors[1:]:
+        total = total + vector.now
+    lane = total.lane(0)
+    results = body.parameters[0].array(Kind.POINTER)[position]
+    row = results.array(Kind.I8).address(_thread(body) * _RESULT_BYTES)
+    row.array(lane.kind)[0] = lane
+    body.finish()
+    function = NativeFunction(body.module, "measure", (Kind.POINTER, Kind.I32))
+    arguments, threads = function.parameters
+    flags = function.number(0, Kind.I32)
+    function.do("GOMP_parallel", function.address_of(body), arguments, threads, flags)
+    function.finish()
+    return function

@@ -1,6 +1,7 @@
 """Run a table of steps in native code, with no Python between kernels.
 
-The driver is a small LLVM module, compiled once per process. It reads a frame:
+The driver is a small LLVM module, compiled once per process. It reads a frame (the clock is POSIX's
+clock_gettime, whose seconds and nanoseconds are 64 bits each):
 
     runs        [first step, step after the last, has team] ...   what to do, in order
     steps       [kernel, first argument, most threads] ...        what to call
@@ -27,6 +28,7 @@ from functools import lru_cache
 import numpy as np
 
 from tensorwright.base import ON_THREADS, Array, InternalError
+from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.loaded_code import LoadedCode
 from tensorwright.runtime.plan.plan import (
@@ -47,131 +49,104 @@ from tensorwright.runtime.plan.plan import (
 _SLOTS = (
     "runs steps arguments moving bases workspace threads begin end moving_count clock ticks".split()
 )
-_NUMBERS = ("threads", "begin", "end", "moving_count")
+_COLUMNS = 3  # of runs, of steps and of moving
+_RUN, _COPY = "tensorwright_run", "tensorwright_copy"
 _CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 _NO_LIMIT = (1 << 31) - 1
 
 
-def _loads(*names: str) -> str:
-    """IR that reads slots of %frame, each into a value of its name."""
-    return "".join(
-        f"  %{name}.at = getelementptr i64, ptr %frame, i64 {_SLOTS.index(name)}\n"
-        f"  %{name} = load {'i64' if name in _NUMBERS else 'ptr'}, ptr %{name}.at\n"
-        for name in names
+class _Frame:
+    """The slots of a frame, read when they are asked for."""
+
+    def __init__(self, pointer: Number) -> None:
+        self._pointer = pointer
+
+    def number(self, name: str) -> Number:
+        """A slot that is a number."""
+        return self._pointer.array(Kind.I64)[_SLOTS.index(name)]
+
+    def pointer(self, name: str) -> Number:
+        """A slot that is an address."""
+        return self._pointer.array(Kind.POINTER)[_SLOTS.index(name)]
+
+    def table(self, name: str) -> NativeArray:
+        """The numbers at the address in a slot."""
+        return self.pointer(name).array(Kind.I64)
+
+
+def _module() -> Module:
+    """`tensorwright_run`, which does the runs of a frame, and `tensorwright_copy`, a kernel."""
+    module = Module()
+    steps = _write_steps(module)
+    function = NativeFunction(module, _RUN, (Kind.POINTER,))
+    (address,) = function.parameters
+    frame = _Frame(address)
+    _write_moving(function, frame)
+    threads = frame.number("threads").cast("trunc", Kind.I32)
+    context = function.array(Kind.POINTER, 2)
+    context[0] = address
+    runs = frame.table("runs")
+    with function.loop(frame.number("end"), frame.number("begin")) as number:
+        run = runs.part(number * _COLUMNS)
+        context[1] = run.pointer
+        with function.when(run[2].differs(0)) as alone:
+            main = function.address_of(steps)
+            function.do("tensorwright_team", main, context.pointer, threads)
+        with alone():
+            function.do(steps, context.pointer)
+    function.finish()
+    _write_copy(module)
+    return module
+
+
+def _write_moving(function: NativeFunction, frame: _Frame) -> None:
+    """Set the arguments that differ by call."""
+    arguments = frame.table("arguments")
+    bases, moving = frame.table("bases"), frame.table("moving")
+    with function.loop(frame.number("moving_count")) as number:
+        row = moving.part(number * _COLUMNS)
+        arguments[row[0]] = bases[row[1]] + row[2]
+
+
+def _write_steps(module: Module) -> NativeFunction:
+    """Call the kernels of one run; each step is timed where there is a clock."""
+    function = NativeFunction(module, "run_steps", (Kind.POINTER,), is_internal=True)
+    context = function.parameters[0].array(Kind.POINTER)
+    frame, run = _Frame(context[0]), context[1].array(Kind.I64)
+    steps, arguments = (
+        frame.table("steps"),
+        frame.table("arguments"),
     )
+    workspace, threads = frame.pointer("workspace"), frame.number("threads")
+    clock, ticks = frame.pointer("clock"), frame.table("ticks")
+    time_s_ns = function.array(Kind.I64, 2)
+
+    def tick(number: Number) -> None:
+        with function.when(clock.differs(0)):
+            kind = function.number(_CLOCK_MONOTONIC, Kind.I32)
+            function.call(Kind.I32, clock, kind, time_s_ns.pointer)
+            ticks[number] = time_s_ns[0] * 1_000_000_000 + time_s_ns[1]
+
+    stop = run[1]
+    with function.loop(stop, run[0]) as number:
+        tick(number)
+        step = steps.part(number * _COLUMNS)
+        most = step[2].smaller(threads).cast("trunc", Kind.I32)
+        kernel = step.pointer.array(Kind.POINTER)[0]
+        function.do(kernel, arguments.address(step[1]), workspace, most)
+    tick(stop)
+    function.finish()
+    return function
 
 
-DRIVER_IR = f"""
-define void @tensorwright_run(ptr %frame) nounwind {{
-entry:
-  %context = alloca [2 x ptr], align 16
-{_loads("runs", "arguments", "moving", "bases", "threads", "begin", "end", "moving_count")}
-  %threads32 = trunc i64 %threads to i32
-  store ptr %frame, ptr %context
-  %run.at = getelementptr ptr, ptr %context, i64 1
-  br label %move
-move:
-  %m = phi i64 [0, %entry], [%m.next, %moved]
-  %is_moving = icmp slt i64 %m, %moving_count
-  br i1 %is_moving, label %moved, label %next
-moved:
-  %row = getelementptr [3 x i64], ptr %moving, i64 %m
-  %number = load i64, ptr %row
-  %base.number.at = getelementptr i64, ptr %row, i64 1
-  %base.number = load i64, ptr %base.number.at
-  %offset.at = getelementptr i64, ptr %row, i64 2
-  %offset = load i64, ptr %offset.at
-  %base.at = getelementptr i64, ptr %bases, i64 %base.number
-  %base = load i64, ptr %base.at
-  %address = add i64 %base, %offset
-  %argument.at = getelementptr i64, ptr %arguments, i64 %number
-  store i64 %address, ptr %argument.at
-  %m.next = add i64 %m, 1
-  br label %move
-next:
-  %r = phi i64 [%begin, %move], [%r.next, %after]
-  %is_more = icmp slt i64 %r, %end
-  br i1 %is_more, label %start, label %done
-start:
-  %run = getelementptr [3 x i64], ptr %runs, i64 %r
-  store ptr %run, ptr %run.at
-  %team.at = getelementptr i64, ptr %run, i64 2
-  %team = load i64, ptr %team.at
-  %has_team = icmp ne i64 %team, 0
-  br i1 %has_team, label %together, label %alone
-together:
-  call void @tensorwright_team(ptr @run_steps, ptr %context, i32 %threads32)
-  br label %after
-alone:
-  call void @run_steps(ptr %context)
-  br label %after
-after:
-  %r.next = add i64 %r, 1
-  br label %next
-done:
-  ret void
-}}
-
-define internal void @run_steps(ptr %context) nounwind {{
-entry:
-  %time = alloca [2 x i64], align 16
-  %frame = load ptr, ptr %context
-  %run.at = getelementptr ptr, ptr %context, i64 1
-  %run = load ptr, ptr %run.at
-  %first = load i64, ptr %run
-  %stop.at = getelementptr i64, ptr %run, i64 1
-  %stop = load i64, ptr %stop.at
-{_loads("steps", "arguments", "workspace", "threads", "clock", "ticks")}
-  %is_timed = icmp ne ptr %clock, null
-  br label %next
-next:
-  %i = phi i64 [%first, %entry], [%i.next, %call]
-  br i1 %is_timed, label %tick, label %check
-tick:
-  call i32 %clock(i32 {_CLOCK_MONOTONIC}, ptr %time)
-  %seconds = load i64, ptr %time
-  %rest.at = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.at
-  %scaled = mul i64 %seconds, 1000000000
-  %now = add i64 %scaled, %rest
-  %tick.at = getelementptr i64, ptr %ticks, i64 %i
-  store i64 %now, ptr %tick.at
-  br label %check
-check:
-  %is_more = icmp slt i64 %i, %stop
-  br i1 %is_more, label %call, label %done
-call:
-  %step = getelementptr [3 x i64], ptr %steps, i64 %i
-  %kernel = load ptr, ptr %step
-  %argument.at = getelementptr i64, ptr %step, i64 1
-  %argument = load i64, ptr %argument.at
-  %args = getelementptr i64, ptr %arguments, i64 %argument
-  %most.at = getelementptr i64, ptr %step, i64 2
-  %most = load i64, ptr %most.at
-  %is_few = icmp slt i64 %most, %threads
-  %count = select i1 %is_few, i64 %most, i64 %threads
-  %count32 = trunc i64 %count to i32
-  call void %kernel(ptr %args, ptr %workspace, i32 %count32)
-  %i.next = add i64 %i, 1
-  br label %next
-done:
-  ret void
-}}
-
-define void @tensorwright_copy(ptr %arguments, ptr %workspace, i32 %threads) {{
-  %destination = load ptr, ptr %arguments
-  %source.at = getelementptr i64, ptr %arguments, i64 1
-  %source = load ptr, ptr %source.at
-  %size.at = getelementptr i64, ptr %arguments, i64 2
-  %size = load i64, ptr %size.at
-  call void @llvm.memcpy.p0.p0.i64(ptr %destination, ptr %source, i64 %size, i1 false)
-  ret void
-}}
-
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare void @tensorwright_team(ptr, ptr, i32)
-"""
-"""The clock is POSIX's clock_gettime, whose seconds and nanoseconds are 64 bits each."""
+def _write_copy(module: Module) -> None:
+    """The kernel of a step that copies: destination, source, size."""
+    function = NativeFunction(module, _COPY, (Kind.POINTER, Kind.POINTER, Kind.I32))
+    arguments = function.parameters[0]
+    destination, source = (arguments.array(Kind.POINTER)[n] for n in (0, 1))
+    size, is_volatile = arguments.array(Kind.I64)[2], function.number(0, Kind.TRUTH)
+    function.do("llvm.memcpy.p0.p0.i64", destination, source, size, is_volatile)
+    function.finish()
 
 
 class NativeFrame(ctypes.Structure):
@@ -201,11 +176,10 @@ _LOCK = threading.Lock()
 
 @lru_cache(maxsize=1)
 def _driver() -> Driver:
-    symbols = ("tensorwright_run", "tensorwright_copy")
-    code = load_ir(DRIVER_IR, symbols)
-    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("tensorwright_run"))
+    code = load_ir(_module().text(), (_RUN, _COPY))
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address(_RUN))
     clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
-    return Driver(code, run, code.address("tensorwright_copy"), clock)
+    return Driver(code, run, code.address(_COPY), clock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ MCJIT, one engine for each, takes eight times that. An object may refer to other
 only if `runtime_symbols` lists them (the C mathematical library, and the memory functions that LLVM
 calls implicitly), and the OpenMP functions, which are those of `team.py`.
 
-The small loops that this package writes by hand in LLVM IR (the driver, the loop of calls, the
-measurement of the machine's peak) also become native code here: `load_ir`.
+The functions that this package writes by itself (the driver, the loop of calls, the measurement
+of the machine's peak) become native code here, too: `load_function`, `load_ir`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,27 @@ import ctypes
 import ctypes.util
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import llvmlite.binding as llvm
 
 from tensorwright.base import CpuTarget, InternalError, detect_target
-from tensorwright.machine_code import LIBM_SYMBOLS, compile_module, create_machine
+from tensorwright.machine_code import (
+    LIBM_SYMBOLS,
+    Kind,
+    NativeFunction,
+    compile_module,
+    create_machine,
+)
 from tensorwright.runtime.native.openmp import OpenMP, openmp_runtime
 from tensorwright.runtime.native.team import (
     POSIX_SYMBOLS,
     RENAMED,
-    SERIAL_IR,
     STAND_INS,
     TEAM_SYMBOL,
+    serial_ir,
     team_ir,
 )
 
@@ -38,6 +46,11 @@ _ELF_MACHINES = {"x86-64": 62, "aarch64": 183}
 _TEAM_LIBRARY = "team"
 _SYMBOLS_LIBRARY = "symbols"
 _LOADS_PER_SESSION = 1000
+_CTYPES: dict[str, Any] = {
+    Kind.POINTER: ctypes.c_void_p,
+    Kind.I64: ctypes.c_int64,
+    Kind.I32: ctypes.c_int32,
+}
 
 
 class LoadedObject:
@@ -81,7 +94,7 @@ class Session:
         self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
         # Imports are defined in a library, and a library is made of object code.
         anchor = compile_module("@tw.anchor = constant i8 0\n", native)
-        teams = SERIAL_IR if openmp is None else team_ir(native.arch)
+        teams = serial_ir() if openmp is None else team_ir(native.arch)
         code, imports = compile_module(teams, native), _team_imports(openmp)
         self._libraries = [
             self._define(_SYMBOLS_LIBRARY, anchor, runtime_symbols(), "tw.anchor"),
@@ -155,14 +168,27 @@ def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
     return session.load(data, symbols)
 
 
-def compile_ir(ir_text: str, target: CpuTarget | None = None) -> bytes:
-    """The object code of hand-written LLVM IR; for this machine where `target` is None."""
-    return compile_module(ir_text, target or detect_target())
-
-
 def load_ir(ir_text: str, symbols: Sequence[str], target: CpuTarget | None = None) -> LoadedObject:
-    """Compile hand-written LLVM IR for this machine, or a target that it can run, and load it."""
-    return load_object(compile_ir(ir_text, target), symbols)
+    """Compile LLVM IR for this machine, or a target that it can run, and load it."""
+    return load_object(compile_module(ir_text, target or detect_target()), symbols)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFunction:
+    """A native function that Python calls, without the interpreter's lock.
+
+    Keep this object while the function runs: `code` goes with it.
+    """
+
+    code: LoadedObject
+    run: Callable[..., None]
+
+
+def load_function(function: NativeFunction, target: CpuTarget | None = None) -> LoadedFunction:
+    """As `load_ir`, one function of a module; it takes pointers and integers and gives nothing."""
+    code = load_ir(function.module.text(), (function.symbol,), target)
+    kind = ctypes.CFUNCTYPE(None, *(_CTYPES[each.kind] for each in function.parameters))
+    return LoadedFunction(code, kind(code.address(function.symbol)))
 
 
 def runtime_symbols() -> tuple[tuple[str, int], ...]:

@@ -13,9 +13,9 @@ Object code is linked to these functions instead of libgomp's (`STAND_INS`), so 
 what divides their loops. Each thread of a team has a slot on the stack of the first thread; its
 POSIX thread-specific value points to the slot:
 
-    slot        epoch, body, data, count, number, team      number by itself, the rest by the first
-    slot + 128  done                                         written by the thread itself
-    team + 128  main, context, size                          (the first thread's slot is the team)
+    slot        epoch, body, data, count, number       written by the first thread, but number
+    slot + 128  done                                   written by the thread itself
+    team + 128  main, context, size                    (the first thread's slot is the team)
 
 To give work, the first thread writes body, data and count into the slots of the others that take
 part, and then raises their epochs. A thread that has done its piece copies the epoch to `done`. A
@@ -29,10 +29,19 @@ from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
-from string import Template
+
+from tensorwright.machine_code import Kind, Module, NativeFunction, Number
 
 _SPINS = 1000
 _PAUSES = {"x86-64": "pause", "aarch64": "yield"}
+
+# The words of a slot, and those of the first slot that are of the team.
+_SLOT_WORDS = 32
+_EPOCH, _BODY, _DATA, _COUNT, _NUMBER = range(5)
+_DONE = 16
+_MAIN, _CONTEXT, _SIZE = 16, 17, 18
+_WORD_BYTES = 8
+_SLOT_ALIGN = 128
 
 TEAM_SYMBOL = "tensorwright_team"
 STAND_INS = {
@@ -51,29 +60,37 @@ RENAMED = {
 
 POSIX_SYMBOLS = ("pthread_getspecific", "pthread_setspecific", "sched_yield")
 
+_TEAM_KINDS = (Kind.POINTER, Kind.POINTER, Kind.I32)
+_PARALLEL_KINDS = (Kind.POINTER, Kind.POINTER, Kind.I32, Kind.I32)
 
-SERIAL_IR = """
-define void @tensorwright_team(ptr %main, ptr %context, i32 %threads) {
-  call void %main(ptr %context)
-  ret void
-}
-define void @tensorwright_parallel(ptr %body, ptr %data, i32 %threads, i32 %flags) {
-  call void %body(ptr %data)
-  ret void
-}
-define i32 @tensorwright_thread_num() {
-  ret i32 0
-}
-define i32 @tensorwright_num_threads() {
-  ret i32 1
-}
-"""
-"""The functions above for a process without libgomp."""
+
+def serial_ir() -> str:
+    """The functions above as LLVM IR, for a process without libgomp."""
+    module = Module()
+    for symbol, kinds in (
+        (TEAM_SYMBOL, _TEAM_KINDS),
+        (STAND_INS["GOMP_parallel"], _PARALLEL_KINDS),
+    ):
+        function = NativeFunction(module, symbol, kinds)
+        body, data, *_ = function.parameters
+        function.do(body, data)
+        function.finish()
+    for name, answer in (("omp_get_thread_num", 0), ("omp_get_num_threads", 1)):
+        function = NativeFunction(module, STAND_INS[name], (), Kind.I32)
+        function.finish(function.number(answer, Kind.I32))
+    return module.text()
 
 
 def team_ir(arch: str) -> str:
     """The functions above as LLVM IR, for a process whose libgomp is linked as `RENAMED` says."""
-    return _IR.substitute(key=_slot_key(), spins=_SPINS, pause=_PAUSES[arch])
+    module = Module()
+    wait = _write_wait(module, _PAUSES[arch])
+    give = _write_give(module)
+    _write_team(module, _write_member(module, give, wait))
+    _write_parallel(module, give, wait)
+    _write_answer(module, "omp_get_thread_num", _NUMBER, 0)
+    _write_answer(module, "omp_get_num_threads", _COUNT, 1)
+    return module.text()
 
 
 @lru_cache(maxsize=1)
@@ -86,229 +103,142 @@ def _slot_key() -> int:
     return key.value
 
 
-_IR = Template("""
-declare void @tensorwright.libgomp_parallel(ptr, ptr, i32, i32)
-declare i32 @tensorwright.libgomp_thread_num()
-declare i32 @tensorwright.libgomp_num_threads()
-declare ptr @pthread_getspecific(i64)
-declare i32 @pthread_setspecific(i64, ptr)
-declare i32 @sched_yield()
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+def _own_slot(function: NativeFunction) -> Number:
+    """The slot of the thread that runs a function; null outside of teams."""
+    return function.call(Kind.POINTER, "pthread_getspecific", function.number(_slot_key()))
 
-define void @tensorwright_team(ptr %main, ptr %context, i32 %threads) nounwind {
-entry:
-  %own = call ptr @pthread_getspecific(i64 $key)
-  %is_free = icmp eq ptr %own, null
-  %is_several = icmp sgt i32 %threads, 1
-  %forks = and i1 %is_free, %is_several
-  br i1 %forks, label %fork, label %alone
-alone:
-  call void %main(ptr %context)
-  ret void
-fork:
-  %count = zext i32 %threads to i64
-  %bytes = mul i64 %count, 256
-  %team = alloca i8, i64 %bytes, align 128
-  call void @llvm.memset.p0.i64(ptr align 128 %team, i8 0, i64 %bytes, i1 false)
-  %main.at = getelementptr i8, ptr %team, i64 128
-  store ptr %main, ptr %main.at
-  %context.at = getelementptr i8, ptr %team, i64 136
-  store ptr %context, ptr %context.at
-  call void @tensorwright.libgomp_parallel(ptr @member, ptr %team, i32 %threads, i32 0)
-  ret void
-}
 
-define internal void @member(ptr %team) nounwind {
-  %number = call i32 @tensorwright.libgomp_thread_num()
-  %number.wide = zext i32 %number to i64
-  %offset = mul i64 %number.wide, 256
-  %slot = getelementptr i8, ptr %team, i64 %offset
-  %number.at = getelementptr i8, ptr %slot, i64 32
-  store i64 %number.wide, ptr %number.at
-  %team.at = getelementptr i8, ptr %slot, i64 40
-  store ptr %team, ptr %team.at
-  call i32 @pthread_setspecific(i64 $key, ptr %slot)
-  %is_first = icmp eq i32 %number, 0
-  br i1 %is_first, label %lead, label %follow
-lead:
-  call void @lead(ptr %team)
-  br label %done
-follow:
-  call void @follow(ptr %slot)
-  br label %done
-done:
-  call i32 @pthread_setspecific(i64 $key, ptr null)
-  ret void
-}
+def _set_own_slot(function: NativeFunction, slot: Number) -> None:
+    function.call(Kind.I32, "pthread_setspecific", function.number(_slot_key()), slot)
 
-define internal void @lead(ptr %team) nounwind {
-  %size = call i32 @tensorwright.libgomp_num_threads()
-  %size.wide = zext i32 %size to i64
-  %size.at = getelementptr i8, ptr %team, i64 144
-  store i64 %size.wide, ptr %size.at
-  %main.at = getelementptr i8, ptr %team, i64 128
-  %main = load ptr, ptr %main.at
-  %context.at = getelementptr i8, ptr %team, i64 136
-  %context = load ptr, ptr %context.at
-  call void %main(ptr %context)
-  call void @give(ptr %team, ptr null, ptr null, i64 %size.wide)
-  ret void
-}
 
-define internal void @follow(ptr %slot) nounwind {
-entry:
-  %body.at = getelementptr i8, ptr %slot, i64 8
-  %data.at = getelementptr i8, ptr %slot, i64 16
-  %done.at = getelementptr i8, ptr %slot, i64 128
-  br label %next
-next:
-  %seen = phi i64 [0, %entry], [%epoch, %work]
-  %epoch = add i64 %seen, 1
-  call void @await(ptr %slot, i64 %epoch)
-  %body = load ptr, ptr %body.at
-  %data = load ptr, ptr %data.at
-  %is_end = icmp eq ptr %body, null
-  br i1 %is_end, label %done, label %work
-work:
-  call void %body(ptr %data)
-  store atomic i64 %epoch, ptr %done.at release, align 8
-  br label %next
-done:
-  ret void
-}
+def _slot_of(team: Number, number: Number) -> Number:
+    return team.array(Kind.I64).address(number * _SLOT_WORDS)
 
-define internal void @give(ptr %team, ptr %body, ptr %data, i64 %count) nounwind {
-entry:
-  br label %check
-check:
-  %number = phi i64 [1, %entry], [%following, %post]
-  %is_more = icmp ult i64 %number, %count
-  br i1 %is_more, label %post, label %done
-post:
-  %offset = mul i64 %number, 256
-  %slot = getelementptr i8, ptr %team, i64 %offset
-  %body.at = getelementptr i8, ptr %slot, i64 8
-  store ptr %body, ptr %body.at
-  %data.at = getelementptr i8, ptr %slot, i64 16
-  store ptr %data, ptr %data.at
-  %count.at = getelementptr i8, ptr %slot, i64 24
-  store i64 %count, ptr %count.at
-  %before = load i64, ptr %slot
-  %epoch = add i64 %before, 1
-  store atomic i64 %epoch, ptr %slot release, align 8
-  %following = add i64 %number, 1
-  br label %check
-done:
-  ret void
-}
 
-define internal void @collect(ptr %team, i64 %count) nounwind {
-entry:
-  br label %check
-check:
-  %number = phi i64 [1, %entry], [%following, %wait]
-  %is_more = icmp ult i64 %number, %count
-  br i1 %is_more, label %wait, label %done
-wait:
-  %offset = mul i64 %number, 256
-  %slot = getelementptr i8, ptr %team, i64 %offset
-  %epoch = load i64, ptr %slot
-  %done.at = getelementptr i8, ptr %slot, i64 128
-  call void @await(ptr %done.at, i64 %epoch)
-  %following = add i64 %number, 1
-  br label %check
-done:
-  ret void
-}
+def _write_wait(module: Module, pause: str) -> NativeFunction:
+    """Wait until a word has a value."""
+    function = NativeFunction(module, "await", (Kind.POINTER, Kind.I64), is_internal=True)
+    word, value = function.parameters
+    looks = function.variable(Kind.I64, 0)
+    with function.repeat(lambda: word.array(Kind.I64).acquire().differs(value)):
+        with function.when(looks.now < _SPINS) as otherwise:
+            function.effect(f'call void asm sideeffect "{pause}", "~{{memory}}"()')
+            looks.set(looks.now + 1)
+        with otherwise():
+            function.call(Kind.I32, "sched_yield")
+    function.finish()
+    return function
 
-define internal void @await(ptr %word, i64 %value) nounwind {
-entry:
-  br label %look
-look:
-  %looks = phi i64 [0, %entry], [%looks.next, %pause], [%looks, %offer]
-  %now = load atomic i64, ptr %word acquire, align 8
-  %is_there = icmp eq i64 %now, %value
-  br i1 %is_there, label %done, label %wait
-wait:
-  %is_patient = icmp ult i64 %looks, $spins
-  br i1 %is_patient, label %pause, label %offer
-pause:
-  call void asm sideeffect "$pause", "~{memory}"()
-  %looks.next = add i64 %looks, 1
-  br label %look
-offer:
-  call i32 @sched_yield()
-  br label %look
-done:
-  ret void
-}
 
-define void @tensorwright_parallel(ptr %body, ptr %data, i32 %threads, i32 %flags) nounwind {
-  %slot = call ptr @pthread_getspecific(i64 $key)
-  %is_outside = icmp eq ptr %slot, null
-  br i1 %is_outside, label %outside, label %inside
-outside:
-  call void @tensorwright.libgomp_parallel(ptr %body, ptr %data, i32 %threads, i32 %flags)
-  ret void
-inside:
-  %count.at = getelementptr i8, ptr %slot, i64 24
-  %before = load i64, ptr %count.at
-  %size.at = getelementptr i8, ptr %slot, i64 144
-  %size = load i64, ptr %size.at
-  %asked = zext i32 %threads to i64
-  %is_open = icmp eq i64 %asked, 0
-  %fits = icmp ult i64 %asked, %size
-  %least = select i1 %fits, i64 %asked, i64 %size
-  %count = select i1 %is_open, i64 %size, i64 %least
-  %is_idle = icmp eq i64 %before, 0
-  %is_several = icmp ugt i64 %count, 1
-  %is_shared = and i1 %is_idle, %is_several
-  br i1 %is_shared, label %share, label %alone
-share:
-  store i64 %count, ptr %count.at
-  call void @give(ptr %slot, ptr %body, ptr %data, i64 %count)
-  call void %body(ptr %data)
-  call void @collect(ptr %slot, i64 %count)
-  store i64 0, ptr %count.at
-  ret void
-alone:
-  %number.at = getelementptr i8, ptr %slot, i64 32
-  %number = load i64, ptr %number.at
-  store i64 0, ptr %number.at
-  store i64 1, ptr %count.at
-  call void %body(ptr %data)
-  store i64 %number, ptr %number.at
-  store i64 %before, ptr %count.at
-  ret void
-}
+def _write_give(module: Module) -> NativeFunction:
+    """Give a piece of work to each thread but the first."""
+    function = NativeFunction(
+        module, "give", (Kind.POINTER, Kind.POINTER, Kind.POINTER, Kind.I64), is_internal=True
+    )
+    team, body, data, count = function.parameters
+    with function.loop(count, first=1) as number:
+        slot = _slot_of(team, number)
+        slot.array(Kind.POINTER)[_BODY] = body
+        slot.array(Kind.POINTER)[_DATA] = data
+        words = slot.array(Kind.I64)
+        words[_COUNT] = count
+        words.release(_EPOCH, words[_EPOCH] + 1)
+    function.finish()
+    return function
 
-define i32 @tensorwright_thread_num() nounwind {
-  %slot = call ptr @pthread_getspecific(i64 $key)
-  %is_outside = icmp eq ptr %slot, null
-  br i1 %is_outside, label %outside, label %inside
-outside:
-  %own = call i32 @tensorwright.libgomp_thread_num()
-  ret i32 %own
-inside:
-  %number.at = getelementptr i8, ptr %slot, i64 32
-  %number = load i64, ptr %number.at
-  %narrow = trunc i64 %number to i32
-  ret i32 %narrow
-}
 
-define i32 @tensorwright_num_threads() nounwind {
-  %slot = call ptr @pthread_getspecific(i64 $key)
-  %is_outside = icmp eq ptr %slot, null
-  br i1 %is_outside, label %outside, label %inside
-outside:
-  %own = call i32 @tensorwright.libgomp_num_threads()
-  ret i32 %own
-inside:
-  %count.at = getelementptr i8, ptr %slot, i64 24
-  %count = load i64, ptr %count.at
-  %is_idle = icmp eq i64 %count, 0
-  %narrow = trunc i64 %count to i32
-  %result = select i1 %is_idle, i32 1, i32 %narrow
-  ret i32 %result
-}
-""")
+def _write_team(module: Module, member: NativeFunction) -> None:
+    """Fork a team, but in a team and for one thread."""
+    function = NativeFunction(module, TEAM_SYMBOL, _TEAM_KINDS)
+    main, context, threads = function.parameters
+    is_free = _own_slot(function).equals(0)
+    with function.when(is_free & (threads > 1)) as otherwise:
+        words = threads.cast("zext", Kind.I64) * _SLOT_WORDS
+        team = function.array(Kind.I64, words, _SLOT_ALIGN).pointer
+        size, zero = words * _WORD_BYTES, function.number(0, Kind.I8)
+        function.do("llvm.memset.p0.i64", team, zero, size, function.number(0, Kind.TRUTH))
+        team.array(Kind.POINTER)[_MAIN] = main
+        team.array(Kind.POINTER)[_CONTEXT] = context
+        body, flags = function.address_of(member), function.number(0, Kind.I32)
+        function.do(RENAMED["GOMP_parallel"], body, team, threads, flags)
+    with otherwise():
+        function.do(main, context)
+    function.finish()
+
+
+def _write_member(module: Module, give: NativeFunction, wait: NativeFunction) -> NativeFunction:
+    """What each thread of a team does: the first runs its main function, the others follow."""
+    function = NativeFunction(module, "member", (Kind.POINTER,), is_internal=True)
+    (team,) = function.parameters
+    number = function.call(Kind.I32, RENAMED["omp_get_thread_num"]).cast("zext", Kind.I64)
+    slot = _slot_of(team, number)
+    slot.array(Kind.I64)[_NUMBER] = number
+    _set_own_slot(function, slot)
+    with function.when(number.equals(0)) as otherwise:
+        size = function.call(Kind.I32, RENAMED["omp_get_num_threads"]).cast("zext", Kind.I64)
+        team.array(Kind.I64)[_SIZE] = size
+        pointers = team.array(Kind.POINTER)
+        function.do(pointers[_MAIN], pointers[_CONTEXT])
+        no_body = function.number(0, Kind.POINTER)
+        function.do(give, team, no_body, no_body, size)
+    with otherwise():
+        _follow(function, slot, wait)
+    _set_own_slot(function, function.number(0, Kind.POINTER))
+    function.finish()
+    return function
+
+
+def _follow(function: NativeFunction, slot: Number, wait: NativeFunction) -> None:
+    """Do the pieces of work that a thread is given until there is no body."""
+    epoch = function.variable(Kind.I64, 0)
+
+    def has_work() -> Number:
+        epoch.set(epoch.now + 1)
+        function.do(wait, slot, epoch.now)
+        return slot.array(Kind.POINTER)[_BODY].differs(0)
+
+    with function.repeat(has_work):
+        function.do(slot.array(Kind.POINTER)[_BODY], slot.array(Kind.POINTER)[_DATA])
+        slot.array(Kind.I64).release(_DONE, epoch.now)
+
+
+def _write_parallel(module: Module, give: NativeFunction, wait: NativeFunction) -> None:
+    """Share out a loop: in the team around, or by libgomp where there is none."""
+    function = NativeFunction(module, STAND_INS["GOMP_parallel"], _PARALLEL_KINDS)
+    body, data, threads, _ = function.parameters
+    slot = _own_slot(function)
+    with function.when(slot.equals(0)) as otherwise:
+        function.do(RENAMED["GOMP_parallel"], *function.parameters)
+    with otherwise():
+        words = slot.array(Kind.I64)
+        before, asked, size = words[_COUNT], threads.cast("zext", Kind.I64), words[_SIZE]
+        count = asked.equals(0).choose(size, asked.smaller(size))
+        with function.when(before.equals(0) & (count > 1)) as alone:
+            words[_COUNT] = count
+            function.do(give, slot, body, data, count)
+            function.do(body, data)
+            with function.loop(count, first=1) as number:
+                other = _slot_of(slot, number).array(Kind.I64)
+                function.do(wait, other.address(_DONE), other[_EPOCH])
+            words[_COUNT] = 0
+        with alone():
+            number = words[_NUMBER]
+            words[_NUMBER] = 0
+            words[_COUNT] = 1
+            function.do(body, data)
+            words[_NUMBER] = number
+            words[_COUNT] = before
+    function.finish()
+
+
+def _write_answer(module: Module, name: str, word: int, least: int) -> None:
+    """A function that answers with a word of the thread's slot, at least with a number."""
+    function = NativeFunction(module, STAND_INS[name], (), Kind.I32)
+    answer = function.variable(Kind.I32, least)
+    slot = _own_slot(function)
+    with function.when(slot.equals(0)) as otherwise:
+        answer.set(function.call(Kind.I32, RENAMED[name]))
+    with otherwise():
+        answer.set(slot.array(Kind.I64)[word].larger(least).cast("trunc", Kind.I32))
+    function.finish(answer.now)

@@ -10,15 +10,15 @@ a step takes some nanoseconds, where a call of NumPy takes a microsecond.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.runtime import LoadedObject, load_ir
+from tensorwright.machine_code import Kind, Module, NativeFunction, Number, vector_type
+from tensorwright.runtime import LoadedFunction, load_function
 
 LANES = 32  # candidates at a time
 _VECTOR = 8
@@ -26,103 +26,25 @@ _VECTOR = 8
 ADD, SUBTRACT, MULTIPLY, DIVIDE, FLOOR, MINIMUM, MAXIMUM, ABSOLUTE, ABOVE, SAME, CHOOSE = range(11)
 _LOAD, _STORE = 11, 12
 
-_TWO = {ADD: "fadd", SUBTRACT: "fsub", MULTIPLY: "fmul", DIVIDE: "fdiv"}
-_CALL = {FLOOR: "floor", ABSOLUTE: "fabs"}
-_SMALLER_OR = {MINIMUM: "ole", MAXIMUM: "oge"}
-_FLAG = {ABOVE: "ogt", SAME: "oeq"}
+_Formula: TypeAlias = Callable[..., Number]
 
-_IR = """
-declare <8 x double> @llvm.floor.v8f64(<8 x double>)
-declare <8 x double> @llvm.fabs.v8f64(<8 x double>)
-
-define void @tw_columns(ptr %steps, i64 %count, ptr %registers, ptr %inputs, ptr %outputs,
-                        i64 %candidates) {{
-entry:
-  br label %block
-block:
-  %first = phi i64 [0, %entry], [%first.next, %block.end]
-  %left = sub i64 %candidates, %first
-  %is.last = icmp slt i64 %left, {lanes}
-  %lanes = select i1 %is.last, i64 %left, i64 {lanes}
-  %in = getelementptr double, ptr %inputs, i64 %first
-  %out = getelementptr double, ptr %outputs, i64 %first
-  br label %step
-step:
-  %n = phi i64 [0, %block], [%n.next, %step.end]
-  %at = getelementptr [5 x i32], ptr %steps, i64 %n
-  %operation = load i32, ptr %at
-{operands}
-{rows}
-  switch i32 %operation, label %step.end [
-{cases}
-  ]
-{bodies}
-step.end:
-  %n.next = add i64 %n, 1
-  %more.steps = icmp slt i64 %n.next, %count
-  br i1 %more.steps, label %step, label %block.end
-block.end:
-  %first.next = add i64 %first, {lanes}
-  %more = icmp slt i64 %first.next, %candidates
-  br i1 %more, label %block, label %done
-done:
-  ret void
-}}
-"""
-_NEEDED_IR = """
-define void @tw_needed(ptr %origins, i64 %count, ptr %is.needed) {{
-entry:
-  br label %register
-register:
-  %left = phi i64 [%count, %entry], [%n, %next]
-  %n = sub i64 %left, 1
-  %at = getelementptr [4 x i32], ptr %origins, i64 %n
-  %operation = load i32, ptr %at
-  %is.step = icmp sge i32 %operation, 0
-  %mark.at = getelementptr i8, ptr %is.needed, i64 %n
-  %mark = load i8, ptr %mark.at
-  %is.marked = icmp ne i8 %mark, 0
-  %is.used = and i1 %is.step, %is.marked
-  br i1 %is.used, label %operands, label %next
-operands:
-{operands}
-  br label %next
-next:
-  %more = icmp sgt i64 %n, 0
-  br i1 %more, label %register, label %done
-done:
-  ret void
-}}
-"""
-_MARK = """\
-  %o{k}.at = getelementptr i32, ptr %at, i64 {k}
-  %o{k} = load i32, ptr %o{k}.at
-  %o{k}.8 = zext i32 %o{k} to i64
-  %m{k} = getelementptr i8, ptr %is.needed, i64 %o{k}.8
-  store i8 1, ptr %m{k}"""
-_OPERAND = """\
-  %{name}.at = getelementptr i32, ptr %at, i64 {place}
-  %{name}.4 = load i32, ptr %{name}.at
-  %{name}.8 = zext i32 %{name}.4 to i64
-  %{name}.row = mul i64 %{name}.8, {lanes}
-  %{name} = getelementptr double, ptr %registers, i64 %{name}.row
-  %{name}.far = mul i64 %{name}.8, %candidates"""
-_ROWS = """\
-  %source = getelementptr double, ptr %in, i64 %a.far
-  %target = getelementptr double, ptr %out, i64 %to.far"""
-_LOOP = """\
-do{n}:
-  %j{n} = phi i64 [0, %step], [%j{n}.next, %do{n}]
-{body}
-  %j{n}.next = add i64 %j{n}, 8
-  %more{n} = icmp slt i64 %j{n}.next, %lanes
-  br i1 %more{n}, label %do{n}, label %step.end"""
-_READ = """\
-  %{to}{n}.at = getelementptr double, ptr %{row}, i64 %j{n}
-  %{to}{n} = load <8 x double>, ptr %{to}{n}.at, align 8"""
-_WRITE = """\
-  %w{n}.at = getelementptr double, ptr %{row}, i64 %j{n}
-  store <8 x double> %{value}{n}, ptr %w{n}.at, align 8"""
+_VECTORS = vector_type(Kind.F64, _VECTOR)
+_FORMULAS: Mapping[int, tuple[int, _Formula]] = {
+    ADD: (2, lambda a, b: a + b),
+    SUBTRACT: (2, lambda a, b: a - b),
+    MULTIPLY: (2, lambda a, b: a * b),
+    DIVIDE: (2, lambda a, b: a / b),
+    FLOOR: (1, lambda a: a.intrinsic("floor")),
+    MINIMUM: (2, lambda a, b: a.test("ole", b).choose(a, b)),
+    MAXIMUM: (2, lambda a, b: a.test("oge", b).choose(a, b)),
+    ABSOLUTE: (1, lambda a: a.intrinsic("fabs")),
+    ABOVE: (2, lambda a, b: (a > b).cast("uitofp", _VECTORS)),
+    SAME: (2, lambda a, b: a.equals(b).cast("uitofp", _VECTORS)),
+    CHOOSE: (3, lambda flag, a, b: flag.differs(0).choose(a, b)),
+    _LOAD: (1, lambda a: a),
+    _STORE: (1, lambda a: a),
+}
+"""How many operands an operation has, and its result."""
 
 
 class ColumnProgram:
@@ -169,8 +91,7 @@ class ColumnProgram:
         registers[first : first + len(self._numbers)] = self._numbers[:, None]
         outputs = np.empty((self._results, padded))
         if len(self._steps) and padded:
-            _, run = _compiled()
-            run(
+            _interpreter().run(
                 self._steps.ctypes.data,
                 len(self._steps),
                 registers.ctypes.data,
@@ -189,72 +110,47 @@ def needed_for(origins: NDArray[np.int32], results: NDArray[np.int32]) -> NDArra
     """
     is_needed = np.zeros(len(origins), np.bool_)
     is_needed[results] = True
-    _, mark = _compiled_needed()
-    mark(origins.ctypes.data, len(origins), is_needed.ctypes.data)
+    _marking().run(origins.ctypes.data, len(origins), is_needed.ctypes.data)
     return is_needed
 
 
 @lru_cache(maxsize=1)
-def _compiled_needed() -> tuple[LoadedObject, Callable[..., None]]:
+def _marking() -> LoadedFunction:
     """The walk from the last register to the first, compiled once in each process."""
-    text = _NEEDED_IR.format(operands="\n".join(_MARK.format(k=k) for k in (1, 2, 3)))
-    code = load_ir(text, ("tw_needed",))
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    function = ctypes.CFUNCTYPE(None, pointer, number, pointer)
-    return code, function(code.address("tw_needed"))
+    function = NativeFunction(Module(), "tw_needed", (Kind.POINTER, Kind.I64, Kind.POINTER))
+    origins, count, is_needed = function.parameters
+    marks = is_needed.array(Kind.I8)
+    with function.loop(count) as number:
+        register = count - (number + 1)
+        origin = origins.array(Kind.I32).part(register * 4)
+        with function.when((origin[0] > -1) & marks[register].differs(0)):
+            for operand in (1, 2, 3):
+                marks[origin[operand].cast("zext", Kind.I64)] = 1
+    function.finish()
+    return load_function(function)
 
 
 @lru_cache(maxsize=1)
-def _compiled() -> tuple[LoadedObject, Callable[..., None]]:
+def _interpreter() -> LoadedFunction:
     """The interpreter, compiled once in each process."""
-    operands = ("a", "b", "c", "to")
-    text = _IR.format(
-        lanes=LANES,
-        operands="\n".join(
-            _OPERAND.format(name=name, place=place, lanes=LANES)
-            for place, name in enumerate(operands, 1)
-        ),
-        rows=_ROWS,
-        cases="\n".join(f"    i32 {n}, label %do{n}" for n in range(_STORE + 1)),
-        bodies="\n".join(map(_body, range(_STORE + 1))),
-    )
-    code = load_ir(text, ("tw_columns",))
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    arguments = (pointer, number, pointer, pointer, pointer, number)
-    return code, ctypes.CFUNCTYPE(None, *arguments)(code.address("tw_columns"))
-
-
-def _body(n: int) -> str:
-    """The loop over the lanes for one operation."""
-    source = "source" if n == _LOAD else "a"
-    target = "target" if n == _STORE else "to"
-    operands = (("x", source), ("y", "b"), ("z", "c"))[: _operands_of(n)]
-    reads = [_READ.format(to=to, row=row, n=n) for to, row in operands]
-    formula = _formula(n)
-    body = [*reads, *formula, _WRITE.format(row=target, value="r" if formula else "x", n=n)]
-    return _LOOP.format(n=n, body="\n".join(body))
-
-
-def _operands_of(n: int) -> int:
-    if n == CHOOSE:
-        return 3
-    return 1 if n in _CALL or n in (_LOAD, _STORE) else 2
-
-
-def _formula(n: int) -> tuple[str, ...]:
-    """What makes %r of the operands %x, %y, %z."""
-    kind = "<8 x double>"
-    if n in _TWO:
-        return (f"  %r{n} = {_TWO[n]} {kind} %x{n}, %y{n}",)
-    if n in _CALL:
-        return (f"  %r{n} = call {kind} @llvm.{_CALL[n]}.v8f64({kind} %x{n})",)
-    if n in _FLAG:
-        test = f"  %is{n} = fcmp {_FLAG[n]} {kind} %x{n}, %y{n}"
-        return test, f"  %r{n} = uitofp <8 x i1> %is{n} to {kind}"
-    if n in _SMALLER_OR:
-        test = f"  %is{n} = fcmp {_SMALLER_OR[n]} {kind} %x{n}, %y{n}"
-        return test, f"  %r{n} = select <8 x i1> %is{n}, {kind} %x{n}, {kind} %y{n}"
-    if n == CHOOSE:
-        test = f"  %is{n} = fcmp une {kind} %x{n}, zeroinitializer"
-        return test, f"  %r{n} = select <8 x i1> %is{n}, {kind} %y{n}, {kind} %z{n}"
-    return ()  # a copy
+    kinds = (Kind.POINTER, Kind.I64, Kind.POINTER, Kind.POINTER, Kind.POINTER, Kind.I64)
+    function = NativeFunction(Module(), "tw_columns", kinds)
+    steps, count, registers, inputs, outputs, candidates = function.parameters
+    with function.loop(candidates, step=LANES) as first:
+        lanes = (candidates - first).smaller(LANES)
+        given, results = (rows.array(Kind.F64).part(first) for rows in (inputs, outputs))
+        with function.loop(count) as number:
+            step = steps.array(Kind.I32).part(number * 5)
+            numbers = [step[k].cast("zext", Kind.I64) for k in (1, 2, 3, 4)]
+            *operands, target = (registers.array(Kind.F64).part(n * LANES) for n in numbers)
+            for operation in function.switch(step[0], len(_FORMULAS)):
+                arity, formula = _FORMULAS[operation]
+                rows, result = operands[:arity], target
+                if operation == _LOAD:
+                    rows = [given.part(numbers[0] * candidates)]
+                if operation == _STORE:
+                    result = results.part(numbers[-1] * candidates)
+                with function.loop(lanes, step=_VECTOR) as lane:
+                    result[lane] = formula(*(row.vector(lane, _VECTOR) for row in rows))
+    function.finish()
+    return load_function(function)

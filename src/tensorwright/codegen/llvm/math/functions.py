@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tensorwright.base import CpuTarget, DType, InternalError
-from tensorwright.codegen.llvm.math.emitter import ENTRY, PURE, MathEmitter
+from tensorwright.codegen.llvm.math.emitter import MathEmitter
 from tensorwright.codegen.llvm.math.kernels import (
     emit_erf,
     emit_exp,
@@ -26,9 +26,9 @@ from tensorwright.codegen.llvm.math.kernels import (
     emit_tanh,
 )
 from tensorwright.codegen.llvm.math.trigonometry import emit_atan, emit_cos, emit_sin
-from tensorwright.machine_code import LIBM_BINARY, LIBM_UNARY
+from tensorwright.machine_code import LIBM_BINARY, LIBM_UNARY, Number
 
-_Kernel = Callable[..., str]
+_Kernel = Callable[..., Number]
 _KERNELS: dict[str, _Kernel] = {
     "exp": emit_exp,
     "expm1": emit_expm1,
@@ -75,17 +75,13 @@ def math_function(name: str, dtype: DType, lanes: int, target: CpuTarget) -> Mat
         raise InternalError(
             stage="codegen", where=f"function {name}", reason="there is no code for it"
         )
-    emitter = MathEmitter(dtype, lanes, target)
     arity = 2 if name in LIBM_BINARY else 1
-    arguments = [f"%x{index}" for index in range(arity)]
+    emitter = MathEmitter(name, arity, dtype, lanes, target)
     kernel = _VECTOR.get((name, dtype))
     if kernel is None or (kernel is emit_fmod and not target.fma):
-        result = emitter.library(name, *arguments)
+        emitter.finish(emitter.library(name, *emitter.parameters))
     else:
-        result = kernel(emitter, *arguments)
-    symbol = f"@tw.{name}.{emitter.suffix}"
-    kind = emitter.float_type
-    parameters = ", ".join(f"{kind} %x{index}" for index in range(arity))
-    head = f"define internal {kind} {symbol}({parameters}) alwaysinline {PURE} {{"
-    text = "\n".join([head, f"{ENTRY}:", *emitter.lines, f"  ret {kind} {result}", "}", ""])
-    return MathFunction(symbol, arity, text, tuple(sorted(emitter.declarations)))
+        emitter.finish(kernel(emitter, *emitter.parameters))
+    (text,) = emitter.module.definitions.values()
+    declarations = tuple(sorted(emitter.module.declarations))
+    return MathFunction(f"@{emitter.symbol}", arity, text, declarations)

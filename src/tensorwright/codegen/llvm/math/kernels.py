@@ -19,12 +19,13 @@ from tensorwright.codegen.llvm.math.coefficients import (
     TANH_ONE,
 )
 from tensorwright.codegen.llvm.math.emitter import MathEmitter
+from tensorwright.machine_code import Number
 
 # Bit patterns of sqrt(1/2), the lower end of the mantissas that log reduces to.
 _SQRT_HALF_BITS = {DType.F32: 0x3F3504F3, DType.F64: 0x3FE6A09E667F3BCD}
 
 
-def emit_exp(e: MathEmitter, x: str) -> str:
+def emit_exp(e: MathEmitter, x: Number) -> Number:
     """e^x: 0 below the smallest subnormal, infinity above the largest float.
 
     Without an instruction for it, the scale 2^n is applied as two factors, so that it is right for
@@ -36,27 +37,27 @@ def emit_exp(e: MathEmitter, x: str) -> str:
     upper = e.at_most(x, table.highest)
     if e.has_scalef:
         tail, _, n = _reduced_exp(e, e.at_least(upper, table.lowest), 0)
-        return e.scalef(e.add(tail, e.const(1.0)), n)
+        return e.scalef(tail + 1.0, n)
     bounded = e.at_least(upper, -2 * e.exponent_bias * math.log(2))
     tail, biased, n = _reduced_exp(e, bounded, 2 * e.exponent_bias)
-    half = e.bits(e.fma(n, e.const(0.5), _magic(e, e.exponent_bias)))
-    first, second = _power_of_two(e, half), _power_of_two(e, e.integer("sub", biased, half))
-    return e.mul(e.fma(tail, first, first), second)
+    half = e.bits(e.fma(n, 0.5, _magic(e, e.exponent_bias)))
+    first, second = _power_of_two(e, half), _power_of_two(e, biased - half)
+    return e.fma(tail, first, first) * second
 
 
-def _exp_below_one(e: MathEmitter, x: str) -> str:
+def _exp_below_one(e: MathEmitter, x: Number) -> Number:
     """e^x for x <= 0, where the first factor of the scale is never too large, and may be zero."""
     if e.has_scalef:
         tail, _, n = _reduced_exp(e, e.at_least(x, EXP[e.dtype].lowest), 0)
-        return e.scalef(e.add(tail, e.const(1.0)), n)
+        return e.scalef(tail + 1.0, n)
     raised = 2 * e.mantissa_bits  # more than subnormals are below the smallest normal number
     bounded = e.at_least(x, -(e.exponent_bias + raised) * math.log(2))
     tail, biased, _ = _reduced_exp(e, bounded, e.exponent_bias + raised)
     scale = _power_of_two(e, biased)
-    return e.mul(e.fma(tail, scale, scale), e.const(2.0**-raised))
+    return e.fma(tail, scale, scale) * 2.0**-raised
 
 
-def _reduced_exp(e: MathEmitter, x: str, bias: int) -> tuple[str, str, str]:
+def _reduced_exp(e: MathEmitter, x: Number, bias: int) -> tuple[Number, Number, Number]:
     """x = n*ln(2) + r with |r| <= ln(2)/2: e^r - 1, an integer and n as a float.
 
     The bias and n are in the low bits of the integer; above them is what `_power_of_two` drops.
@@ -65,25 +66,25 @@ def _reduced_exp(e: MathEmitter, x: str, bias: int) -> tuple[str, str, str]:
     """
     table = EXP[e.dtype]
     magic = _magic(e, bias)
-    shifted = e.fma(x, e.const(1 / math.log(2)), magic)
-    n = e.sub(shifted, magic)
-    r = e.fma(n, e.const(-table.ln2_high), x)
-    r = e.fma(n, e.const(-table.ln2_low), r)
-    tail = e.fma(e.mul(r, r), e.polynomial(r, table.q), r)
+    shifted = e.fma(x, 1 / math.log(2), magic)
+    n = shifted - magic
+    r = e.fma(n, -table.ln2_high, x)
+    r = e.fma(n, -table.ln2_low, r)
+    tail = e.fma(r * r, e.polynomial(r, table.q), r)
     return tail, e.bits(shifted), n
 
 
-def _magic(e: MathEmitter, bias: int) -> str:
+def _magic(e: MathEmitter, bias: int) -> Number:
     """The float whose low bits hold the bias, and the sum's what is added to it, rounded."""
     return e.const(1.5 * 2.0**e.mantissa_bits + bias)
 
 
-def _power_of_two(e: MathEmitter, biased: str) -> str:
+def _power_of_two(e: MathEmitter, biased: Number) -> Number:
     """2^n from an integer with n + exponent_bias in its low bits."""
-    return e.from_bits(e.integer("shl", biased, e.int_const(e.mantissa_bits)))
+    return e.from_bits(biased << e.mantissa_bits)
 
 
-def emit_expm1(e: MathEmitter, x: str) -> str:
+def emit_expm1(e: MathEmitter, x: Number) -> Number:
     """e^x - 1, exact to the last places near zero.
 
     It is twice the half, so that the scale is a float where the result is the largest one.
@@ -92,10 +93,10 @@ def emit_expm1(e: MathEmitter, x: str) -> str:
     # Below, 2^-n would leave the range, and the result is -1 already.
     bounded = e.at_least(e.at_most(x, table.highest), -0.75 * e.mantissa_bits - 1)
     half = _scaled_expm1(e, bounded, 0.5)
-    return e.copysign(e.add(half, half), x)  # also for -0
+    return (half + half).intrinsic("copysign", x)  # also for -0
 
 
-def _scaled_expm1(e: MathEmitter, x: str, scale: float) -> str:
+def _scaled_expm1(e: MathEmitter, x: Number, scale: float) -> Number:
     """scale * (e^x - 1) where 2^n * scale is a normal number: e^x - 1 = 2^n (e^r - 1) + (2^n - 1).
 
     Near zero n is 0, and nothing is subtracted.
@@ -103,105 +104,100 @@ def _scaled_expm1(e: MathEmitter, x: str, scale: float) -> str:
     shift = int(math.log2(scale))
     tail, biased, _ = _reduced_exp(e, x, e.exponent_bias + shift)
     power = _power_of_two(e, biased)
-    return e.fma(tail, power, e.sub(power, e.const(scale)))
+    return e.fma(tail, power, power - scale)
 
 
-def emit_sigmoid(e: MathEmitter, x: str) -> str:
+def emit_sigmoid(e: MathEmitter, x: Number) -> Number:
     """1 / (1 + e^-x), as t / (1 + t) with t = e^x where x < 0, which keeps small results."""
-    power = _exp_below_one(e, e.negative(e.abs(x)))
-    one = e.const(1.0)
-    numerator = e.where_negative(x, power, one)
-    return e.div(numerator, e.add(power, one))
+    power = _exp_below_one(e, -x.intrinsic("fabs"))
+    return e.where_negative(x, power, 1.0) / (power + 1.0)
 
 
-def emit_log(e: MathEmitter, x: str) -> str:
+def emit_log(e: MathEmitter, x: Number) -> Number:
     """Natural logarithm: -infinity at both zeros, NaN below."""
     f, exponent = _split_near_one(e, x)
     value = _log_near_one(e, f, exponent)
-    zero, infinity = e.const(0.0), e.const(math.inf)
-    value = e.select(e.compare("oeq", x, infinity), infinity, value)
-    value = e.select(e.compare("oeq", x, zero), e.const(-math.inf), value)
-    return e.select(e.compare("ult", x, zero), e.const(math.nan), value)
+    value = x.equals(math.inf).choose(e.const(math.inf), value)
+    value = x.equals(0.0).choose(e.const(-math.inf), value)
+    return x.test("ult", 0.0).choose(e.const(math.nan), value)
 
 
-def _split_near_one(e: MathEmitter, x: str) -> tuple[str, str]:
+def _split_near_one(e: MathEmitter, x: Number) -> tuple[Number, Number]:
     """x = (1 + f) * 2^k with sqrt(1/2) <= 1 + f < sqrt(2), for x > 0: f and k, both floats."""
     bits, bias = e.mantissa_bits, e.exponent_bias
-    is_subnormal = e.compare("olt", x, e.const(2.0 ** (1 - bias)))
-    scaled = e.select(is_subnormal, e.mul(x, e.const(2.0**bits)), x)
-    correction = e.select(is_subnormal, e.const(float(-bits)), e.const(0.0))
+    is_subnormal = x < 2.0 ** (1 - bias)
+    scaled = is_subnormal.choose(x * 2.0**bits, x)
+    correction = is_subnormal.choose(e.const(float(-bits)), 0.0)
     low = _SQRT_HALF_BITS[e.dtype]
-    moved = e.integer("add", e.bits(scaled), e.int_const((bias << bits) - low))
-    k = e.integer("sub", e.integer("ashr", moved, e.int_const(bits)), e.int_const(bias))
-    mantissa = e.integer("and", moved, e.int_const((1 << bits) - 1))
-    near_one = e.from_bits(e.integer("add", mantissa, e.int_const(low)))
-    return e.sub(near_one, e.const(1.0)), e.add(e.to_float(k), correction)
+    moved = e.bits(scaled) + ((bias << bits) - low)
+    k = moved.apply("ashr", bits) - bias
+    mantissa = moved & ((1 << bits) - 1)
+    near_one = e.from_bits(mantissa + low)
+    return near_one - 1.0, k.cast("sitofp", e.kind) + correction
 
 
-def emit_log1p(e: MathEmitter, x: str) -> str:
+def emit_log1p(e: MathEmitter, x: Number) -> Number:
     """log(1 + x), exact to the last places near zero: what 1 + x rounds away is put back."""
-    one, zero = e.const(1.0), e.const(0.0)
-    shifted = e.add(x, one)
+    shifted = x + 1.0
     f, exponent = _split_near_one(e, shifted)
-    is_near = e.compare("oeq", exponent, zero)
-    lost = e.sub(x, e.sub(shifted, one))
-    correction = e.select(is_near, zero, e.div(lost, shifted))
-    value = e.add(_log_near_one(e, e.select(is_near, x, f), exponent), correction)
+    is_near = exponent.equals(0.0)
+    lost = x - (shifted - 1.0)
+    correction = is_near.choose(e.const(0.0), lost / shifted)
+    value = _log_near_one(e, is_near.choose(x, f), exponent) + correction
     infinity = e.const(math.inf)
-    value = e.select(e.compare("oeq", x, infinity), infinity, e.copysign(value, x))
-    value = e.select(e.compare("oeq", shifted, zero), e.const(-math.inf), value)
-    return e.select(e.compare("ult", shifted, zero), e.const(math.nan), value)
+    value = x.equals(math.inf).choose(infinity, value.intrinsic("copysign", x))
+    value = shifted.equals(0.0).choose(e.const(-math.inf), value)
+    return shifted.test("ult", 0.0).choose(e.const(math.nan), value)
 
 
-def _log_near_one(e: MathEmitter, f: str, exponent: str) -> str:
+def _log_near_one(e: MathEmitter, f: Number, exponent: Number) -> Number:
     """log((1 + f) * 2^exponent), as `_split_near_one` gives them."""
     return _log_f32(e, f, exponent) if e.dtype is DType.F32 else _log_f64(e, f, exponent)
 
 
-def _log_f32(e: MathEmitter, f: str, exponent: str) -> str:
+def _log_f32(e: MathEmitter, f: Number, exponent: Number) -> Number:
     table = EXP[DType.F32]
-    squared = e.mul(f, f)
-    tail = e.mul(e.mul(f, squared), e.polynomial(f, LOG_F32))
-    tail = e.fma(exponent, e.const(table.ln2_low), tail)
-    tail = e.fma(squared, e.const(-0.5), tail)
-    return e.fma(exponent, e.const(table.ln2_high), e.add(f, tail))
+    squared = f * f
+    tail = f * squared * e.polynomial(f, LOG_F32)
+    tail = e.fma(exponent, table.ln2_low, tail)
+    tail = e.fma(squared, -0.5, tail)
+    return e.fma(exponent, table.ln2_high, f + tail)
 
 
-def _log_f64(e: MathEmitter, f: str, exponent: str) -> str:
-    half_square = e.mul(e.const(0.5), e.mul(f, f))
-    s = e.div(f, e.add(f, e.const(2.0)))
-    z = e.mul(s, s)
-    remainder = e.mul(z, e.polynomial(z, LOG_F64))
-    low = e.mul(exponent, e.const(1.90821492927058770002e-10))
-    inner = e.add(e.mul(s, e.add(half_square, remainder)), low)
-    rest = e.sub(e.sub(half_square, inner), f)
-    return e.sub(e.mul(exponent, e.const(6.93147180369123816490e-01)), rest)
+def _log_f64(e: MathEmitter, f: Number, exponent: Number) -> Number:
+    half_square = e.const(0.5) * (f * f)
+    s = f / (f + 2.0)
+    z = s * s
+    remainder = z * e.polynomial(z, LOG_F64)
+    low = exponent * 1.90821492927058770002e-10
+    inner = s * (half_square + remainder) + low
+    rest = half_square - inner - f
+    return exponent * 6.93147180369123816490e-01 - rest
 
 
-def emit_tanh(e: MathEmitter, x: str) -> str:
+def emit_tanh(e: MathEmitter, x: Number) -> Number:
     """Hyperbolic tangent, as t / (t + 2) with t = e^(2|x|) - 1."""
-    bounded = e.at_most(e.abs(x), TANH_ONE[e.dtype])
-    power = _scaled_expm1(e, e.add(bounded, bounded), 1.0)
-    return e.copysign(e.div(power, e.add(power, e.const(2.0))), x)  # also for -0
+    bounded = e.at_most(x.intrinsic("fabs"), TANH_ONE[e.dtype])
+    power = _scaled_expm1(e, bounded + bounded, 1.0)
+    return (power / (power + 2.0)).intrinsic("copysign", x)  # also for -0
 
 
-def emit_erf(e: MathEmitter, x: str) -> str:
+def emit_erf(e: MathEmitter, x: Number) -> Number:
     """Error function, f32 only: 1 - e^-(t + t q(t)) for t = |x|, and the sign of x."""
-    t = e.at_most(e.abs(x), ERF_F32_ONE)
+    t = e.at_most(x.intrinsic("fabs"), ERF_F32_ONE)
     exponent = e.fma(t, e.polynomial(t, ERF_F32_Q), t)
-    return e.copysign(_scaled_expm1(e, e.negative(exponent), 1.0), x)
+    return _scaled_expm1(e, -exponent, 1.0).intrinsic("copysign", x)
 
 
-def emit_fmod(e: MathEmitter, x: str, y: str) -> str:
+def emit_fmod(e: MathEmitter, x: Number, y: Number) -> Number:
     """The remainder of x / y with the sign of x, exact; where the processor fuses multiply-adds.
 
     The whole part of a quotient below 2^22 is right or, where rounding took it to the next whole
     number, one too large. Of larger ones, of infinities and NaN the C library takes care.
     """
-    a, b = e.abs(x), e.abs(y)
-    quotient = e.div(a, b)
-    rest = e.fma(e.negative(e.intrinsic("trunc", quotient)), b, a)
-    whole = e.select(e.compare("olt", rest, e.const(0.0)), e.add(rest, b), rest)
-    is_large = e.compare("ugt", quotient, e.const(2.0**22))
-    is_far = e.either(is_large, e.compare("oeq", b, e.const(math.inf)))
-    return e.rarely(is_far, lambda: e.library("fmod", x, y), e.copysign(whole, x))
+    a, b = x.intrinsic("fabs"), y.intrinsic("fabs")
+    quotient = a / b
+    rest = e.fma(-quotient.intrinsic("trunc"), b, a)
+    whole = (rest < 0.0).choose(rest + b, rest)
+    is_far = quotient.test("ugt", 2.0**22) | b.equals(math.inf)
+    return e.rarely(is_far, lambda: e.library("fmod", x, y), whole.intrinsic("copysign", x))

@@ -8,14 +8,8 @@ from typing import TypeAlias
 from tensorwright.base import DType, InternalError, UnsupportedError
 from tensorwright.codegen.analysis.linear import Linear, Terms
 from tensorwright.codegen.llvm.memory.indices import Indices
-from tensorwright.codegen.llvm.text.literals import (
-    Val,
-    mangled,
-    memory_element,
-    memory_type,
-    register_type,
-    splat_literal,
-)
+from tensorwright.codegen.llvm.text.literals import Val, memory_element, memory_type, register_type
+from tensorwright.machine_code import mangled, shuffle_text, splat_literal
 
 LaneGroups: TypeAlias = tuple[tuple[Linear, tuple[int, ...]], ...]
 """Uniform places, each with the lanes that read it; every lane is in one group."""
@@ -72,20 +66,46 @@ class Accesses(Indices):
         function = self.function
         lanes = _SMALLEST_VECTOR // storage.dtype.size_bytes
         element = memory_element(storage.dtype)
-        kind, mask_kind = f"<{lanes} x {element}>", f"<{lanes} x i1>"
         mask = function.pure(
-            f"insertelement {mask_kind} zeroinitializer, i1 {condition.name}, i64 0",
+            f"insertelement <{lanes} x i1> zeroinitializer, i1 {condition.name}, i64 0",
             condition.name,
         )
         pointer = self._pointer_under(condition, storage, place)
-        name = f"llvm.masked.load.{mangled(element, lanes)}.p0"
-        function.module.declare(f"declare {kind} @{name}(ptr, i32 immarg, {mask_kind}, {kind})")
-        some = function.emit_at(
-            depth,
-            f"call {kind} @{name}(ptr {pointer}, i32 {storage.dtype.size_bytes}, {mask_kind} "
-            f"{mask}, {kind} {splat_literal(element, other.name, lanes)})",
+        others = splat_literal(element, other.name, lanes)
+        call = self._masked(storage, pointer, mask, lanes, other=others)
+        some = function.emit_at(depth, call)
+        return function.pure(f"extractelement <{lanes} x {element}> {some}, i64 0", some)
+
+    def _masked(
+        self,
+        storage: Piece,
+        address: str,
+        mask: str,
+        lanes: int,
+        *,
+        align: int = 0,
+        is_one_address: bool = True,
+        stored: str = "",
+        other: str = "zeroinitializer",
+    ) -> str:
+        """A load of the lanes of a mask, with others elsewhere, or a store of some.
+
+        From one address on, or at one for each lane; the alignment is an element's where it is 0.
+        """
+        element = memory_element(storage.dtype)
+        kind = f"<{lanes} x {element}>"
+        pointer, ending = ("ptr", "p0") if is_one_address else (f"<{lanes} x ptr>", f"v{lanes}p0")
+        where = (
+            (pointer, address),
+            ("i32 immarg", str(align or storage.dtype.size_bytes)),
+            (f"<{lanes} x i1>", mask),
         )
-        return function.pure(f"extractelement {kind} {some}, i64 0", some)
+        ending = f"{mangled(element, lanes)}.{ending}"
+        if stored:
+            symbol = f"llvm.masked.{'store' if is_one_address else 'scatter'}.{ending}"
+            return self.function.call_text("void", symbol, (kind, stored), *where)
+        symbol = f"llvm.masked.{'load' if is_one_address else 'gather'}.{ending}"
+        return self.function.call_text(kind, symbol, *where, (kind, other))
 
     def load_scalar(self, storage: Piece, place: Linear, guard: Val | None, depth: int) -> str:
         """A scalar load; where it is guarded, of the first element if the guard fails."""
@@ -131,16 +151,8 @@ class Accesses(Indices):
         mask = self._mask(guard, padded)
         if mask is None:
             return self.function.emit_at(depth, f"load {kind}, ptr {pointer}, align {align}")
-        name = f"llvm.masked.load.{mangled(memory_element(storage.dtype), self.lanes)}.p0"
-        mask_kind = f"<{self.lanes} x i1>"
-        self.function.module.declare(
-            f"declare {kind} @{name}(ptr, i32 immarg, {mask_kind}, {kind})"
-        )
-        return self.function.emit_at(
-            depth,
-            f"call {kind} @{name}(ptr {pointer}, i32 {align}, {mask_kind} {mask.name}, "
-            f"{kind} zeroinitializer)",
-        )
+        call = self._masked(storage, pointer, mask.name, self.lanes, align=align)
+        return self.function.emit_at(depth, call)
 
     def _addresses(self, storage: Piece, place: Linear) -> str:
         """The address of each lane's element, as a vector of pointers."""
@@ -161,20 +173,13 @@ class Accesses(Indices):
         if place.step == -1 and not self.vector_terms(place) and guard is None:
             return self._load_reversed(storage, place, padded, depth)
         addresses = self._addresses(storage, place)
-        lanes = self.lanes
-        kind = memory_type(storage.dtype, lanes)
-        mask = self._mask(guard, padded)
-        mask_name = mask.name if mask is not None else splat_literal("i1", "true", lanes)
-        name = f"llvm.masked.gather.{mangled(memory_element(storage.dtype), lanes)}.v{lanes}p0"
-        self.function.module.declare(
-            f"declare {kind} @{name}(<{lanes} x ptr>, i32 immarg, <{lanes} x i1>, {kind})"
-        )
-        align = storage.dtype.size_bytes
-        return self.function.emit_at(
-            depth,
-            f"call {kind} @{name}(<{lanes} x ptr> {addresses}, i32 {align}, "
-            f"<{lanes} x i1> {mask_name}, {kind} zeroinitializer)",
-        )
+        mask = self._every_lane(self._mask(guard, padded))
+        call = self._masked(storage, addresses, mask, self.lanes, is_one_address=False)
+        return self.function.emit_at(depth, call)
+
+    def _every_lane(self, mask: Val | None) -> str:
+        """A mask, of all lanes where it is None."""
+        return mask.name if mask is not None else splat_literal("i1", "true", self.lanes)
 
     def load_groups(self, storage: Piece, groups: LaneGroups, depth: int) -> str:
         """Load one element for each group of lanes, spread it and keep it in the group's lanes."""
@@ -202,11 +207,7 @@ class Accesses(Indices):
             load = f"load {kind}, ptr {pointer}, align {storage.dtype.size_bytes}"
             halves.append(self.function.emit_at(depth, load))
         picked = [2 * k if 2 * k < lanes else lanes + 2 * k - (lanes - 1) for k in range(lanes)]
-        order = ", ".join(f"i32 {k}" for k in picked)
-        return self.function.emit_at(
-            depth,
-            f"shufflevector {kind} {halves[0]}, {kind} {halves[1]}, <{lanes} x i32> <{order}>",
-        )
+        return self.function.emit_at(depth, shuffle_text(kind, halves[0], halves[1], picked))
 
     def _load_reversed(self, storage: Piece, place: Linear, padded: int, depth: int) -> str:
         """A contiguous load of the elements up to the first lane's, turned round."""
@@ -215,10 +216,7 @@ class Accesses(Indices):
         raw = self.load_contiguous(storage, first, None, padded, depth)
         kind = memory_type(storage.dtype, self.lanes)
         picked = [max(count - 1 - lane, 0) for lane in range(self.lanes)]
-        order = ", ".join(f"i32 {lane}" for lane in picked)
-        return self.function.emit_at(
-            depth, f"shufflevector {kind} {raw}, {kind} poison, <{self.lanes} x i32> <{order}>"
-        )
+        return self.function.emit_at(depth, shuffle_text(kind, raw, "poison", picked))
 
     def store_uniform(self, storage: Piece, place: Linear, value: Val) -> None:
         """Store at one place; lanes that write it have one value."""
@@ -248,12 +246,8 @@ class Accesses(Indices):
         if self.guard is None and not self.target.has_masks:
             self._store_parts(storage, place, raw)
             return
-        name = f"llvm.masked.store.{mangled(memory_element(storage.dtype), self.lanes)}.p0"
-        mask_kind = f"<{self.lanes} x i1>"
-        self.function.module.declare(f"declare void @{name}({kind}, ptr, i32 immarg, {mask_kind})")
-        self.function.effect(
-            f"call void @{name}({kind} {raw}, ptr {pointer}, i32 {align}, {mask_kind} {mask.name})"
-        )
+        call = self._masked(storage, pointer, mask.name, self.lanes, align=align, stored=raw)
+        self.function.effect(call)
 
     def _store_parts(self, storage: Piece, place: Linear, raw: str) -> None:
         """Store the real lanes as vectors of powers of two."""
@@ -268,9 +262,8 @@ class Accesses(Indices):
             if count == 1:
                 part = function.pure(f"extractelement {whole} {raw}, i64 {start}", raw)
             else:
-                order = ", ".join(f"i32 {lane}" for lane in range(start, start + count))
                 part = function.pure(
-                    f"shufflevector {whole} {raw}, {whole} poison, <{count} x i32> <{order}>", raw
+                    shuffle_text(whole, raw, "poison", range(start, start + count)), raw
                 )
             pointer = self.pointer(storage, Linear(place.const + start, place.terms))
             function.effect(f"store {kind} {part}, ptr {pointer}, align {size}")
@@ -282,18 +275,9 @@ class Accesses(Indices):
         if self.is_uniform(place):
             addresses = self.function.splat_name("ptr", self.pointer(storage, place), self.lanes)
         raw = self.to_memory(value, storage.dtype)
-        lanes = self.lanes
-        kind = memory_type(storage.dtype, lanes)
-        mask = self.lane_mask()
-        mask_name = mask.name if mask is not None else splat_literal("i1", "true", lanes)
-        name = f"llvm.masked.scatter.{mangled(memory_element(storage.dtype), lanes)}.v{lanes}p0"
-        self.function.module.declare(
-            f"declare void @{name}({kind}, <{lanes} x ptr>, i32 immarg, <{lanes} x i1>)"
-        )
-        self.function.effect(
-            f"call void @{name}({kind} {raw}, <{lanes} x ptr> {addresses}, "
-            f"i32 {storage.dtype.size_bytes}, <{lanes} x i1> {mask_name})"
-        )
+        mask = self._every_lane(self.lane_mask())
+        call = self._masked(storage, addresses, mask, self.lanes, is_one_address=False, stored=raw)
+        self.function.effect(call)
 
     def from_memory(self, raw: str, dtype: DType, lanes: int) -> Val:
         """From the form in memory to the form in registers."""

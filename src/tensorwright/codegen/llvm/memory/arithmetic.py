@@ -14,7 +14,7 @@ from tensorwright.codegen.analysis.linear import (
     scaled,
 )
 from tensorwright.codegen.llvm.text.builder import Function
-from tensorwright.codegen.llvm.text.literals import splat_literal
+from tensorwright.machine_code import splat_literal
 
 _I32 = 1 << 31
 

@@ -15,6 +15,7 @@ from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import Val, memory_type, register_type, scalar_literal
 from tensorwright.expr import Index, Value, has_element, loads_of
 from tensorwright.loop import Buffer
+from tensorwright.machine_code import shuffle_text
 
 _SLOT_ALIGN = 64
 _MOST_HOISTED = 8  # loads that leave one loop: each holds a register all the way through it
@@ -267,8 +268,7 @@ class Memory(Accesses):
 
     def _some_lanes(self, value: Val, first: int) -> Val:
         kind = register_type(value.dtype, value.lanes)
-        order = ", ".join(f"i32 {lane}" for lane in range(first, first + self.lanes))
-        text = f"shufflevector {kind} {value.name}, {kind} poison, <{self.lanes} x i32> <{order}>"
+        text = shuffle_text(kind, value.name, "poison", range(first, first + self.lanes))
         return Val(self.function.pure(text, value.name), value.dtype, self.lanes)
 
     def _one_lane(self, value: Val, lane: int) -> Val:

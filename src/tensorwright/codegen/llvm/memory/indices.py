@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tensorwright.base import CpuTarget, DType
-from tensorwright.codegen.analysis.indices import IndexEvaluator, decide
-from tensorwright.codegen.analysis.linear import Linear, combine
+from tensorwright.codegen.analysis.indices import IndexEvaluator
+from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.llvm.memory.arithmetic import Arithmetic
 from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import Val, wrapped_literal
-from tensorwright.expr import (
-    And,
-    Compare,
-    Condition,
-    Not,
-    Or,
-    Relation,
-    without_division,
-)
+from tensorwright.expr import Relation
 
 _PREDICATE = {Relation.LT: "slt", Relation.LE: "sle", Relation.EQ: "eq", Relation.NE: "ne"}
 
 
-class Indices(Arithmetic, IndexEvaluator):
+class Indices(Arithmetic, IndexEvaluator[Val]):
     """Evaluate index expressions; `load_element` reads integer buffers used as indices."""
 
     def __init__(self, function: Function, target: CpuTarget) -> None:
@@ -64,31 +56,8 @@ class Indices(Arithmetic, IndexEvaluator):
         result = self.function.call(f"llvm.{name}.{suffix}", kind, (kind, x), (kind, y))
         return self.atom(result, bounds, varies=not uniform)
 
-    def condition(self, condition: Condition) -> bool | Val:
-        """A condition as a bool where it is decided, else as a mask of one or all lanes."""
-        match condition:
-            case bool():
-                return condition
-            case Compare(relation, left, right):
-                plain = without_division(relation, left, right)
-                if not isinstance(plain, Compare):
-                    return self.condition(plain)
-                gap = combine(self.evaluate(plain.left), self.evaluate(plain.right), -1)
-                return self._compared(plain.relation, gap)
-            case And(parts):
-                return self._joined(parts, "and", absorbing=False)
-            case Or(parts):
-                return self._joined(parts, "or", absorbing=True)
-            case Not(part):
-                inner = self.condition(part)
-                return not inner if isinstance(inner, bool) else self.inverted(inner)
-
-    def _compared(self, relation: Relation, gap: Linear) -> bool | Val:
-        """Whether gap <relation> 0."""
-        bounds = self.range_of(gap)
-        decided = None if bounds is None else decide(relation, *bounds)
-        if decided is not None:
-            return decided
+    def compared(self, relation: Relation, gap: Linear) -> Val:
+        """Whether gap <relation> 0, in one lane or in all."""
         predicate = _PREDICATE[relation]
         if self.is_uniform(gap):
             moving = self.sum_of(gap.terms)
@@ -100,16 +69,9 @@ class Indices(Arithmetic, IndexEvaluator):
         )
         return Val(name, DType.BOOL, self.lanes)
 
-    def _joined(self, parts: tuple[Condition, ...], operation: str, absorbing: bool) -> bool | Val:
-        total: Val | None = None
-        for part in parts:
-            value = self.condition(part)
-            if isinstance(value, bool):
-                if value is absorbing:
-                    return absorbing
-                continue
-            total = value if total is None else self.logic(operation, total, value)
-        return (not absorbing) if total is None else total
+    def joined(self, left: Val, right: Val, *, is_and: bool) -> Val:
+        """Whether both hold, or one of them, lane by lane."""
+        return self.logic("and" if is_and else "or", left, right)
 
     def logic(self, operation: str, left: Val, right: Val) -> Val:
         """Combine two masks."""

@@ -6,6 +6,7 @@ from tensorwright.codegen.llvm.operations.apply import Operations
 from tensorwright.codegen.llvm.text.literals import Val, register_type
 from tensorwright.expr import Fn
 from tensorwright.loop import FOLD_IDENTITIES
+from tensorwright.machine_code import shuffle_text
 
 
 def fold_lanes(operations: Operations, fn: Fn, value: Val, mask: Val | None) -> Val:
@@ -29,6 +30,5 @@ def _part(operations: Operations, value: Val, first: int, count: int) -> Val:
     if count == 1:
         text = f"extractelement {kind} {value.name}, i64 {first}"
         return Val(operations.function.pure(text, value.name), value.dtype)
-    order = ", ".join(f"i32 {lane}" for lane in range(first, first + count))
-    text = f"shufflevector {kind} {value.name}, {kind} poison, <{count} x i32> <{order}>"
+    text = shuffle_text(kind, value.name, "poison", range(first, first + count))
     return Val(operations.function.pure(text, value.name), value.dtype, count)

@@ -8,11 +8,10 @@ from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import (
     Val,
     literal_text,
-    mangled,
     register_element,
     register_type,
-    splat_literal,
 )
+from tensorwright.machine_code import mangled, splat_literal
 
 
 class Lanewise:
@@ -69,7 +68,7 @@ class Lanewise:
         first = args[0]
         dtype = DType.F64 if first.dtype is DType.F64 else DType.F32
         found = math_function(name, dtype, first.lanes, self.target)
-        self.function.module.need(found)
+        self.function.module.define(found.symbol, found.ir_text, found.declarations)
         kind = register_type(dtype, first.lanes)
         typed = ", ".join(f"{kind} {arg.name}" for arg in args)
         return self.emit(f"call {kind} {found.symbol}({typed})", first.dtype, *args)

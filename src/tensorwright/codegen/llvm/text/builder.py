@@ -14,43 +14,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from tensorwright.codegen.llvm.math.emitter import vector_type
-from tensorwright.codegen.llvm.math.functions import MathFunction
-from tensorwright.codegen.llvm.text.literals import Val, register_element, splat_literal
-
-Lines: TypeAlias = "list[str | Lines]"
+from tensorwright.codegen.llvm.text.literals import Val, register_element
+from tensorwright.machine_code import (
+    FunctionText,
+    Lines,
+    Module,
+    flat,
+    splat_literal,
+    vector_type,
+)
 
 _MOST_MOVED = 8  # pointers that one loop advances: each holds a register all the way through it
-_LOOP_METADATA = (
+LOOP_METADATA = (
     "!0 = distinct !{!0, !1, !2}",
     '!1 = !{!"llvm.loop.unroll.disable"}',
     '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
 )
-
-
-class Module:
-    """What the functions of one kernel share: declarations and definitions, each once."""
-
-    def __init__(self) -> None:
-        self.declarations: dict[str, None] = {}
-        self.definitions: dict[str, str] = {}
-
-    def declare(self, line: str) -> None:
-        """Add a declaration unless it is there."""
-        self.declarations[line] = None
-
-    def need(self, function: MathFunction) -> None:
-        """Add a mathematical function unless it is there."""
-        if function.symbol not in self.definitions:
-            self.definitions[function.symbol] = function.ir_text
-            for line in function.declarations:
-                self.declare(line)
-
-    def text(self) -> str:
-        """The whole module."""
-        return "\n".join((*self.declarations, *self.definitions.values(), *_LOOP_METADATA, ""))
+"""What stands at the end of a module whose loops LLVM shall leave as they are."""
 
 
 class Moved(NamedTuple):
@@ -82,20 +64,15 @@ class Scope:
         self.memory: dict[str, dict[object, Val]] = {}  # buffer -> access -> known content
 
 
-class Function:
-    """One LLVM function while it is written."""
+class Function(FunctionText):
+    """One function of a kernel while it is written."""
 
     def __init__(self, module: Module, head: str) -> None:
-        self.module = module
-        self.head = head
-        self.allocas: list[str] = []
-        self.lines: Lines = []
+        super().__init__(module, head)
         self.scopes = [Scope(frozenset(), conditional=False)]
         self.depth: dict[str, int] = {}  # of a name: the index of its scope; 0 if absent
         self.ranges: dict[str, tuple[int, int]] = {}  # inclusive, of index values
         self.vectors: set[str] = set()  # index values that differ by lane
-        self.block = "entry"
-        self._count = 0
 
     def sibling(self, head: str) -> Function:
         """Another function of the module, whose names do not clash with those known so far."""
@@ -103,20 +80,6 @@ class Function:
         other._count = self._count
         other.ranges = dict(self.ranges)
         return other
-
-    def fresh(self) -> str:
-        """A new name."""
-        self._count += 1
-        return f"%v{self._count}"
-
-    def label(self) -> str:
-        """A new block name."""
-        self._count += 1
-        return f"b{self._count}"
-
-    def effect(self, line: str) -> None:
-        """Append an instruction without a result."""
-        self.lines.append("  " + line)
 
     def emit(self, operation: str) -> str:
         """Append an operation here and return the name of its result."""
@@ -187,10 +150,8 @@ class Function:
 
     def call(self, intrinsic: str, result: str, *arguments: tuple[str, str]) -> str:
         """The result of a pure intrinsic; arguments are (type, name)."""
-        types = ", ".join(kind for kind, _ in arguments)
-        self.module.declare(f"declare {result} @{intrinsic}({types})")
-        typed = ", ".join(f"{kind} {name}" for kind, name in arguments)
-        return self.pure(f"call {result} @{intrinsic}({typed})", *(name for _, name in arguments))
+        operation = self.call_text(result, intrinsic, *arguments)
+        return self.pure(operation, *(name for _, name in arguments))
 
     def splat(self, value: Val, lanes: int) -> Val:
         """The value in every lane."""
@@ -208,17 +169,6 @@ class Function:
         return self.pure(
             f"shufflevector {kind} {single}, {kind} poison, <{lanes} x i32> zeroinitializer", single
         )
-
-    def alloca(self, kind: str, align: int) -> str:
-        """A piece of stack, for the whole call."""
-        name = self.fresh()
-        self.allocas.append(f"  {name} = alloca {kind}, align {align}")
-        return name
-
-    def start(self, label: str) -> None:
-        """Open a block."""
-        self.lines.append(f"{label}:")
-        self.block = label
 
     @contextmanager
     def loop(
@@ -316,26 +266,8 @@ class Function:
         for scope in self.scopes:
             scope.memory.clear()
 
-    def finish(self) -> None:
-        """Close the function with a return and add it to the module."""
-        self.effect("ret void")
-        flat = [self.head + " {", "entry:", *self.allocas]
-        _flatten(self.lines, flat)
-        flat.append("}\n")
-        self.module.definitions[self.head] = "\n".join(flat)
-
-
-def _flatten(lines: Lines, into: list[str]) -> None:
-    for line in lines:
-        if isinstance(line, str):
-            into.append(line)
-        else:
-            _flatten(line, into)
-
 
 def _mentions(lines: Lines, name: str) -> bool:
     """Whether a name occurs in lines."""
     found = re.compile(re.escape(name) + r"\b")
-    text: list[str] = []
-    _flatten(lines, text)
-    return any(name in line and found.search(line) for line in text)
+    return any(name in line and found.search(line) for line in flat(lines))

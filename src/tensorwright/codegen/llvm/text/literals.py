@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tensorwright.base import DType
-from tensorwright.codegen.llvm.math.emitter import float_literal, vector_type
+from tensorwright.machine_code import float_literal, vector_type
 
 _REGISTER = {
     DType.F16: "float",  # 16-bit floats are computed in f32 and rounded after each operation
@@ -15,7 +15,6 @@ _REGISTER = {
     DType.BOOL: "i1",
 }
 _MEMORY = {DType.F16: "half", DType.BF16: "i16", DType.BOOL: "i8"}
-_SUFFIX = {"float": "f32", "double": "f64"}
 
 
 class Val(NamedTuple):
@@ -49,17 +48,6 @@ def register_type(dtype: DType, lanes: int) -> str:
 def memory_type(dtype: DType, lanes: int) -> str:
     """The LLVM type of so many lanes in memory."""
     return vector_type(memory_element(dtype), lanes)
-
-
-def mangled(element: str, lanes: int) -> str:
-    """How an intrinsic's name ends: "v16f32", "i64"."""
-    suffix = _SUFFIX.get(element, "f16" if element == "half" else element)
-    return suffix if lanes == 1 else f"v{lanes}{suffix}"
-
-
-def splat_literal(element: str, literal: str, lanes: int) -> str:
-    """A constant in every lane."""
-    return literal if lanes == 1 else f"splat ({element} {literal})"
 
 
 def literal_text(value: float | int | bool, dtype: DType) -> str:

@@ -10,94 +10,21 @@ ask for a hundred columns.
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.runtime import LoadedObject, load_ir
+from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number, Variable
+from tensorwright.runtime import LoadedFunction, load_function
 from tensorwright.tuning.models.protocol import Features
 from tensorwright.tuning.models.trees.compact_trees import CompactTrees
 
 _BLOCK = 12
-_KINDS = {4: "float", 8: "double"}
+_KINDS = {4: Kind.F32, 8: Kind.F64}
+_LOW = (1 << 16) - 1
 _Sums: TypeAlias = NDArray[np.floating[Any]]
-
-_IR = """
-define void @tw_walk(ptr %nodes, ptr %outputs, ptr %starts, ptr %depths, i64 %trees, ptr %rows,
-                     i64 %count, ptr %sums) {{
-entry:
-  %last = sub i64 %count, {block}
-  br label %block
-block:
-  %b = phi i64 [0, %entry], [%b.next, %block.end]
-  %is.over = icmp sgt i64 %b, %last
-  %first = select i1 %is.over, i64 %last, i64 %b
-  %row.bytes = mul i64 %first, {row_bytes}
-  %row = getelementptr i8, ptr %rows, i64 %row.bytes
-  br label %tree
-tree:
-  %t = phi i64 [0, %block], [%t.next, %tree.end]
-{sums}
-  %start.at = getelementptr i32, ptr %starts, i64 %t
-  %start.4 = load i32, ptr %start.at
-  %start = zext i32 %start.4 to i64
-  %root = getelementptr i64, ptr %nodes, i64 %start
-  %leaves = getelementptr {kind}, ptr %outputs, i64 %start
-  %depth.at = getelementptr i32, ptr %depths, i64 %t
-  %depth = load i32, ptr %depth.at
-  br label %step
-step:
-  %d = phi i32 [0, %tree], [%d.next, %step.end]
-{places}
-  %is.deep = icmp slt i32 %d, %depth
-  br i1 %is.deep, label %step.end, label %tree.end
-step.end:
-{steps}
-  %d.next = add i32 %d, 1
-  br label %step
-tree.end:
-{leaves}
-  %t.next = add i64 %t, 1
-  %more.trees = icmp slt i64 %t.next, %trees
-  br i1 %more.trees, label %tree, label %block.end
-block.end:
-  %sum = getelementptr {kind}, ptr %sums, i64 %first
-{stores}
-  %b.next = add i64 %b, {block}
-  %more.rows = icmp slt i64 %b.next, %count
-  br i1 %more.rows, label %block, label %done
-done:
-  ret void
-}}
-"""
-_SUM = "  %s{k} = phi {kind} [0.0, %block], [%s{k}.next, %tree.end]"
-_PLACE = "  %n{k} = phi i64 [0, %tree], [%n{k}.next, %step.end]"
-_STEP = """\
-  %node{k}.at = getelementptr i64, ptr %root, i64 %n{k}
-  %node{k} = load i64, ptr %node{k}.at
-  %feature{k} = and i64 %node{k}, 65535
-  %column{k} = add i64 %feature{k}, {offset}
-  %x{k}.at = getelementptr float, ptr %row, i64 %column{k}
-  %x{k} = load float, ptr %x{k}.at
-  %high{k} = lshr i64 %node{k}, 32
-  %bits{k} = trunc i64 %high{k} to i32
-  %limit{k} = bitcast i32 %bits{k} to float
-  %is.right{k} = fcmp ogt float %x{k}, %limit{k}
-  %right{k} = zext i1 %is.right{k} to i64
-  %shifted{k} = lshr i64 %node{k}, 16
-  %child{k} = and i64 %shifted{k}, 65535
-  %n{k}.next = add i64 %child{k}, %right{k}"""
-_LEAF = """\
-  %leaf{k}.at = getelementptr {kind}, ptr %leaves, i64 %n{k}
-  %leaf{k} = load {kind}, ptr %leaf{k}.at
-  %s{k}.next = fadd {kind} %s{k}, %leaf{k}"""
-_STORE = """\
-  %sum{k} = getelementptr {kind}, ptr %sum, i64 {k}
-  store {kind} %s{k}.next, ptr %sum{k}"""
 
 
 class TreeWalk:
@@ -134,8 +61,8 @@ class TreeWalk:
         if count < _BLOCK:
             given = np.concatenate([given, np.zeros((_BLOCK - count, self.columns), np.float32)])
         found: _Sums = np.empty(len(given), kind)
-        _, walk = _compiled(self.columns, kind.itemsize)
-        walk(
+        walk = _compiled(self.columns, kind.itemsize)
+        walk.run(
             self._nodes.ctypes.data,
             self._outputs.ctypes.data,
             self._starts.ctypes.data,
@@ -164,23 +91,41 @@ def _depths(trees: CompactTrees, is_leaf: NDArray[np.bool_]) -> NDArray[np.int32
 
 
 @lru_cache(maxsize=32)
-def _compiled(columns: int, bytes_: int) -> tuple[LoadedObject, Callable[..., None]]:
+def _compiled(columns: int, bytes_: int) -> LoadedFunction:
     """The walk for rows of so many columns and sums of so many bytes, compiled once in each
     process.
     """
-    lanes = range(_BLOCK)
+    kinds = (*[Kind.POINTER] * 4, Kind.I64, Kind.POINTER, Kind.I64, Kind.POINTER)
+    function = NativeFunction(Module(), "tw_walk", kinds)
+    nodes, outputs, starts, depths, trees, rows, count, sums = function.parameters
     kind = _KINDS[bytes_]
-    text = _IR.format(
-        kind=kind,
-        block=_BLOCK,
-        row_bytes=4 * columns,
-        sums="\n".join(_SUM.format(k=k, kind=kind) for k in lanes),
-        places="\n".join(_PLACE.format(k=k) for k in lanes),
-        steps="\n".join(_STEP.format(k=k, offset=k * columns) for k in lanes),
-        leaves="\n".join(_LEAF.format(k=k, kind=kind) for k in lanes),
-        stores="\n".join(_STORE.format(k=k, kind=kind) for k in lanes),
-    )
-    code = load_ir(text, ("tw_walk",))
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    arguments = (pointer, pointer, pointer, pointer, number, pointer, number, pointer)
-    return code, ctypes.CFUNCTYPE(None, *arguments)(code.address("tw_walk"))
+    last = count - _BLOCK
+    with function.loop(count, step=_BLOCK) as block:
+        first = block.smaller(last)
+        row = rows.array(Kind.F32).part(first * columns)
+        totals = [function.variable(kind, 0.0) for _ in range(_BLOCK)]
+        with function.loop(trees) as tree:
+            start = starts.array(Kind.I32)[tree].cast("zext", Kind.I64)
+            depth = depths.array(Kind.I32)[tree].cast("zext", Kind.I64)
+            places = _walked(function, nodes.array(Kind.I64).part(start), depth, row, columns)
+            leaves = outputs.array(kind).part(start)
+            for total, place in zip(totals, places, strict=True):
+                total.set(total.now + leaves[place.now])
+        for lane, total in enumerate(totals):
+            sums.array(kind).part(first)[lane] = total.now
+    function.finish()
+    return load_function(function)
+
+
+def _walked(
+    function: NativeFunction, root: NativeArray, depth: Number, row: NativeArray, columns: int
+) -> list[Variable]:
+    """The nodes of a tree that a block of rows comes to after so many steps."""
+    nodes = [function.variable(Kind.I64, 0) for _ in range(_BLOCK)]
+    with function.loop(depth):
+        for lane, number in enumerate(nodes):
+            node = root[number.now]
+            x = row[(node & _LOW) + lane * columns]
+            limit = (node >> 32).cast("trunc", Kind.I32).cast("bitcast", Kind.F32)
+            number.set(((node >> 16) & _LOW) + (x > limit).cast("zext", Kind.I64))
+    return nodes
