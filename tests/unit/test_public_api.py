@@ -63,7 +63,7 @@ def test_tune_is_a_function_whatever_was_imported_before(first: str) -> None:
         "except tensorwright.TensorwrightError as error:\n    print(error)\n"
     )
     assert run(code) == (
-        "argument of type int: it is no tensor expression\n"
+        "argument of type int: it is not a tensor expression\n"
         "  try: tensorwright.optimize tunes models"
     )
 
