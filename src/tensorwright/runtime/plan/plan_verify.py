@@ -1,9 +1,10 @@
 """Check a plan before its addresses are used: every reference is inside its buffer.
 
 Theorem:  if `verify_plan` does not raise, each kernel touches only the bytes that its
-          `ArgumentSpec`s grant, inside live buffers, aligned; nothing that one step writes overlaps another of its
-          arguments; only outputs and the arena are written, and the arena is read only where an
-          earlier step wrote; teams are in order and share no step, and no team has a host step.
+          `ArgumentSpec`s grant, inside live buffers, aligned; nothing that one step writes
+          overlaps another of its arguments; only outputs and the arena are written, and the arena
+          is read only where an earlier step wrote; teams are in order and share no step, and no
+          team has a host step.
 """
 
 from __future__ import annotations
