@@ -36,9 +36,9 @@ def backend_of(target: _Machine) -> Backend[_Machine]:
         if not reason:
             return backend
         reasons.append(f"{name}: {reason}")
-    told = "; ".join(reasons) or f"there is none for the kind {target.kind} yet"
+    cause = "; ".join(reasons) or f"there is none for the kind {target.kind} yet"
     raise MachineError(
         stage="codegen",
         where=f"target {target}",
-        reason=f"no back end has code for it ({told})",
+        reason=f"no back end has code for it ({cause})",
     )

@@ -54,8 +54,8 @@ def proved_beside(proved: Iterable[Rule]) -> Callable[[Rule], bool]:
         if rule_text(rule) in texts:
             return True
         most = most_dimensions(rule)
-        told = (each for each in rules if most_dimensions(each) >= most)
-        if names_few_dimensions(rule) and any(special_case(rule, each) for each in told):
+        general = (each for each in rules if most_dimensions(each) >= most)
+        if names_few_dimensions(rule) and any(special_case(rule, each) for each in general):
             return True
         return isinstance(prove(rule, confirm=False), Proved)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C while tuning: the executable is written, the store is whole, the same command goes on."""
+"""Ctrl-C while tuning: the executable is written, the store is whole, the command continues."""
 
 from __future__ import annotations
 

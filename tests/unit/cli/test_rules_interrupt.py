@@ -1,4 +1,4 @@
-"""Ctrl-C while candidates are proved: what is known is kept, the same command goes on."""
+"""Ctrl-C while candidates are proved: what is known is kept, the same command continues."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ def warn_if_unfit(state: MachineState | None) -> None:
     """Say what was seen and what to do, once in a run of the command line."""
     text = "" if state is None else state.warning
     context = click.get_current_context(silent=True)
-    told = {} if context is None else context.find_root().meta
-    if text and not told.get(_TOLD):
-        told[_TOLD] = True
+    meta = {} if context is None else context.find_root().meta
+    if text and not meta.get(_TOLD):
+        meta[_TOLD] = True
         echo_prose(f"warning: {text}", err=True)
 
 

@@ -28,8 +28,8 @@ def command() -> None:
 
 def signature(operator: Operator) -> str:
     """How an operator is called: `conv(x, w, bias?, strides=(), pads=(), ...)`."""
-    told = [
+    attributes = [
         each.name if each.default is None else f"{each.name}={each.default!r}"
         for each in operator.attributes
     ]
-    return f"{operator.name}({', '.join((*operator.inputs, *told))})"
+    return f"{operator.name}({', '.join((*operator.inputs, *attributes))})"

@@ -35,10 +35,10 @@ def print_workloads(results: Sequence[TaskResult]) -> None:
     cells.append(_sum_line(results))
     print_table(_COLUMNS, cells)
     marks = {_mark(result) for result in results}
-    told = [_speed_up(result) for result in results]
-    if any(each.startswith(_DOUBTED) for each in told):
+    speed_ups = [_speed_up(result) for result in results]
+    if any(each.startswith(_DOUBTED) for each in speed_ups):
         click.echo(f"{_DOUBTED} not more than the differences between turns")
-    if _UNSTEADY in told:
+    if _UNSTEADY in speed_ups:
         click.echo(f"{_UNSTEADY}: the turns differ too much to say anything; is the machine busy?")
     if _FOUND_EARLIER in marks:
         click.echo(

@@ -73,7 +73,7 @@ class TaskSearch:
 
     def race(self, tried: Set[str]) -> tuple[Candidate, ...]:
         """The schedules of the first round: the default and schedules from elsewhere, if they were
-        not measured before, then the elites.  None without a model, or after the first round.
+        not measured before, then the elites.  Empty without a model, or after the first round.
 
         tried   traces on record
         """

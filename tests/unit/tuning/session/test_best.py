@@ -46,7 +46,7 @@ def test_a_record_that_is_of_no_use_is_passed_over_and_told(trace: str) -> None:
     assert found[0].trace == "split(y, i, [8])"
     (text,) = (str(each.message) for each in told)
     assert text.startswith("workload doubled (doubled): the record of ")
-    assert "is passed over" in text
+    assert "is skipped" in text
     assert trace in text
 
 
