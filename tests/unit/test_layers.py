@@ -50,12 +50,10 @@ ROOMS = {
     "peers": "process competitors prices",
     "records": "record store logs",
     "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "
-    "meaning prove prune generate library networks backtracking candidates",
+    "meaning prove derivation library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
     "rewriting.candidates": "kinds coverage search",
     "rewriting.extraction": "problem cheapest_trees contraction draft local_search alternatives",
-    "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "
-    "generate",
     "rewriting.networks": "opaque few_dimensions network_analysis term_builder counterparts read "
     "write operator_costs program_prices extract rules saturate steps certificate "
     "certificate_text",
@@ -77,8 +75,8 @@ MOST_MODULES = 15
 LABORATORY = "tensorwright_lab"
 LABORATORY_SOURCE = Path(__file__).parents[2] / "lab" / "src" / LABORATORY
 LABORATORY_ORDER = (
-    "graph_text loop_interpreter zoo suites judging feature_sets cost_models strategies "
-    "proposing pretraining competitors comparison exact_extraction bench pretrain demo"
+    "graph_text loop_interpreter rule_generation zoo suites judging feature_sets cost_models "
+    "strategies proposing pretraining competitors comparison exact_extraction bench pretrain demo"
 ).split()
 """The folders and modules of the second package, which imports the first one as it likes."""
 

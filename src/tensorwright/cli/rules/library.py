@@ -20,8 +20,8 @@ from tensorwright.rewriting import (
     rule_text,
     term_text,
 )
+from tensorwright.rewriting.derivation import Derived, derive, rule_set
 from tensorwright.rewriting.library import LibraryRule
-from tensorwright.rewriting.prune import Derived, derive, rule_set
 
 UNKNOWN = 11
 """Exit code of `rules derive` without a derivation."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from tensorwright.rewriting.derivation import rule_set
 from tensorwright.rewriting.egraph import Id, Limits, Match, Rewrite, RootPattern, Runner
 from tensorwright.rewriting.networks import Network, TensorData
-from tensorwright.rewriting.prune import rule_set
 from tensorwright.rewriting.terms import Rule
 
 Bound = Mapping[str, int]

@@ -1,10 +1,10 @@
-"""The rules that ship with the package, and how they are made again.
+"""The rules that ship with the package.
 
-`shipped.rules` is written by one command (`build.py`): what the presets give, and what is listed by
-hand in `schemas.rules`, `constants.rules` and `known.rules` as far as the others do not imply it.
+`tensorwright rules generate --shipped` writes `shipped.rules`: what the presets of the laboratory
+give, and what is listed by hand in `schemas.rules`, `constants.rules` and `known.rules` as far as
+the others do not imply it.
 """
 
-from tensorwright.rewriting.library.build import build_library, stages_of
 from tensorwright.rewriting.library.files import (
     LibraryRule,
     head_of,
@@ -19,7 +19,6 @@ from tensorwright.rewriting.library.own_rules import read_own_rules
 
 __all__ = [
     "LibraryRule",
-    "build_library",
     "head_of",
     "library_text",
     "listed_rules",
@@ -28,5 +27,4 @@ __all__ = [
     "read_own_rules",
     "rule_lines",
     "shipped_path",
-    "stages_of",
 ]

@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 from tensorwright.base import UsageError
 from tensorwright.expr import IndexExpr
 from tensorwright.graph import Graph
+from tensorwright.rewriting.derivation import with_size_variables
 from tensorwright.rewriting.egraph import (
     INPUT,
     Applies,
@@ -44,7 +45,6 @@ from tensorwright.rewriting.networks.saturate import NetworkSaturation
 from tensorwright.rewriting.networks.steps import choice_of, steps_between
 from tensorwright.rewriting.networks.write import write_network
 from tensorwright.rewriting.prove import has_parameter_variables, is_of_several, places_of
-from tensorwright.rewriting.prune import with_size_variables
 from tensorwright.rewriting.terms import Input, Param, Reordered, Rule, Term
 from tensorwright.rewriting.text import parse_rule, rule_text
 

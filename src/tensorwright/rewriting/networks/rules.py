@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tensorwright.rewriting.derivation import rule_set
 from tensorwright.rewriting.egraph import Merge, Rewrite, merges_among, rewrite_of
 from tensorwright.rewriting.operators import MOVING
-from tensorwright.rewriting.prune import rule_set
 from tensorwright.rewriting.terms import Apply, Rule, Term
 
 

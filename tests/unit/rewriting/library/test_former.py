@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tensorwright.rewriting import Rule, rule_text
+from tensorwright.rewriting.derivation import derive, rule_set
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.library import load_library, read_library
 from tensorwright.rewriting.prove import special_case
-from tensorwright.rewriting.prune import derive, rule_set
 from tensorwright.rewriting.terms import operator_names
 
 TEXT = (Path(__file__).parent / "former.rules").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from tensorwright.rewriting import (
     rule_text,
 )
 from tensorwright.rewriting.axioms import load_axioms
-from tensorwright.rewriting.generate import generate_rules, presets_of
+from tensorwright.rewriting.derivation import rule_set, subsuming_rules
 from tensorwright.rewriting.library import (
     head_of,
     library_text,
@@ -40,7 +40,7 @@ from tensorwright.rewriting.prove import (
 )
 from tensorwright.rewriting.prove.parameters import sampled_instances
 from tensorwright.rewriting.prove.prover import _told_by_axiom
-from tensorwright.rewriting.prune import rule_set, subsuming_rules
+from tensorwright_lab.rule_generation import generate_rules, presets_of
 
 LIBRARY = load_library()
 SAMPLE = random.Random(4).sample(LIBRARY, min(6, len(LIBRARY)))

@@ -1,0 +1,20 @@
+"""Enumeration of operator graphs and the equalities among them. Read `enumerate.py` first.
+
+generate_rules("released", 2)     a preset, and operators on a side
+fingerprint < enumerate < candidates < generalize < generate.py     the steps, each a folder
+Generated(rules=(...), ...)       rules for all shapes, not yet proved
+select_rules(rules)               those that are proved and not implied by others (`selection/`)
+build_library()                   the rules that ship with tensorwright (`build.py`)
+"""
+
+from tensorwright_lab.rule_generation.generate import Generated, Stage, generate_rules, remove_work
+from tensorwright_lab.rule_generation.presets import PRESET_NAMES, presets_of
+
+__all__ = [
+    "PRESET_NAMES",
+    "Generated",
+    "Stage",
+    "generate_rules",
+    "presets_of",
+    "remove_work",
+]

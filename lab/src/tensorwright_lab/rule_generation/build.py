@@ -1,0 +1,136 @@
+"""Make the shipped rules: the sources one after the other, each rule once.
+
+    schemas.rules, constants.rules    listed by hand: for all parameters, and of constants
+    taso, up to 3 operators           generated, pruned, proved for all parameters for which it goes
+    volumes, up to 3 operators        the same over volumes
+    full, up to 2 operators           what those before do not imply
+    known.rules                       listed by hand; at last all are pruned together
+
+The same seed gives the same text, on every machine and with any number of processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensorwright.processes import WorkerPool
+from tensorwright.rewriting.library.files import LibraryRule, library_text, listed_rules
+from tensorwright.rewriting.terms import Rule
+from tensorwright_lab.rule_generation import Stage, generate_rules, presets_of
+from tensorwright_lab.rule_generation.selection import (
+    Progress,
+    Selection,
+    minimise_rules,
+    select_rules,
+    sides_key,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A preset, all its parts, and how many operators a side may have."""
+
+    preset: str
+    max_operators: int
+
+
+SOURCES = (Source("taso", 3), Source("volumes", 3), Source("full", 2))
+"""In order: a later source adds what the earlier ones do not imply; no part is enumerated twice."""
+
+SCHEMAS, CONSTANTS, KNOWN = (
+    "listed by hand, for all parameters",
+    "listed by hand, of constants",
+    "listed by hand",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The rules of a file, and how they came about.
+
+    text    of the file
+    tables  the pruning table of each source, by its origin
+    failed  candidates that were refuted, or neither proved nor refuted, with the reason
+    """
+
+    rules: tuple[LibraryRule, ...]
+    text: str
+    tables: tuple[tuple[str, tuple[Stage, ...]], ...]
+    failed: tuple[tuple[Rule, str], ...]
+
+
+def build_library(
+    seed: int = 0,
+    workers: int = 2,
+    sources: Sequence[Source] = SOURCES,
+    verdicts: Path | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    progress: Callable[[Progress], None] = lambda each: None,
+) -> Built:
+    """Generate, prove and prune all sources, then the rules that are listed by hand.
+
+    At last all are pruned together: what is listed by hand is often more general.
+
+    Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
+    """
+    kept: tuple[Rule, ...] = ()
+    rules: list[LibraryRule] = []
+    tables: list[tuple[str, tuple[Stage, ...]]] = []
+    failed: list[tuple[Rule, str]] = []
+    names = {sides_key(rule): rule.name for rule in listed_rules("known")}
+    pool = WorkerPool(workers)  # one for all sources: its processes keep what they found out
+
+    def add(origin: str, stages: Sequence[Stage], candidates: Sequence[Rule]) -> None:
+        nonlocal kept
+        found = select_rules(candidates, workers, kept, verdicts, progress, names, pool=pool)
+        new = found.kept[len(kept) :]
+        tables.append((origin, (*stages, *stages_of(found, len(kept)))))
+        rules.extend(LibraryRule(rule, origin) for rule in new)
+        failed.extend([*((rule, "refuted") for rule in found.refuted), *found.unknown])
+        kept = found.kept
+
+    with pool:
+        add(SCHEMAS, (), listed_rules("schemas"))
+        add(CONSTANTS, (), listed_rules("constants"))
+        for part, max_operators in _parts(sources).items():
+            origin = f"{part}, up to {max_operators} operators"
+            say(f"{origin}:")
+            generated = generate_rules(part, max_operators, seed, say, workers=workers)
+            add(origin, generated.stages, generated.rules)
+        say(f"{KNOWN}:")
+        add(KNOWN, (), listed_rules("known"))
+        last = minimise_rules(kept, workers, verdicts, pool=pool)
+    tables.append(("together", (Stage("implied", len(last.kept), last.elapsed_s),)))
+    remaining = {rule.name for rule in last.kept}
+    rules = [each for each in rules if each.rule.name in remaining]
+    head = (
+        "Rules that ship with tensorwright; docs/rules.md says how to read them.",
+        f"Written by: tensorwright rules generate --shipped --seed {seed} -o FILE",
+    )
+    return Built(tuple(rules), library_text(head, rules), tuple(tables), tuple(failed))
+
+
+def _parts(sources: Sequence[Source]) -> dict[str, int]:
+    """The enumerations of some sources, each once, and their operators."""
+    found: dict[str, int] = {}
+    for source in sources:
+        for part in presets_of(source.preset):
+            found.setdefault(part.name, source.max_operators)
+    return found
+
+
+def stages_of(found: Selection, before: int = 0) -> tuple[Stage, ...]:
+    """The last lines of the pruning table; the time is shared by what the processes did.
+
+    before  how many rules were there already
+    """
+    kept = len(found.kept) - before
+    failed = len(found.refuted) + len(found.unknown)
+    busy_s = found.derive_s + found.prove_s
+    share = found.derive_s / busy_s if busy_s else 1.0
+    return (
+        Stage("implied", kept + failed, found.elapsed_s * share),
+        Stage("proved", kept, found.elapsed_s * (1.0 - share)),
+    )

@@ -1,0 +1,218 @@
+"""From equal applications to candidate rules, on arrays: terms are built of what is left.
+
+    matmul(x1, w1) ..., matmul(x2, w1) ...     one equality up to renaming
+    relu(tanh(relu(x))) == ... holds for any t in the place of relu(x)
+    what is kept                               the equality about t alone
+
+renaming         equalities that differ only in the names of inputs are one: equal hashes
+common subgraph  an operator on inputs stands on both sides, and the equality with an input in its
+                 place was found, too: a smaller rule says it.  Where that one holds, but there was
+                 no such input, one of all equalities that it says is left.  TASO drops such rules
+                 unseen, and with them `relu(relu(x)) == relu(x)`.  What TASO calls a common output
+                 cannot occur: arguments that differ are different classes.
+
+Source:  Jia et al., SOSP 2019, section 2.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.rewriting.terms import Apply, Input, Rule, Term
+from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
+from tensorwright_lab.rule_generation.enumerate.classes import Batch, Places
+from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
+from tensorwright_lab.rule_generation.enumerate.grouping import describe
+from tensorwright_lab.rule_generation.enumerate.renaming import (
+    form_of,
+    merge,
+    mix,
+    pair_form,
+)
+from tensorwright_lab.rule_generation.enumerate.sharing import families, nodes_of
+from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
+
+_FRESH = 100
+"""The number of an input that no preset has."""
+_FRESH_NAME = "fresh"
+_GROUP = 1 << 24
+_BLOCK = 1 << 18
+Described = tuple[NDArray[np.uint64], NDArray[np.int8]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistinctEqualities:
+    """Equalities up to renaming, in a fixed order.
+
+    row    the first of `found.equal` of each, `form` their hashes in rising order
+    which  for each of `found.equal` which of these it is
+    """
+
+    row: Places
+    form: NDArray[np.uint64]
+    which: Places
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remaining:
+    """Equalities that no other one of the enumeration says by congruence.
+
+    row      of `found.equal`
+    same     pairs of numbers of `DistinctEqualities`: the first says what the second says
+    """
+
+    row: Places
+    same: tuple[tuple[int, int], ...]
+
+
+def distinct_equalities(found: Enumeration) -> DistinctEqualities:
+    """One equality of those that differ only in the names of inputs."""
+    table, equal = found.table, found.equal
+    forms = np.empty(len(equal), np.uint64)
+    for at in range(0, len(equal), _BLOCK):
+        part = np.arange(at, min(at + _BLOCK, len(equal)))
+        own = describe(table, equal.batch.take(part))
+        of = equal.of[part]
+        sides = (table.form[of], table.sequence[of]), (own.form, own.sequence)
+        forms[part], _ = pair_form(*sides)
+    form, first, which = np.unique(forms, return_index=True, return_inverse=True)
+    return DistinctEqualities(first, form, which.astype(np.intp))
+
+
+def without_common_subgraphs(found: Enumeration, each: DistinctEqualities, seed: int) -> Remaining:
+    """The equalities that no smaller one says by congruence; see the module docstring."""
+    general = _Generalised(found, each.row)
+    if not len(general.row):
+        return Remaining(each.row, ())
+    implied = general.row[np.isin(general.form, each.form)]
+    rest = ~np.isin(general.row, implied)
+    row, form = general.row[rest], general.form[rest]
+    _, first, which = np.unique(form, return_index=True, return_inverse=True)
+    builder, entries = TermBuilder(found), np.flatnonzero(rest)
+    truth = np.array([_holds(builder, general, int(entries[at]), seed) for at in first], np.bool_)
+    true = truth[which]
+    order = np.lexsort((form[true], row[true]))
+    row, form = row[true][order], form[true][order]
+    row, at = np.unique(row, return_index=True)
+    _, first, which = np.unique(form[at], return_index=True, return_inverse=True)
+    kept = row[first][which]
+    double = kept != row
+    pairs = zip(each.which[kept[double]].tolist(), each.which[row[double]].tolist(), strict=True)
+    left_out = np.concatenate([implied, row[double]])
+    return Remaining(each.row[~np.isin(each.row, left_out)], tuple(pairs))
+
+
+def _holds(builder: TermBuilder, general: _Generalised, at: int, seed: int) -> bool:
+    """Whether a rule holds with a fresh input in the place of the common operator."""
+    leaf = builder.term(int(general.leaf[at]))
+    table = builder.found.table
+    shape = table.kinds[table.kind[general.leaf[at]]].shape
+    row = int(general.row[at])
+    sides = (builder.application(row), builder.term(int(builder.found.equal.of[row])))
+    left, right = (_replaced(side, leaf) for side in sides)
+    return general.evaluator(seed, shape).holds(Rule((left,), (right,)))
+
+
+def _replaced(term: Term, leaf: Term) -> Term:
+    if term == leaf:
+        return Input(_FRESH_NAME)
+    if isinstance(term, Input):
+        return term
+    return Apply(term.operator, term.params, tuple(_replaced(arg, leaf) for arg in term.args))
+
+
+class _Generalised:
+    """Equalities with a fresh input in the place of a common operator on inputs.
+
+    row    of the equality, `leaf` the class of the common operator; an equality may have several
+    form   a hash of the equality that results, up to renaming
+    """
+
+    def __init__(self, found: Enumeration, rows: Places) -> None:
+        self.found = found
+        self.row, self.leaf = _common_leaves(found, rows)
+        self.form = np.empty(len(self.row), np.uint64)
+        self._input_form = self._forms_of_inputs()
+        self._evaluators: dict[Any, Evaluator] = {}
+        for at in range(0, len(self.row), _BLOCK):
+            part = slice(at, at + _BLOCK)
+            self.form[part] = self._forms(self.row[part], self.leaf[part])
+
+    def evaluator(self, seed: int, shape: tuple[int, ...]) -> Evaluator:
+        """Evaluates terms with a fresh input of a shape."""
+        if shape not in self._evaluators:
+            shapes = self.found.preset.shapes | {_FRESH_NAME: shape}
+            self._evaluators[shape] = Evaluator(shapes, seed)
+        return self._evaluators[shape]
+
+    def _forms(self, row: Places, leaf: Places) -> NDArray[np.uint64]:
+        equal = self.found.equal
+        batch = equal.batch.take(row)
+        own = self._with_fresh(equal.of[row], leaf)
+        sides = [self._with_fresh(arg.astype(np.intp), leaf) for arg in (batch.a, batch.b)]
+        return pair_form(own, _combined(batch, *sides))[0]
+
+    def _with_fresh(self, classes: Places, leaf: Places) -> Described:
+        """Forms and sequences of the terms of classes, a fresh input in the place of a leaf."""
+        table = self.found.table
+        forms, sequences = table.with_none()
+        form, sequence = forms[classes], sequences[classes]
+        here = (classes == leaf) & (classes >= 0)
+        form[here] = self._input_form[table.kind[leaf[here]]]
+        sequence[here] = -1
+        sequence[here, 0] = _FRESH
+        contains = (table.nodes[classes] == table.nodes[leaf, :1]).any(axis=1)
+        inner = np.flatnonzero(contains & ~here & (classes >= 0))
+        if len(inner):
+            of = classes[inner]
+            none = np.zeros((len(of), 0), np.uint64)
+            code, place, a, b = table.code[of], table.place[of], table.a[of], table.b[of]
+            batch = Batch(code, place, a, b, table.kind[of], none)
+            sides = [
+                self._with_fresh(arg.astype(np.intp), leaf[inner]) for arg in (batch.a, batch.b)
+            ]
+            form[inner], sequence[inner] = _combined(batch, *sides)
+        return form, sequence
+
+    def _forms_of_inputs(self) -> NDArray[np.uint64]:
+        """The form of an input of each kind: that of the preset's, where it has one."""
+        inputs = range(len(self.found.preset.inputs))[::-1]
+        table = self.found.table
+        own = {self._role(int(table.kind[at])): table.form[at] for at in inputs}
+        other = mix(np.full(len(table.kinds), 7), np.arange(len(table.kinds)) + _GROUP)
+        return np.array([own.get(self._role(at), form) for at, form in enumerate(other)], np.uint64)
+
+    def _role(self, kind: int) -> tuple[tuple[int, ...], bool]:
+        own = self.found.table.kinds[kind]
+        return own.shape, own.is_weight
+
+
+def _combined(batch: Batch, a: Described, b: Described) -> Described:
+    sequence, places = merge(a[1], b[1])
+    code = batch.code.astype(np.int64) * 64 + batch.place + 1
+    return form_of(code, a[0], b[0], places), sequence
+
+
+def _common_leaves(found: Enumeration, rows: Places) -> tuple[Places, Places]:
+    """Rows and the classes of operators on inputs that stand on both sides of their equality."""
+    table, equal = found.table, found.equal
+    leaves = np.flatnonzero((table.cost == 1) & (table.a >= 0))
+    node = table.nodes[leaves, 0]
+    order = np.argsort(node, kind="stable")  # halves of a split tie: all CPUs must agree
+    node, leaves = node[order], leaves[order]
+    if not len(leaves):
+        return rows[:0], rows[:0]
+    own, _ = nodes_of(table, equal.batch.take(rows), families(found.preset))
+    other = table.nodes[equal.of[rows]]
+    found_rows, found_leaves = [], []
+    for at in range(other.shape[1]):
+        column = other[:, at]
+        place = np.minimum(np.searchsorted(node, column), len(node) - 1)
+        common = (node[place] == column) & (own == column[:, None]).any(axis=1)
+        found_rows.append(rows[common])
+        found_leaves.append(leaves[place[common]])
+    return np.concatenate(found_rows), np.concatenate(found_leaves)

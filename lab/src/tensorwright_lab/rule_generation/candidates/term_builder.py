@@ -1,0 +1,48 @@
+"""Terms of classes and applications, each built once.
+
+builder.term(9)            Apply("matmul", (), (x1, w1)), the term of class 9
+builder.application(row)   the application in a row of the equalities
+builder.rule(row)          application == term of its class, the larger side left
+"""
+
+from __future__ import annotations
+
+from tensorwright.rewriting.operators import operator_count
+from tensorwright.rewriting.terms import Apply, Input, Rule, Term
+from tensorwright_lab.rule_generation.enumerate.classes import INPUT, applied_at
+from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
+
+
+class TermBuilder:
+    """Reads an enumeration as terms over the inputs of its preset."""
+
+    def __init__(self, found: Enumeration) -> None:
+        self.found = found
+        self._terms: dict[int, Term] = {}
+
+    def term(self, number: int) -> Term:
+        """The term of a class."""
+        if number not in self._terms:
+            code, place, a, b = applied_at(self.found.table, number)
+            if code == INPUT:
+                self._terms[number] = self.found.preset.leaf(number)
+            else:
+                self._terms[number] = self._apply(code, place, a, b)
+        return self._terms[number]
+
+    def _apply(self, code: int, place: int, a: int, b: int) -> Term:
+        application = self.found.preset.applications[code]
+        params = application.params if not place else (*application.params, place)
+        args = [self.term(each) for each in (a, b) if each >= 0]
+        return Apply(application.operator, params, (*args, *map(Input, application.operands)))
+
+    def application(self, row: int) -> Term:
+        """The application in a row of the equalities."""
+        return self._apply(*applied_at(self.found.equal.batch, row))
+
+    def rule(self, row: int) -> Rule:
+        """The equality of a row, the larger side on the left."""
+        left, right = self.application(row), self.term(int(self.found.equal.of[row]))
+        if operator_count(left) < operator_count(right):
+            left, right = right, left
+        return Rule((left,), (right,))

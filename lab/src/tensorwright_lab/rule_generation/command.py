@@ -1,0 +1,87 @@
+"""`tensorwright rules generate`: the rules of a preset, with the pruning table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tensorwright.base import write_atomically
+from tensorwright.cli.arguments.options import seed_option
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.rewriting import rule_text
+from tensorwright_lab.rule_generation import PRESET_NAMES, Generated, generate_rules, remove_work
+from tensorwright_lab.rule_generation.writing import print_stages, write_selected, write_shipped
+
+
+@click.command("generate")
+@click.option("--preset", type=click.Choice(PRESET_NAMES), default="taso")
+@click.option("--max-ops", type=click.IntRange(1, 4), default=3, help="Operators on a side; 3.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="The file to write."
+)
+@click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
+@click.option("--candidates", "is_raw", is_flag=True, help="Write candidates; prove nothing.")
+@click.option(
+    "--shipped", is_flag=True, help="Write the rules that ship with tensorwright; no preset."
+)
+@click.option(
+    "--work-folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keeps the results until the file is written; by default OUTPUT.work.",
+)
+@click.option("--resume", is_flag=True, help="Continue from the work folder.")
+@seed_option
+def command(
+    preset: str,
+    max_ops: int,
+    output: Path,
+    workers: int,
+    is_raw: bool,
+    shipped: bool,
+    work_folder: Path | None,
+    resume: bool,
+    seed: int,
+) -> None:
+    """Enumerate operator graphs, prove which are equal, and write rules that no other implies.
+
+    Example: tensorwright rules generate --preset taso --max-ops 2 -o new.rules
+    """
+    check_writable(output)
+    if shipped:
+        write_shipped(output, seed, workers)
+        return
+    work = work_folder or output.with_name(f"{output.name}.work")
+    try:
+        generated = generate_rules(
+            preset, max_ops, seed, click.echo, workers=workers, work=work, resume=resume
+        )
+    except KeyboardInterrupt:
+        click.echo(
+            f"The results so far are kept in {work}: the same command with --resume continues."
+        )
+        raise
+    _print_graphs(generated)
+    origin = f"{preset}, up to {max_ops} operators"
+    if is_raw:
+        _write_candidates(generated, origin, output)
+    else:
+        write_selected(generated, origin, output, workers)
+    remove_work(work, preset)
+
+
+def _print_graphs(generated: Generated) -> None:
+    graphs = (
+        f"{generated.graphs:,.0f} graphs represented, {generated.two_outputs:,.0f} with two outputs"
+    )
+    memory = f"peak {generated.peak_bytes / 1e9:.2f} GB"
+    if generated.worker_bytes:
+        memory += f", {generated.worker_bytes / 1e9:.2f} GB in a worker"
+    click.echo(f"{graphs}; {memory}")
+
+
+def _write_candidates(generated: Generated, origin: str, output: Path) -> None:
+    head = f"# candidates of {origin}\n"
+    write_atomically(output, head + "".join(f"{rule_text(rule)}\n" for rule in generated.rules))
+    print_stages(generated.stages)
+    click.echo(f"{len(generated.rules)} candidate rules written to {output}")

@@ -1,0 +1,255 @@
+"""All terms of up to N operators, level by level over classes; equal values meet in one class.
+
+    enumerate_terms(RELEASED, 2, folder)     inputs x1, x2, ... and operators
+    found.table                              classes: matmul(x1, w1), relu(x1), ...
+    found.equal                              relu(relu(x1)) equals the class of relu(x1), ...
+
+Level k applies every operator to classes whose terms together have k - 1 operators, shared ones
+once.  What comes out is grouped by fingerprint (`grouping.py`).  Since only the one term of each
+class is an argument, an equality that follows from a smaller one by replacing a subterm is never
+found: there are classes where TASO has graphs.  Of the last level only fingerprints are made
+(`last_level.py`).
+
+Read on in `classes.py`, `plan.py` (what is tried), `blocks.py` (how it is evaluated), `kernels.py`.
+
+Source:  Jia et al., SOSP 2019, section 2.1; Demmel et al. and Schwartz-Zippel for the fingerprints
+of polynomials over a field: two different values of degree d agree at a random point with
+probability d/P at most.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import UsageError
+from tensorwright_lab.rule_generation.enumerate.blocks import (
+    Block,
+    Chunk,
+    batch_of,
+    chunks_of,
+    effort,
+    located,
+    values,
+)
+from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
+from tensorwright_lab.rule_generation.enumerate.classes import (
+    MAX_OPERATORS,
+    NOWHERE,
+    Batch,
+    ClassTable,
+    Ints,
+    Places,
+)
+from tensorwright_lab.rule_generation.enumerate.counting import (
+    graphs_of_stored,
+    sizes_of,
+    smallest,
+)
+from tensorwright_lab.rule_generation.enumerate.grouping import Equalities, group_equal
+from tensorwright_lab.rule_generation.enumerate.last_level import KeysJob, LastLevel
+from tensorwright_lab.rule_generation.enumerate.plan import Plan
+from tensorwright_lab.rule_generation.enumerate.sharing import families
+from tensorwright_lab.rule_generation.enumerate.state import begin, restore, save
+from tensorwright_lab.rule_generation.enumerate.store import ValueStore
+from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES
+from tensorwright_lab.rule_generation.parallel import map_chunks
+from tensorwright_lab.rule_generation.preset import Preset
+from tensorwright_lab.rule_generation.progress import Meter, Say
+
+_FORMAT = 1
+_FEW = 1 << 17
+"""A level with fewer applications is not worth other processes."""
+_VALUES = 1 << 13
+_ALL = tuple(range(SAMPLES))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Enumeration:
+    """What was found.
+
+    equal         applications that equal a class and are not its term
+    levels        at which level each of them was found
+    graphs        how many terms of so many operators were represented, see `counting.py`
+    two_outputs   how many graphs with two outputs: pairs of terms, see `Plan`
+    applications  how many applications were fingerprinted, per level
+    """
+
+    preset: Preset
+    table: ClassTable
+    equal: Equalities
+    levels: NDArray[np.int8]
+    graphs: float
+    two_outputs: float
+    applications: tuple[int, ...]
+
+
+def run_of(preset: Preset, max_operators: int, seed: int) -> dict[str, Any]:
+    """What a work folder must agree on to be gone on with."""
+    digest = hashlib.sha256(repr(preset).encode()).hexdigest()
+    return {
+        "format": _FORMAT,
+        "preset": preset.name,
+        "digest": digest,
+        "max_operators": max_operators,
+        "seed": seed,
+    }
+
+
+def enumerate_terms(
+    preset: Preset,
+    max_operators: int,
+    folder: WorkFolder,
+    seed: int = 0,
+    workers: int = 1,
+    say: Say = lambda line: None,
+) -> Enumeration:
+    """Enumerate; what is found is the same for the same preset, size and seed.
+
+    folder  is written to, and what it holds of the same run is not done again
+
+    Raises:  UsageError for too many operators, OutputError, MachineError.
+    """
+    if not 1 <= max_operators <= MAX_OPERATORS:
+        raise UsageError(
+            stage="rules",
+            where=f"{max_operators} operators",
+            reason="graphs have too many",
+            remedy=f"1 to {MAX_OPERATORS}",
+        )
+    return _Session(preset, folder, seed, workers, say).run(max_operators)
+
+
+@dataclass(frozen=True, slots=True)
+class _ValuesJob:
+    """The values of the blocks of a chunk, which have one shape."""
+
+    store: ValueStore
+
+    def __call__(self, chunk: Chunk) -> NDArray[Any]:
+        return np.concatenate([values(block, self.store, _ALL) for block in chunk])
+
+
+class _Session:
+    def __init__(
+        self, preset: Preset, folder: WorkFolder, seed: int, workers: int, say: Say
+    ) -> None:
+        self.preset = preset
+        self.folder = folder
+        self.seed = seed
+        self.workers = workers
+        self.say = say
+        self.family = families(preset)
+        kept = restore(folder)
+        if kept is not None:
+            say(f"going on after level {len(kept.counts)}")
+        self.state = begin(preset, folder, seed) if kept is None else kept
+        self.table = self.state.table
+        self.store = self.state.store
+        self.equal = self.state.equal
+        self.counts = self.state.counts
+
+    def run(self, max_operators: int) -> Enumeration:
+        for level in range(len(self.counts) + 1, max_operators):
+            self._stored_level(level)
+            save(self.folder, self.state)
+            self._say_level(level)
+        graphs = self._last_level(max_operators)
+        self._say_level(max_operators)
+        return Enumeration(
+            self.preset,
+            self.table,
+            Equalities.joined(self.equal),
+            np.repeat(np.arange(1, max_operators + 1, dtype=np.int8), list(map(len, self.equal))),
+            *graphs,
+            tuple(self.counts),
+        )
+
+    def _say_level(self, level: int) -> None:
+        equal, count = len(self.equal[-1]), self.counts[-1]
+        classes = int((self.table.cost == level).sum())
+        line = f"level {level}: {count:,} applications, {equal:,} equalities, {classes:,} classes"
+        self.say(f"{line} kept")
+
+    def _stored_level(self, level: int) -> None:
+        plan = Plan(self.preset, self.table, level)
+        chunks = chunks_of(plan.blocks)
+        efforts = [2 * sum(map(effort, chunk)) for chunk in chunks]
+        meter = Meter(self.say, f"level {level}, fingerprints", sum(efforts))
+        job = KeysJob(self.store, _ALL, self.seed)
+        results = map_chunks(job, located(chunks, self.table.row), self._workers_for(plan))
+        parts = []
+        for chunk, keys, spent in zip(chunks, results, efforts, strict=True):
+            parts.append(batch_of(chunk, keys, plan.kinds_of))
+            meter.add(spent)
+        batch = Batch.joined(parts)
+        first = len(self.table)
+        self.equal.append(group_equal(self.table, batch, level, self.family, is_last=False))
+        self.counts.append(len(batch))
+        self._compute(first, self._workers_for(plan))
+
+    def _workers_for(self, plan: Plan) -> int:
+        return self.workers if sum(map(len, plan.blocks)) > _FEW else 1
+
+    def _compute(self, first: int, workers: int) -> None:
+        """The values of the classes from `first` on, which are sorted by shape."""
+        table = self.table
+        chunks = list(_value_chunks(self.preset, table, first))
+        job = _ValuesJob(self.store)
+        at = first
+        for chunk, own in zip(
+            chunks, map_chunks(job, located(chunks, table.row), workers), strict=True
+        ):
+            row = self.store.append(chunk[0].shape, own)
+            table.row[at : at + len(own)] = np.arange(row, row + len(own))
+            at += len(own)
+
+    def _last_level(self, level: int) -> tuple[float, float]:
+        plan = Plan(self.preset, self.table, level)
+        sizes = sizes_of(self.table, self.equal, level - 1)
+        graphs = graphs_of_stored(sizes) + plan.graphs(smallest(self.table, sizes))
+        two_outputs = plan.two_output_graphs(sizes)
+        workers = self._workers_for(plan)
+        passes = LastLevel(plan, self.store, self.folder, self.seed, workers, self.say)
+        batch = passes.run()
+        self.counts.append(passes.applications)
+        self.equal.append(group_equal(self.table, batch, level, self.family, is_last=True))
+        return graphs, two_outputs
+
+
+def _value_chunks(preset: Preset, table: ClassTable, first: int) -> Iterator[Chunk]:
+    """The applications of new classes, in order, in blocks of one operator and shape."""
+    own = np.arange(first, len(table))
+    if not len(own):
+        return
+    listed, by_kind = table.shapes()
+    shape = np.append(by_kind[table.kind], NOWHERE)
+    shapes = [shape[own], shape[table.a[own]], shape[table.b[own]]]
+    columns = np.stack([table.code[own], table.place[own], *shapes], axis=1)
+    changes = np.flatnonzero((columns[1:] != columns[:-1]).any(axis=1)) + 1
+    starts = np.concatenate([[0], changes])
+    ends = np.append(changes, len(own))
+    for low, high in zip(starts, ends, strict=True):
+        for at in range(low, high, _VALUES):
+            part = own[at : min(high, at + _VALUES)]
+            yield (_value_block(preset, table, listed, columns[at], part),)
+
+
+def _value_block(
+    preset: Preset, table: ClassTable, shapes: list[Any], about: Ints, classes: Places
+) -> Block:
+    code, place, shape, left, right = (int(each) for each in about)
+    application = preset.applications[code]
+    params = application.params if not place else (*application.params, place)
+    names = [each.name for each in preset.inputs]
+    operands = tuple(names.index(name) for name in application.operands)
+    of = [shapes[each] for each in (left, right) if each >= 0]
+    of += [preset.inputs[number].shape for number in operands]
+    a, b = table.a[classes], table.b[classes] if right >= 0 else table.b[:0]
+    block = Block(code, place, application.operator, params, tuple(of), shapes[shape], a, b)
+    return replace(block, operands=operands)

@@ -1,0 +1,149 @@
+"""Equal values become one class: what a level found is grouped by fingerprint.
+
+    in     applications with keys k1, k2, k1, k3; class 5 has key k3
+    table  grows by a class for k1 (its first member by form), one for k2
+    out    Equalities: the other k1 is of the new class, k3 of class 5
+
+A group that holds an older class gives equalities with it.  Of another group the first member by
+form becomes a class, and the rest are equalities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright_lab.rule_generation.enumerate.classes import (
+    NOWHERE,
+    Batch,
+    ClassTable,
+    Places,
+)
+from tensorwright_lab.rule_generation.enumerate.renaming import form_of, merge
+from tensorwright_lab.rule_generation.enumerate.sharing import nodes_of
+
+Family = NDArray[np.int64]
+_BLOCK = 1 << 18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equalities:
+    """Applications that equal the class in `of` and are not its term."""
+
+    batch: Batch
+    of: Places
+
+    @staticmethod
+    def joined(parts: list[Equalities]) -> Equalities:
+        """One of several."""
+        none = np.zeros(0, np.intp)
+        of = np.concatenate([none, *(each.of for each in parts)])
+        return Equalities(Batch.joined([each.batch for each in parts]), of)
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Described:
+    """Forms and sequences of applications: see `renaming.py`."""
+
+    form: NDArray[np.uint64]
+    sequence: NDArray[np.int8]
+
+
+def describe(table: ClassTable, batch: Batch) -> Described:
+    """The terms of applications up to the names of their inputs."""
+    forms, sequences = table.with_none()
+    form = np.empty(len(batch), np.uint64)
+    sequence = np.empty((len(batch), sequences.shape[1]), np.int8)
+    for at in range(0, len(batch), _BLOCK):
+        part = slice(at, at + _BLOCK)
+        a, b = batch.a[part], batch.b[part]
+        sequence[part], places = merge(sequences[a], sequences[b])
+        code = batch.code[part].astype(np.int64) * 64 + batch.place[part] + 1
+        form[part] = form_of(code, forms[a], forms[b], places)
+    return Described(form, sequence)
+
+
+def group_equal(
+    table: ClassTable, batch: Batch, level: int, family: Family, *, is_last: bool
+) -> Equalities:
+    """Group applications; the table grows by the new classes.
+
+    The last level gets classes only for groups of several members.  Applications that share so
+    many operators that an earlier level tried them are left out.  The order of the batch does not
+    matter.
+    """
+    batch = batch.take(np.lexsort((batch.b, batch.a, batch.place, batch.code)))
+    nodes, count = nodes_of(table, batch, family)
+    fresh = count == level
+    batch, nodes = batch.take(fresh), nodes[fresh]
+    described = describe(table, batch)
+    of, chosen = _group(table, batch, described.form, is_last=is_last)
+    _add(table, batch, chosen, described, nodes, level)
+    is_member = of >= 0
+    is_member[chosen] = False
+    member = np.flatnonzero(is_member)
+    return Equalities(batch.take(member), of[member])
+
+
+def _group(
+    table: ClassTable, batch: Batch, form: NDArray[np.uint64], *, is_last: bool
+) -> tuple[Places, Places]:
+    """The class of each application, or -1; and the applications that become classes, in order."""
+    old = len(table)
+    keys = np.concatenate([table.key, batch.key])
+    rank = np.concatenate([np.zeros(old, np.uint64), form | np.uint64(1)])
+    order = np.lexsort((rank, keys[:, 1], keys[:, 0]))
+    ordered = keys[order]
+    starts = np.ones(len(order), np.bool_)
+    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    group = np.cumsum(starts) - 1
+    leader = order[starts]
+    is_new = leader >= old
+    if is_last:
+        is_new &= np.bincount(group) > 1
+    chosen = leader[is_new] - old
+    place = _places(table, batch, chosen)
+    label = np.where(leader < old, leader, -1)
+    label[np.flatnonzero(is_new)[place]] = old + np.arange(len(place))
+    of = np.empty(len(order), np.intp)
+    of[order] = label[group]
+    return of[old:], chosen[place]
+
+
+def _places(table: ClassTable, batch: Batch, chosen: Places) -> Places:
+    """An order of new classes: shape by shape, operator by operator, as their values are made."""
+    shape = table.shapes()[1][batch.kind[chosen]]
+    columns = (batch.b, batch.a, batch.place, batch.code)
+    return np.lexsort((*(column[chosen] for column in columns), shape))
+
+
+def _add(
+    table: ClassTable,
+    batch: Batch,
+    chosen: Places,
+    described: Described,
+    nodes: NDArray[np.uint64],
+    level: int,
+) -> None:
+    new = batch.take(chosen)
+    count = len(new)
+    table.append(
+        {
+            "code": new.code,
+            "place": new.place,
+            "a": new.a,
+            "b": new.b,
+            "kind": new.kind,
+            "key": new.key,
+            "cost": np.full(count, level, np.int8),
+            "form": described.form[chosen],
+            "sequence": described.sequence[chosen],
+            "nodes": nodes[chosen],
+            "row": np.full(count, NOWHERE, np.int32),
+        }
+    )

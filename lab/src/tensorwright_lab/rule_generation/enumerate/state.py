@@ -1,0 +1,175 @@
+"""What an enumeration knows after a level, as one value that a work folder keeps.
+
+begin(preset, folder, seed)     classes of the inputs and prepared terms
+save(folder, state)             after each level
+restore(folder)                 the state after the last finished level, or None
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import UsageError
+from tensorwright.expr import FieldDomain, residues
+from tensorwright.rewriting.meaning import evaluate_terms
+from tensorwright.rewriting.operators import IntShape, no_split_points
+from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
+from tensorwright_lab.rule_generation.enumerate.classes import (
+    INPUT,
+    MAX_OPERATORS,
+    Batch,
+    ClassTable,
+    Kind,
+)
+from tensorwright_lab.rule_generation.enumerate.grouping import Equalities
+from tensorwright_lab.rule_generation.enumerate.renaming import WIDTH, mix
+from tensorwright_lab.rule_generation.enumerate.store import ValueStore
+from tensorwright_lab.rule_generation.fingerprint.field import P, packed, random_values
+from tensorwright_lab.rule_generation.fingerprint.fingerprints import keys_of
+from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES, Values
+from tensorwright_lab.rule_generation.preset import Preset
+
+_BATCH = ("code", "place", "a", "b", "kind", "key")
+_OF_PREPARED = 1 << 16
+
+
+@dataclass(slots=True)
+class State:
+    """The classes, their values, and the equalities of each level; a session owns it.
+
+    counts  the applications of each level
+    """
+
+    table: ClassTable
+    store: ValueStore
+    equal: list[Equalities]
+    counts: list[int]
+
+
+def input_values(preset: Preset, seed: int, samples: int = SAMPLES) -> tuple[Values, ...]:
+    """Random values of the inputs, and what they make of the prepared terms, (1, samples, size)."""
+    generator = np.random.default_rng([seed, 1])
+    drawn = tuple(random_values(generator, samples, each.shape) for each in preset.inputs)
+    return (*drawn, *prepared_values(preset, drawn))
+
+
+def prepared_values(preset: Preset, values: Sequence[Values]) -> tuple[Values, ...]:
+    """The value of each prepared term of a preset.
+
+    Shapes:  values of the inputs, (1, samples, size) each -> the same for each prepared term
+    """
+    if not preset.prepared:
+        return ()
+    count = values[0].shape[1]
+    samples = [_of_sample(preset, [each[0, at] for each in values]) for at in range(count)]
+    return tuple(np.stack(each)[None] for each in zip(*samples, strict=True))
+
+
+def _of_sample(preset: Preset, values: Sequence[Values]) -> list[Values]:
+    inputs = {
+        each.name: packed(value).reshape(each.shape)
+        for each, value in zip(preset.inputs, values, strict=True)
+    }
+    found = evaluate_terms(preset.prepared, inputs, FieldDomain())
+    return [(residues(each).ravel() % P).astype(np.uint32) for each in found]
+
+
+def begin(preset: Preset, folder: WorkFolder, seed: int) -> State:
+    """The inputs and prepared terms as classes."""
+    state = State(ClassTable(), ValueStore(folder.path, {}), [], [])
+    shapes, values = preset.leaf_shapes, input_values(preset, seed)
+    keys = [keys_of(v, s, seed) for v, s in zip(values, shapes, strict=True)]
+    rows = [state.store.append(s, v) for v, s in zip(values, shapes, strict=True)]
+    count, own = len(shapes), len(preset.inputs)
+    sequence = np.full((count, WIDTH), -1, np.int8)
+    sequence[:own, 0] = np.arange(own)
+    state.table.append(
+        {
+            "code": np.full(count, INPUT, np.int32),
+            "place": np.zeros(count, np.int32),
+            "a": np.full(count, -1, np.int32),
+            "b": np.full(count, -1, np.int32),
+            "kind": _kinds(preset, state.table, shapes),
+            "key": np.concatenate(keys),
+            "cost": np.zeros(count, np.int8),
+            "form": mix(np.full(count, 7), _groups(preset)),
+            "sequence": sequence,
+            "nodes": np.zeros((count, MAX_OPERATORS), np.uint64),
+            "row": np.array(rows, np.int32),
+        }
+    )
+    return state
+
+
+def _kinds(preset: Preset, table: ClassTable, shapes: tuple[IntShape, ...]) -> NDArray[np.int32]:
+    is_weight = [each.is_weight for each in preset.inputs] + [True] * len(preset.prepared)
+    kinds = [Kind(s, no_split_points(len(s)), w) for s, w in zip(shapes, is_weight, strict=True)]
+    return np.array([table.kind_number(kind) for kind in kinds], np.int32)
+
+
+def _groups(preset: Preset) -> NDArray[np.int64]:
+    """Inputs of one group take each other's place; a prepared term is alone in its group."""
+    groups = [(each.shape, each.is_weight) for each in preset.inputs]
+    found = [groups.index(each) for each in groups]
+    return np.array([*found, *(_OF_PREPARED + n for n in range(len(preset.prepared)))])
+
+
+def save(folder: WorkFolder, state: State) -> None:
+    """Keep a state; it takes the place of an older one."""
+    found = Equalities.joined(state.equal)
+    about = {
+        "kinds": [[kind.shape, kind.split_points, kind.is_weight] for kind in state.table.kinds],
+        "rows": [[list(shape), count] for shape, count in state.store.counts.items()],
+        "counts": state.counts,
+        "equal": [len(each) for each in state.equal],
+    }
+    arrays = {f"table_{name}": column for name, column in state.table.columns().items()}
+    arrays |= {f"equal_{name}": getattr(found.batch, name) for name in _BATCH}
+    arrays["equal_of"] = found.of
+    arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    folder.save("state", arrays)
+
+
+def restore(folder: WorkFolder) -> State | None:
+    """The state that a folder keeps, or None.
+
+    Raises:  UsageError where files are missing or spoilt.
+    """
+    if not folder.has("state"):
+        return None
+    arrays = folder.load("state")
+    about = json.loads(arrays["about"].tobytes())
+    store = ValueStore(folder.path, {tuple(shape): count for shape, count in about["rows"]})
+    if not store.is_whole():
+        raise UsageError(
+            stage="rules",
+            where=f"work folder {folder.path}",
+            reason="files of values are missing",
+            remedy="no --resume",
+        )
+    table = _table(arrays, about)
+    return State(table, store, _equalities(arrays, about), list(about["counts"]))
+
+
+def _table(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> ClassTable:
+    table = ClassTable()
+    for shape, points, is_weight in about["kinds"]:
+        table.kind_number(Kind(tuple(shape), tuple(map(tuple, points)), is_weight))
+    prefix = "table_"
+    own = {name.removeprefix(prefix): c for name, c in arrays.items() if name.startswith(prefix)}
+    table.append(own)
+    return table
+
+
+def _equalities(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> list[Equalities]:
+    batch = Batch(*(arrays[f"equal_{name}"] for name in _BATCH))
+    ends = np.cumsum(about["equal"])
+    ranges = zip(ends - about["equal"], ends, strict=True)
+    parts = [np.arange(low, high) for low, high in ranges]
+    return [Equalities(batch.take(part), arrays["equal_of"][part]) for part in parts]

@@ -1,0 +1,23 @@
+"""Which candidate rules are kept: proved, and none implied by the others.
+
+Read `selection.py` first.
+"""
+
+from tensorwright_lab.rule_generation.selection.common_subgraph import has_common_inputs
+from tensorwright_lab.rule_generation.selection.naming import sides_key, systematic_name
+from tensorwright_lab.rule_generation.selection.selection import (
+    Progress,
+    Selection,
+    minimise_rules,
+    select_rules,
+)
+
+__all__ = [
+    "Progress",
+    "Selection",
+    "has_common_inputs",
+    "minimise_rules",
+    "select_rules",
+    "sides_key",
+    "systematic_name",
+]

@@ -1,0 +1,164 @@
+"""One candidate: does it follow from the rules that are kept, and if not, can it be proved?
+
+Question(rule, kept)              Implied(("relu-relu",)), or Open()
+Question(rule, None)              Holds(the rule with its stamp, axioms), or Fails(reason)
+Question(rule, kept, "old")       the same without the rule `old` and those that are larger
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+from tensorwright.rewriting.derivation.derive import subsuming_rules
+from tensorwright.rewriting.derivation.ruleset import RuleSet, larger_side, rule_set
+from tensorwright.rewriting.egraph import Limits
+from tensorwright.rewriting.prove import Proved, Refuted, prove, stamped
+from tensorwright.rewriting.terms import Rank, Rule
+from tensorwright.rewriting.text import parse_rules, rule_text
+from tensorwright_lab.rule_generation.selection.free_parameters import freed
+from tensorwright_lab.rule_generation.selection.tidy import tidied
+
+_FREEING_LIMITS = Limits(rounds=4, nodes=800, matches=100)
+
+
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """The rules of these names rewrite all that the candidate rewrites."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """The candidate is proved, for the shapes that the rule says; it has the stamp.
+
+    axioms  the names of those that the proof needs
+    """
+
+    rule: Rule
+    axioms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fails:
+    """The candidate is refuted, or neither proved nor refuted.
+
+    is_lost  whether time ended the search: on another machine the answer may be another
+    """
+
+    reason: str
+    is_refuted: bool
+    is_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """The rules that were asked do not imply the candidate."""
+
+
+Answer: TypeAlias = Implied | Open | Holds | Fails
+
+
+class Kept:
+    """The rules that many questions share, each with a name.
+
+    A process that gets them a second time does not read them again.
+    """
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+
+    @cached_property
+    def prepared(self) -> RuleSet:
+        """The rules made ready for use."""
+        return rule_set(self.rules)
+
+    @cached_property
+    def text(self) -> str:
+        """The rules, one a line."""
+        return "\n".join(map(rule_text, self.rules))
+
+    def __reduce__(self) -> tuple[Callable[[str], Kept], tuple[str]]:
+        return _received, (self.text,)
+
+
+@lru_cache(maxsize=1)
+def _received(text: str) -> Kept:
+    return Kept(parse_rules(text.splitlines()))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A candidate: do the kept rules imply it?  If there are none: is it proved?
+
+    without  the name of a kept rule that is to be replaced: rules that have more operators are left
+             out with it
+    """
+
+    rule: Rule
+    kept: Kept | None
+    without: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """The answer and the seconds that it took."""
+
+    answer: Answer
+    time_s: float
+
+
+def examine(question: Question) -> Examined:
+    """Answer a question.  Raises: MachineError where Z3 is missing."""
+    start = time.perf_counter()
+    answer: Answer
+    if question.kept is None:
+        answer = decide(question.rule)
+    else:
+        rules = question.kept.prepared
+        if question.without:
+            rules = instead_of(question.rule, rules.without(question.without))
+        names = subsuming_rules(question.rule, rules)
+        answer = Open() if names is None else Implied(names)
+    return Examined(answer, time.perf_counter() - start)
+
+
+def instead_of(rule: Rule, others: RuleSet) -> RuleSet:
+    """The rules that a rule may be dropped for: a simple rule is of more use than a large one, and
+    one of one root is found where one of several roots is not.
+    """
+    found = others.smaller_than(larger_side(rule) + 1)
+    return found.of_one_root() if len(rule.left) == 1 else found
+
+
+def decide(rule: Rule, limits: Limits | None = None) -> Holds | Fails:
+    """Prove a candidate, for all ranks and all parameters for which that goes."""
+    reasons: list[str] = []
+    tidy = tidied(rule)
+    for form in dict.fromkeys((without_ranks(tidy), tidy)):
+        outcome = prove(form, limits=limits)
+        if isinstance(outcome, Proved):
+            return _for_all_parameters(outcome, limits)
+        reasons.append("" if isinstance(outcome, Refuted) else outcome.reason)
+    return Fails(reasons[-1] or "refuted", is_refuted=not reasons[-1])
+
+
+def _for_all_parameters(found: Proved, limits: Limits | None) -> Holds:
+    """The proved rule, or a more general one."""
+
+    def is_proved(rule: Rule) -> bool:
+        return isinstance(prove(rule, limits=_FREEING_LIMITS, confirm=False), Proved)
+
+    general = freed(found.rule, is_proved)
+    outcome = found if general is found.rule else prove(general, limits=limits)
+    best = outcome if isinstance(outcome, Proved) else found
+    return Holds(stamped(best), best.axioms)
+
+
+def without_ranks(rule: Rule) -> Rule:
+    """The rule for all ranks."""
+    return replace(rule, condition=tuple(f for f in rule.condition if not isinstance(f, Rank)))

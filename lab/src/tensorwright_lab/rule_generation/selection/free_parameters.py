@@ -1,0 +1,218 @@
+"""A proved rule, said for all the parameters for which it is proved.
+
+    relu(conv2d[1, 1, same, none](?x, ?w)) == conv2d[1, 1, same, relu](?x, ?w)
+    relu(conv2d[_h, _v, _pad, none](?x, ?w)) == conv2d[_h, _v, _pad, relu](?x, ?w)
+    split1[1, x1.1](concat[1](?x1, ?x2)) == ?x2
+    split1[_axis, x1._axis](concat[_axis](?x1, ?x2)) == ?x2
+
+Parameters of one kind that have one value become one variable, all of them at once if that is
+proved, else one after the other.  Where two dimensions are to differ, the condition says so.  A
+rule that could be applied in a direction still can be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.derivation.ruleset import larger_side, usable_directions
+from tensorwright.rewriting.dims import Extent, Size, resized
+from tensorwright.rewriting.operators import MOVING, Parameter, operator_named
+from tensorwright.rewriting.prove import case_count, fitting_values, has_parameter_variables
+from tensorwright.rewriting.terms import (
+    Apply,
+    ConditionAtom,
+    Different,
+    Input,
+    Param,
+    Rule,
+    Term,
+    applications,
+    canonical_rule,
+    input_names,
+    resized_fact,
+    with_params,
+)
+
+_MOST_CASES = 600
+_MOST_OPERATORS = 3
+"""How many cases are proved at most; in how large a rule whole shapes are freed."""
+_NAMES = {
+    "stride_d": "_d",
+    "stride_h": "_h",
+    "stride_w": "_v",
+    "padding": "_pad",
+    "activation": "_act",
+    "kernel_d": "_kd",
+    "kernel_h": "_kh",
+    "kernel_w": "_kw",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Parameters of one kind that have one value: what a variable may take the place of.
+
+    kind    the name of the parameter        value   one, or all of a permutation or a shape
+    """
+
+    kind: str
+    value: Param | tuple[Param, ...]
+    variable: str
+
+    @property
+    def is_axis(self) -> bool:
+        return self.kind == "axis"
+
+    @property
+    def is_shape(self) -> bool:
+        return self.kind == "size"
+
+
+def freed(rule: Rule, is_proved: Callable[[Rule], bool]) -> Rule:
+    """The rule for all parameters for which it is proved; itself if there are no more."""
+    if has_parameter_variables(rule):
+        return rule
+    slots = _slots(rule)
+    if larger_side(rule) > _MOST_OPERATORS:
+        slots = tuple(slot for slot in slots if not slot.is_shape)
+    others = tuple(slot for slot in slots if not slot.is_axis)
+    groups = dict.fromkeys((slots, others, *((slot,) for slot in slots)))
+    found = rule
+    taken: tuple[_Slot, ...] = ()
+    for chosen in groups:
+        if not chosen or set(chosen) & set(taken):
+            continue
+        for candidate in _candidates(rule, (*taken, *chosen)):
+            if _is_as_usable(candidate, rule) and is_proved(candidate):
+                found, taken = candidate, (*taken, *chosen)
+                break
+    return _without_needless(rule, found, taken)
+
+
+def _without_needless(rule: Rule, found: Rule, taken: tuple[_Slot, ...]) -> Rule:
+    """Without variables that can only be what they were: what they say would be no more."""
+    if not taken:
+        return rule
+    values = fitting_values(found)
+    kept = [
+        slot for slot in taken if values.get(slot.variable, set()) - {slot.value, (slot.value,)}
+    ]
+    if len(kept) == len(taken):
+        return found
+    fewer = _with_variables(rule, kept)
+    names = {slot.variable for slot in kept}
+    different = (
+        fact
+        for fact in found.condition
+        if isinstance(fact, Different) and {fact.left, fact.right} <= names
+    )
+    return replace(fewer, condition=(*fewer.condition, *different))
+
+
+def without_parameters(rule: Rule) -> Rule:
+    """What rules share that differ in parameters and conditions alone."""
+
+    def bare(term: Term) -> Term:
+        return with_params(term, lambda param: ())
+
+    left, right = tuple(map(bare, rule.left)), tuple(map(bare, rule.right))
+    return canonical_rule(Rule(left, right))
+
+
+def _slots(rule: Rule) -> tuple[_Slot, ...]:
+    """What may be freed, in the order of appearance."""
+    values: dict[tuple[str, Param | tuple[Param, ...]], None] = {}
+    for each in applications(*rule.left, *rule.right):
+        for parameter, value in _valued(each):
+            values.setdefault((parameter.name, value))
+    names: dict[str, int] = {}
+    slots: list[_Slot] = []
+    for kind, value in values:
+        names[kind] = names.get(kind, 0) + 1
+        number = "" if names[kind] == 1 else str(names[kind])
+        slots.append(_Slot(kind, value, f"{_NAMES.get(kind, f'_{kind}')}{number}"))
+    return tuple(slots)
+
+
+def _valued(term: Apply) -> Iterator[tuple[Parameter, Param | tuple[Param, ...]]]:
+    """The parameters of an application that have a value which may become a variable."""
+    operator = operator_named(term.operator)
+    if operator.parameters and operator.parameters[0].repeats:
+        if term.params:
+            yield operator.parameters[0], term.params
+        return
+    for parameter, value in zip(operator.kinds_of(term.params), term.params, strict=True):
+        if not isinstance(value, IndexExpr):
+            yield parameter, value
+
+
+def _candidates(rule: Rule, slots: Sequence[_Slot]) -> Iterator[Rule]:
+    """The rule with variables; where that says too much, of dimensions that differ."""
+    general = _with_variables(rule, slots)
+    if case_count(general) > _MOST_CASES:
+        return
+    yield general
+    axes = [slot.variable for slot in slots if slot.is_axis]
+    if len(axes) > 1:
+        different = tuple(Different(*pair) for pair in combinations(axes, 2))
+        yield replace(general, condition=(*general.condition, *different))
+
+
+def _with_variables(rule: Rule, slots: Sequence[_Slot]) -> Rule:
+    variables = {(slot.kind, slot.value): slot.variable for slot in slots}
+
+    def along(extent: Extent) -> Size:
+        variable = variables.get(("axis", extent.axis))
+        return extent if variable is None else Extent(extent.name, -1, variable)
+
+    def term(each: Term) -> Term:
+        if isinstance(each, Input):
+            return each
+        params: list[Param] = []
+        kinds = operator_named(each.operator).kinds_of(each.params)
+        whole = variables.get((kinds[0].name, each.params)) if kinds else None
+        if whole is not None:
+            params.append(whole)
+        else:
+            for kind, param in zip(kinds, each.params, strict=True):
+                own = resized(param, along) if isinstance(param, IndexExpr) else param
+                is_free = not isinstance(param, IndexExpr) and not kind.repeats
+                params.append(variables.get((kind.name, param), own) if is_free else own)
+        return Apply(each.operator, tuple(params), tuple(map(term, each.args)))
+
+    condition: tuple[ConditionAtom, ...] = tuple(
+        resized_fact(fact, along) for fact in rule.condition
+    )
+    left, right = tuple(map(term, rule.left)), tuple(map(term, rule.right))
+    return replace(rule, left=left, right=right, condition=condition)
+
+
+def _is_as_usable(general: Rule, rule: Rule) -> bool:
+    """Whether it can be applied where the rule can; but for what never pays: to merge tensors that
+    share nothing, and to move elements there and back.
+    """
+    if len(rule.left) > 1:
+        names = [set(input_names(root)) for root in rule.left]
+        if not set.intersection(*names):
+            return any(usable_directions(general))
+    ways = ((rule.left, rule.right), (rule.right, rule.left))
+    wanted = (
+        could and not _only_moves_more(*way)
+        for could, way in zip(usable_directions(rule), ways, strict=True)
+    )
+    return all(
+        can or not is_wanted
+        for is_wanted, can in zip(wanted, usable_directions(general), strict=True)
+    )
+
+
+def _only_moves_more(start: Sequence[Term], end: Sequence[Term]) -> bool:
+    """Whether elements that were moved are moved once more, and nothing else is done."""
+    before, after = (
+        Counter(each.operator for each in applications(*side)) for side in (start, end)
+    )
+    return before <= after and before != after and set(after) <= MOVING

@@ -1,0 +1,343 @@
+"""From candidates to kept rules: the smallest proved set that rewrites all that they rewrite.
+
+    candidates                        relu(relu(?x)) == relu(?x), exp(relu(relu(?x))) == ...
+    the first is not implied          it is proved, named and kept
+    the second follows from it        Dropped(rule, ("relu-relu",)): no proof is needed
+
+Candidates are taken from small and general to large and special, in batches of a fixed size.  What
+the kept rules imply is dropped, so that only the others need a proof: what follows from proved
+rules is true.  Of the others a basis is proved: those that the basis would imply if it were proved
+wait for its proofs.  The result depends on neither the number of processes nor their speed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from tensorwright.base import InternalError
+from tensorwright.processes import Done, Job, Outcome, WorkerPool
+from tensorwright.rewriting.derivation.derive import QUICK_LIMITS, subsuming_rules
+from tensorwright.rewriting.derivation.ruleset import rule_set
+from tensorwright.rewriting.operators import ArgumentRole, arguments_of, operator_count
+from tensorwright.rewriting.prove import special_case
+from tensorwright.rewriting.terms import (
+    Input,
+    Rule,
+    canonical_rule,
+    input_names,
+    operator_names,
+)
+from tensorwright.rewriting.text import rule_text
+from tensorwright_lab.rule_generation.selection.examine import (
+    Answer,
+    Examined,
+    Fails,
+    Holds,
+    Implied,
+    Kept,
+    Open,
+    Question,
+    examine,
+    instead_of,
+    without_ranks,
+)
+from tensorwright_lab.rule_generation.selection.free_parameters import without_parameters
+from tensorwright_lab.rule_generation.selection.naming import (
+    sides_key,
+    systematic_name,
+    unused_name,
+)
+from tensorwright_lab.rule_generation.selection.verdicts import Verdicts
+
+BATCH = 64
+"""Candidates that are asked at a time, whatever the number of processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A candidate that is not kept, with the names of the rules that imply it."""
+
+    rule: Rule
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a selection is; `here` leaves out what was known from an earlier run.
+
+    At last the kept rules are counted once more, while those that others imply are looked for.
+    """
+
+    done: int
+    total: int
+    here: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The kept rules, stamped and named, and what became of the other candidates.
+
+    derive_s  seconds of all processes that looked for what is implied; `prove_s` for proofs
+    """
+
+    kept: tuple[Rule, ...]
+    implied: tuple[Dropped, ...]
+    refuted: tuple[Rule, ...]
+    unknown: tuple[tuple[Rule, str], ...]
+    derive_s: float
+    prove_s: float
+    elapsed_s: float
+
+
+def selection_order(rule: Rule) -> tuple[int, int, int, str]:
+    """Small before large, many inputs before few, then by text."""
+    text = rule_text(rule)
+    sides = (*rule.left, *rule.right)
+    size = operator_count(*rule.left) + operator_count(*rule.right)
+    return size, -len(input_names(*sides)), len(text), text
+
+
+def select_rules(
+    candidates: Sequence[Rule],
+    workers: int = 2,
+    kept: Sequence[Rule] = (),
+    verdicts: Path | None = None,
+    progress: Callable[[Progress], None] = lambda each: None,
+    names: Mapping[str, str] = MappingProxyType({}),
+    patience_s: float = 300.0,
+    pool: WorkerPool | None = None,
+) -> Selection:
+    """Keep the proved rules among candidates that those kept before do not imply.
+
+    Equalities of constants are left out: without a tensor they speak of one size alone.
+
+    kept      rules that are there already; the result has them first
+    verdicts  where answers are kept as they come, so that a run that was stopped goes on
+    names     of rules by `sides_key`; the others get systematic names
+    pool      processes that are there already, instead of so many workers
+
+    Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
+    """
+    ordered = sorted(filter(_has_tensors, candidates), key=selection_order)
+    with _processes(workers, pool) as processes, closing(Verdicts(verdicts)) as store:
+        selector = _Selector(kept, store, processes, patience_s, progress, len(ordered), names)
+        for start in range(0, len(ordered), BATCH):
+            selector.batch(ordered[start : start + BATCH])
+        selector.minimise(len(kept))
+    return selector.result()
+
+
+def _has_tensors(rule: Rule) -> bool:
+    """Whether an input is more than the number by which a tensor is multiplied."""
+    roots = (*rule.left, *rule.right)
+    factors = arguments_of(ArgumentRole.NUMBER, *roots)
+    return any(Input(name) not in factors for name in input_names(*roots))
+
+
+def minimise_rules(
+    rules: Sequence[Rule],
+    workers: int = 2,
+    verdicts: Path | None = None,
+    patience_s: float = 300.0,
+    pool: WorkerPool | None = None,
+) -> Selection:
+    """Leave out proved rules that others of no more operators imply, the last ones first.
+
+    pool  processes that are there already, instead of so many workers
+
+    Raises:  OutputError where verdicts cannot be written.
+    """
+    with _processes(workers, pool) as processes, closing(Verdicts(verdicts)) as store:
+        selector = _Selector(rules, store, processes, patience_s)
+        selector.minimise(0)
+    return selector.result()
+
+
+def _processes(workers: int, pool: WorkerPool | None) -> AbstractContextManager[WorkerPool]:
+    """Processes of its own, or those that stay after it."""
+    return WorkerPool(workers) if pool is None else nullcontext(pool)
+
+
+class _Selector:
+    def __init__(
+        self,
+        kept: Sequence[Rule],
+        verdicts: Verdicts,
+        pool: WorkerPool,
+        patience_s: float,
+        progress: Callable[[Progress], None] = lambda each: None,
+        total: int = 0,
+        names: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.kept = list(kept)
+        self.verdicts = verdicts
+        self.pool = pool
+        self.patience_s = patience_s
+        self.report = progress
+        self.total = total
+        self.names = names
+        self.start = time.perf_counter()
+        self.done = 0
+        self.resumed: int | None = None
+        self.derive_s = self.prove_s = 0.0
+        self.implied: list[Dropped] = []
+        self.refuted: list[Rule] = []
+        self.unknown: list[tuple[Rule, str]] = []
+
+    def batch(self, rules: Sequence[Rule]) -> None:
+        """Drop what is implied, then prove a basis of the others, until none is left."""
+        waiting = list(rules)
+        known: set[str] = set()
+        while waiting:
+            kept = Kept(tuple(self.kept))
+            answers = self._answers([Question(rule, kept) for rule in waiting])
+            still_open = []
+            for rule, answer in zip(waiting, answers, strict=True):
+                if isinstance(answer, Implied):
+                    self._drop(rule, answer.names)
+                else:
+                    still_open.append(rule)
+            basis, waiting = self._split(still_open, known)
+            answers = self._answers([Question(rule, None) for rule in basis])
+            for rule, answer in zip(basis, answers, strict=True):
+                self._settle(rule, answer)
+
+    def _split(self, rules: Sequence[Rule], known: set[str]) -> tuple[list[Rule], list[Rule]]:
+        """Those to prove, and those that would follow at once from them for all ranks.
+
+        What was kept alone does not imply any of them: only rules over the operators of each are
+        tried with those of the basis.  Of rules that differ in parameters the first is proved, for
+        as many parameters as may be, before the others.
+
+        known   the forms of rules of which one was proved before, without their parameters
+        """
+        forms = {rule: rule_text(without_parameters(rule)) for rule in rules}
+        first = {form: rule for rule, form in reversed(forms.items())}
+        waits = [rule for rule, form in forms.items() if form not in known and first[form] != rule]
+        known.update(first)
+        rules = [rule for rule in rules if rule not in waits]
+        basis: list[Rule] = []
+        later: list[Rule] = []
+        assumed = rule_set(self.kept)
+        start = time.perf_counter()
+        for rule in rules:
+            own = assumed.among(operator_names(*rule.left, *rule.right))
+            if basis and subsuming_rules(rule, own, QUICK_LIMITS) is not None:
+                later.append(rule)
+                continue
+            basis.append(rule)
+            assumed = assumed.plus(replace(without_ranks(rule), name=f"assumed-{len(basis)}"))
+        self.derive_s += time.perf_counter() - start
+        return basis, [*later, *waits]
+
+    def _answers(self, questions: Sequence[Question], *, each_counts: bool = False) -> list[Answer]:
+        answers = {n: self.verdicts.get(each) for n, each in enumerate(questions)}
+        unknown = [number for number, answer in answers.items() if answer is None]
+        if each_counts:
+            self.done += len(questions) - len(unknown)
+        if unknown and self.resumed is None:
+            self.resumed = self.done
+        jobs = [Job(examine, (questions[number],)) for number in unknown]
+        for index, outcome in self.pool.results(jobs, self.patience_s):
+            question = questions[unknown[index]]
+            answer = self._answer(question, outcome)
+            answers[unknown[index]] = answer
+            self.verdicts.put(question, answer)
+            self.done += each_counts
+            self._tell()
+        return [answer for answer in answers.values() if answer is not None]
+
+    def _answer(self, question: Question, outcome: Outcome) -> Answer:
+        if not isinstance(outcome, Done):
+            return Fails(str(outcome), is_refuted=False, is_lost=True)
+        examined: Examined = outcome.value
+        if question.kept is None:
+            self.prove_s += examined.time_s
+        else:
+            self.derive_s += examined.time_s
+        return examined.answer
+
+    def _tell(self) -> None:
+        here = self.done - (self.resumed or 0)
+        self.report(Progress(self.done, self.total, here, len(self.kept)))
+
+    def _drop(self, rule: Rule, names: tuple[str, ...]) -> None:
+        self.implied.append(Dropped(rule, names))
+        self.done += 1
+
+    def _settle(self, rule: Rule, answer: Answer) -> None:
+        self.done += 1
+        match answer:
+            case Holds(proved):
+                self._keep(rule, canonical_rule(proved))
+            case Fails(reason, is_refuted):
+                if is_refuted:
+                    self.refuted.append(rule)
+                else:
+                    self.unknown.append((rule, reason))
+            case Implied() | Open():
+                raise InternalError(
+                    stage="rules", where=rule_text(rule), reason="a proof has no such answer"
+                )
+
+    def _keep(self, rule: Rule, proved: Rule) -> None:
+        """Keep a proved rule, unless one that was kept meanwhile says the same."""
+        same = next((each for each in self.kept if special_case(proved, each)), None)
+        if same is not None:
+            self.implied.append(Dropped(rule, (same.name,)))
+            return
+        listed = self.names.get(sides_key(proved)) or self.names.get(sides_key(rule))
+        name = listed or rule.name or systematic_name(proved)
+        name = unused_name(name, {each.name for each in self.kept})
+        self.kept.append(replace(proved, name=name))
+
+    def minimise(self, known: int) -> None:
+        """Drop rules that others of no more operators imply, the last first; `known` ones stay.
+
+        What all the others together do not imply is not implied by fewer of them.  A derivation
+        from all the others is good as long as none of those that it uses is dropped.
+        """
+        new = self.kept[known:]
+        kept = Kept(tuple(self.kept))
+        self.done, self.total, self.resumed = 0, len(new), None
+        questions = [Question(rule, kept, rule.name) for rule in new]
+        answers = self._answers(questions, each_counts=True)
+        dropped: set[str] = set()
+        for rule, answer in reversed(list(zip(new, answers, strict=True))):
+            if not isinstance(answer, Implied):
+                continue
+            names: tuple[str, ...] | None = answer.names
+            rest = [each for each in self.kept if each is not rule]
+            if not dropped.isdisjoint(answer.names):
+                start = time.perf_counter()
+                names = subsuming_rules(rule, instead_of(rule, rule_set(rest)))
+                self.derive_s += time.perf_counter() - start
+            if names is not None:
+                self.kept = rest
+                dropped.add(rule.name)
+                self._forget(rule, names)
+
+    def _forget(self, rule: Rule, names: tuple[str, ...]) -> None:
+        """Drop a kept rule: what it implied, those that imply it do."""
+        for place, each in enumerate(self.implied):
+            if rule.name in each.names:
+                instead = {*each.names, *names} - {rule.name}
+                self.implied[place] = replace(each, names=tuple(sorted(instead)))
+        self.implied.append(Dropped(rule, names))
+
+    def result(self) -> Selection:
+        return Selection(
+            kept=tuple(self.kept),
+            implied=tuple(self.implied),
+            refuted=tuple(self.refuted),
+            unknown=tuple(self.unknown),
+            derive_s=self.derive_s,
+            prove_s=self.prove_s,
+            elapsed_s=time.perf_counter() - self.start,
+        )

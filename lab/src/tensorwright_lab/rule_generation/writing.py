@@ -1,0 +1,90 @@
+"""The last stages of `rules generate`: prove candidates, drop implied ones, write the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from tensorwright.base import write_atomically
+from tensorwright.cli.arguments.progress import ProgressLines
+from tensorwright.cli.printing.tables import print_table
+from tensorwright.rewriting import Rule, rule_text
+from tensorwright.rewriting.library import LibraryRule, library_text
+from tensorwright_lab.rule_generation import Generated, Stage
+from tensorwright_lab.rule_generation.build import build_library, stages_of
+from tensorwright_lab.rule_generation.selection import Progress, select_rules
+
+
+def write_selected(generated: Generated, origin: str, output: Path, workers: int) -> None:
+    """Prove and prune candidates, print the pruning table, write the rules that are kept.
+
+    Verdicts are kept beside the output; the same command continues after Ctrl-C.
+    """
+    verdicts = verdicts_of(output)
+    with _kept_on_interrupt(verdicts):
+        selection = select_rules(generated.rules, workers, verdicts=verdicts, progress=_progress())
+    head = (f"Rules of {origin}: proved, and none implied by the others.",)
+    rules = [LibraryRule(rule, origin) for rule in selection.kept]
+    write_atomically(output, library_text(head, rules))
+    print_stages((*generated.stages, *stages_of(selection)))
+    _print_failures([*((rule, "refuted") for rule in selection.refuted), *selection.unknown])
+    counts = (
+        f"{len(selection.implied)} implied",
+        f"{len(selection.refuted)} refuted",
+        f"{len(selection.unknown)} neither proved nor refuted",
+    )
+    click.echo(", ".join(counts))
+    click.echo(f"{len(selection.kept)} rules written to {output}; verdicts in {verdicts}")
+
+
+def write_shipped(output: Path, seed: int, workers: int) -> None:
+    """Make the shipped file again, with its pruning tables."""
+    verdicts = verdicts_of(output)
+    with _kept_on_interrupt(verdicts):
+        built = build_library(
+            seed, workers, verdicts=verdicts, say=click.echo, progress=_progress()
+        )
+    write_atomically(output, built.text)
+    for origin, stages in built.tables:
+        click.echo(f"{origin}:")
+        print_stages(stages)
+    _print_failures(built.failed)
+    click.echo(f"{len(built.rules)} rules written to {output}; verdicts in {verdicts}")
+
+
+@contextmanager
+def _kept_on_interrupt(verdicts: Path) -> Iterator[None]:
+    """Say after Ctrl-C what is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"Verdicts are kept in {verdicts}: the same command continues.", err=True)
+        raise
+
+
+def verdicts_of(output: Path) -> Path:
+    """The file of answers while rules for this file are proved."""
+    return output.with_name(f"{output.name}.verdicts")
+
+
+def print_stages(stages: Iterable[Stage]) -> None:
+    """Print the pruning table."""
+    cells = [(stage.name, f"{stage.count:,}", f"{stage.time_s:.2f}") for stage in stages]
+    print_table(("step", "left", "seconds"), cells)
+
+
+def _print_failures(failed: Iterable[tuple[Rule, str]]) -> None:
+    for rule, reason in failed:
+        click.echo(f"not kept: {rule_text(rule)}\n  {reason}", err=True)
+
+
+def _progress() -> Callable[[Progress], None]:
+    lines = ProgressLines("candidates")
+
+    def show(each: Progress) -> None:
+        lines.show(each.done, each.total, each.here, f", {each.kept} rules kept")
+
+    return show

@@ -1,0 +1,89 @@
+"""A new operator of rewriting is one record: the generator finds rules about it at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tensorwright.rewriting import operators
+from tensorwright.rewriting.operators.operator import (
+    TENSOR,
+    ArgumentRole,
+    RewriteOperator,
+    StructureKind,
+    plain,
+)
+from tensorwright.rewriting.operators.split_points import first_points
+from tensorwright.rewriting.terms import Rule, canonical_rule
+from tensorwright.rewriting.text import rule_text
+from tensorwright_lab.rule_generation.candidates.congruence import (
+    distinct_equalities,
+    without_common_subgraphs,
+)
+from tensorwright_lab.rule_generation.candidates.subsumption import without_subsumed
+from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
+from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
+from tensorwright_lab.rule_generation.enumerate.enumerate import enumerate_terms, run_of
+from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
+from tensorwright_lab.rule_generation.preset import Preset, parse_preset
+
+
+def same_shape(params, shapes, needs):
+    return shapes[0]
+
+
+def _record(name: str, structure: StructureKind) -> RewriteOperator:
+    return RewriteOperator(name, (TENSOR,), (), same_shape, plain(name), structure, first_points)
+
+
+def _rules(preset: Preset, path: Path) -> set[str]:
+    folder = WorkFolder(path, run_of(preset, 3, 0), resume=False)
+    found = enumerate_terms(preset, 3, folder)
+    each = distinct_equalities(found)
+    rows = without_subsumed(found, each, without_common_subgraphs(found, each, 0))
+    steps = GeneralizationSteps(preset.shapes, 0, 1, lambda line: None)
+    builder = TermBuilder(found)
+    rules = steps.holding([builder.rule(int(row)) for row in rows])
+    general = steps.general(steps.instances(rules))
+    both = [*general, *(Rule(rule.right, rule.left) for rule in general)]
+    return {rule_text(canonical_rule(rule)) for rule in both}
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (_record("neg", StructureKind.GATHER), "neg(neg(?x1)) == ?x1"),
+        (_record("abs", StructureKind.POINTWISE), "abs(abs(?x1)) == abs(?x1)"),
+        (_record("neg", StructureKind.GATHER), "relu(relu(?x1)) == relu(?x1)"),
+        (
+            _record("neg", StructureKind.GATHER),
+            "neg(concat[0](?x1, neg(?x2))) == concat[0](neg(?x1), ?x2)",
+        ),
+    ],
+    ids=["linear", "a function", "others stay", "with others"],
+)
+def test_rules_about_it_are_found(record, expected, tmp_path, monkeypatch):
+    monkeypatch.setitem(operators._BY_NAME, record.name, record)
+    preset = parse_preset("signs", f"data (2, 3): x1 x2\ntry: {record.name}; relu; concat[0]")
+    assert expected in _rules(preset, tmp_path / "work")
+
+
+def test_rules_about_operators_of_any_structure_are_found(tmp_path):
+    """Extremes have no structure that fingerprints make use of, folds are windows of any shape."""
+    preset = parse_preset("extremes", "data (2, 3): x1 x2\ntry: ewmax; reduce_max[0]; relu")
+    found = _rules(preset, tmp_path / "work")
+    assert {
+        "ewmax(?x1, relu(?x1)) == relu(?x1)",
+        "reduce_max[0](relu(?x1)) == relu(reduce_max[0](?x1))",
+        "reduce_max[0](ewmax(?x1, ?x2)) == ewmax(reduce_max[0](?x1), reduce_max[0](?x2))",
+    } <= found
+
+
+def test_the_roles_of_arguments_say_what_they_are():
+    names = {each.name: each.arguments for each in operators.OPERATORS}
+    assert names["conv2d"] == (ArgumentRole.TENSOR, ArgumentRole.KERNEL)
+    assert names["scalar_mul"] == (ArgumentRole.TENSOR, ArgumentRole.NUMBER)
+    assert [operators.operator_named(n).word for n in ("split0", "conv2d", "max_pool")] == [
+        *("split", "conv", "max-pool")
+    ]
