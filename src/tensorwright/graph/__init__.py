@@ -13,7 +13,6 @@ from tensorwright.graph.layout import (
     choose_layouts,
     conversions,
     describe_layouts,
-    layout_cost,
 )
 from tensorwright.graph.parse import parse
 from tensorwright.graph.partition import (
@@ -79,7 +78,6 @@ __all__ = [
     "elide_concats",
     "interpret",
     "last_uses",
-    "layout_cost",
     "load_text",
     "lower_codes",
     "operator_of",

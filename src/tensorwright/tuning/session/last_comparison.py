@@ -19,7 +19,6 @@ from tensorwright.tuning.session.result import Comparison, NetworkResult
 
 _TURNS = 40
 _LEAST_TURNS = 5
-_RUNS_PER_TURN = 3  # one to warm up, one as a whole, one step by step
 TOO_SHORT = "the time was too short"
 
 
