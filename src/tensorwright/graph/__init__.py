@@ -13,6 +13,7 @@ from tensorwright.graph.layout import (
     choose_layouts,
     conversions,
     describe_layouts,
+    layout_cost,
 )
 from tensorwright.graph.parse import parse
 from tensorwright.graph.partition import (
@@ -78,6 +79,7 @@ __all__ = [
     "elide_concats",
     "interpret",
     "last_uses",
+    "layout_cost",
     "load_text",
     "lower_codes",
     "operator_of",

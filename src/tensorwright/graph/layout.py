@@ -86,6 +86,12 @@ def _best_layouts(
     return {name: layout for name, layout in best.items() if not layout.is_plain}
 
 
+def layout_cost(graph: Graph, target: CpuTarget) -> float:
+    """What the model says of a graph under its layouts, in cycles."""
+    model = CostModel.of(graph, target.lanes(DType.F32))
+    return sum(model.cost(node, graph.layouts) for node in graph.nodes)
+
+
 def conversions(graph: Graph) -> tuple[Conversion, ...]:
     """The operands that are read in another order than their reader's output has.
 
