@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import click
 
-from tensorwright.base import CpuTarget, MachineError, TensorwrightError, detect_target, knobs
+from tensorwright.base import MachineError, TensorwrightError, detect_target, knobs
 from tensorwright.cli.doctor.finding import Finding
 from tensorwright.cli.doctor.tools import packages, portable_opencl, programs, version_of
 from tensorwright.machine import (
@@ -16,7 +16,6 @@ from tensorwright.machine import (
     detect_hardware,
     keep_ceilings,
     kept_ceilings,
-    kept_steps,
     refine_ceilings,
 )
 from tensorwright.processes import hold_turn
@@ -46,7 +45,8 @@ def command(measure: bool) -> None:
     Example: tensorwright doctor
     """
     checks: list[Callable[[], list[Finding]]] = [_python, _target, _libgomp]
-    checks += [_measured if measure else _kept, _cache, _store]
+    checks += [_measured, _core] if measure else [_kept]
+    checks += [_cache, _store]
     checks += [packages, programs, portable_opencl]
     is_lacking = False
     for check in checks:
@@ -114,24 +114,23 @@ def _measured() -> list[Finding]:
         stays = "; the higher of each rate is kept" if load.is_busy and before else ""
         findings.append(Finding(_peak_name(now.threads), f"{now}{told}{stays}"))
     advice = "\nthe rates are too low: once it is idle, measure again" if load.is_busy else ""
-    return [*findings, Finding("load", f"{load}{advice}"), _core(target)]
+    return [*findings, Finding("load", f"{load}{advice}")]
 
 
 def _kept() -> list[Finding]:
     """What was kept, without measuring."""
-    target = detect_target()
-    kept = [kept_ceilings(target, count) for count in _thread_counts()]
-    findings = [
+    kept = [kept_ceilings(detect_target(), count) for count in _thread_counts()]
+    return [
         Finding(_peak_name(each.threads), f"{each}, of {each.day}")
         for each in kept
         if each is not None
     ]
-    return findings if kept_steps(target) is None else [*findings, _core(target)]
 
 
-def _core(target: CpuTarget) -> Finding:
-    """The rates of a core; measured where they were not kept."""
-    return Finding("a core", f"{this_machine(target, 1).rates}, as estimates of time have it")
+def _core() -> list[Finding]:
+    """The rates of one core; measured where they were not kept."""
+    rates = this_machine(detect_target(), 1).rates
+    return [Finding("one core", f"{rates}, in estimates of time")]
 
 
 def _thread_counts() -> tuple[int, ...]:
