@@ -14,7 +14,7 @@ from typing import ClassVar
 from tensorwright.base.dtypes import DType
 from tensorwright.base.errors import UsageError
 from tensorwright.base.knobs import available_cores
-from tensorwright.base.machine import parse_cores, read_caches, read_text
+from tensorwright.base.linux import parse_cores, read_caches, read_text
 from tensorwright.base.targets.protocol import TargetKind, TargetProtocol
 
 _LINUX_CPUINFO = Path("/proc/cpuinfo")
