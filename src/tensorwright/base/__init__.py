@@ -43,7 +43,7 @@ from tensorwright.base.knobs import (
     override,
 )
 from tensorwright.base.laboratory import LABORATORY, has_laboratory, laboratory, require_laboratory
-from tensorwright.base.linux import LINE_BYTES, Cache, read_caches, read_text
+from tensorwright.base.linux import LINE_BYTES, Cache, read_caches, read_flags, read_text
 from tensorwright.base.memory import check_fits, peak_memory_bytes, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, now_utc, to_data
 from tensorwright.base.printer import HERE, Printer
@@ -162,6 +162,7 @@ __all__ = [
     "peak_memory_bytes",
     "physical_memory_bytes",
     "read_caches",
+    "read_flags",
     "read_text",
     "require_laboratory",
     "source_digest",
