@@ -20,7 +20,8 @@ from tensorwright.rewriting.operators import FUNCTIONS, PAIRS, PARTS
 
 _FREE = frozenset({INPUT, "reshape", "broadcast"})
 _JOINED = frozenset({*(each.name for each in FUNCTIONS), "scalar_mul"})
-_PAIRED = frozenset({*PAIRS, "select"})  # of two activations, the smaller is read besides
+
+_BESIDES = frozenset({*PAIRS, "select"})
 
 
 class OperatorCosts(Protocol):
@@ -52,7 +53,9 @@ class Roofline:
             return self.start_s + 2 * result.bytes / self.bytes_per_s
         if operator in _JOINED:
             return self.start_s / 10
-        if operator in _PAIRED:
+        if (
+            operator in PAIRS or operator == "select"
+        ):  # the smaller operand, or a second activation, is read besides
             return self.start_s / 10 + min(arg.bytes for arg in args) / self.bytes_per_s
         if operator in PARTS:  # most are read where they lie
             return self.start_s / 10 + result.bytes / self.bytes_per_s / 4
