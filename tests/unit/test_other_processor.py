@@ -56,12 +56,12 @@ def without_avx512(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """As on a processor of the level before; what messages say is missing."""
     if detect_target().arch != "x86-64":
         pytest.skip("this machine has no AVX-512 in any case")
-    read = cpu._cpu_flags
+    read = cpu.read_flags
 
-    def flags(cpuinfo: str) -> frozenset[str]:
+    def flags(cpuinfo: Path) -> frozenset[str]:
         return frozenset(each for each in read(cpuinfo) if not each.startswith("avx512"))
 
-    monkeypatch.setattr(cpu, "_cpu_flags", flags)
+    monkeypatch.setattr(cpu, "read_flags", flags)
     named._this_machine.cache_clear()
     yield "cannot run its code: it has no avx512bw, avx512cd, avx512dq, avx512f, avx512vl"
     named._this_machine.cache_clear()

@@ -42,7 +42,7 @@ from tensorwright.base.laboratory import (
     laboratory,
     require_laboratory,
 )
-from tensorwright.base.machine import LINE_BYTES, Cache, read_caches, read_text
+from tensorwright.base.linux import LINE_BYTES, Cache, read_caches, read_flags, read_text
 from tensorwright.base.memory import check_fits, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, now_utc, to_data
 from tensorwright.base.printer import HERE, Printer
@@ -165,6 +165,7 @@ __all__ = [
     "parse_target",
     "physical_memory_bytes",
     "read_caches",
+    "read_flags",
     "read_text",
     "require_laboratory",
     "source_digest",

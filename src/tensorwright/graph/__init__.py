@@ -55,7 +55,6 @@ __all__ = [
     "Price",
     "Program",
     "Workload",
-    "@@",
     "are_alike",
     "as_program",
     "build_workload",

@@ -14,7 +14,7 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorwright.base import Cache, read_caches, read_text
+from tensorwright.base import Cache, read_caches, read_flags
 
 _FEATURES = {
     "x86_64": (
@@ -69,16 +69,6 @@ def detect_hardware(
     return Hardware(
         machine=name,
         cores=cores or os.cpu_count() or 1,
-        features=_read_features(name, proc_cpuinfo),
+        features=tuple(sorted(read_flags(proc_cpuinfo) & {*_FEATURES.get(name, ())})),
         caches=read_caches(cache_folder),
     )
-
-
-def _read_features(machine: str, path: Path) -> tuple[str, ...]:
-    flags: set[str] = set()
-    for line in read_text(path).splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in ("flags", "Features"):
-            flags = set(value.split())
-            break
-    return tuple(sorted(flags & set(_FEATURES.get(machine, ()))))

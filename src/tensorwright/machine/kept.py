@@ -1,7 +1,7 @@
 """What was measured of this machine, kept: one file for each target, in the folder of `home`.
 
     {"flops_steps": 0, "bandwidth_steps": -1,
-     "2": {"flops_per_s": 2.1e11, "levels": [["L2", 4194304, 3.1e11], ["memory", null, 1.4e10]],
+     "2": {"_": "Ceilings", "threads": 2, "flops_per_s": 2.1e11, "levels": [...],
            "when": "2026-01-31T12:00:00.000000Z"}}
 
 The rates of a core are whole powers of two beside the nominal ones, the ceilings are kept by
@@ -17,11 +17,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder, write_atomically
+from tensorwright.base import (
+    CpuTarget,
+    TensorwrightError,
+    from_data,
+    kinds_of,
+    knobs,
+    make_folder,
+    to_data,
+    write_atomically,
+)
 from tensorwright.machine.ceilings import Ceilings, Level, better_of
 from tensorwright.machine.hardware import detect_hardware
 
 MOST_STEPS = 4  # a rate that is 16 times as high as assumed, or a 16th, was not measured well
+_KINDS = kinds_of(Ceilings, Level)
 
 Steps = tuple[int, int]
 """By how many powers of two a core's arithmetic and bandwidth differ from the nominal rates."""
@@ -44,14 +54,17 @@ def keep_steps(target: CpuTarget, steps: Steps) -> None:
 def kept_ceilings(target: CpuTarget, threads: int) -> Ceilings | None:
     """What was kept for so many threads; None where nothing was, or nothing sensible."""
     try:
-        return _from_fields(threads, _read(_path(target))[str(threads)])
-    except (ValueError, TypeError, KeyError):
+        ceilings = from_data(_read(_path(target)).get(str(threads)), _KINDS)
+        rates = [ceilings.flops_per_s, *(level.bytes_per_s for level in ceilings.levels)]
+        is_sensible = len(rates) > 1 and all(0 < rate < math.inf for rate in rates)
+    except (ValueError, TypeError, AttributeError):
         return None
+    return ceilings if is_sensible else None
 
 
 def keep_ceilings(target: CpuTarget, ceilings: Ceilings) -> None:
     """Keep them, in the place of those before; where that is not allowed, they are not kept."""
-    _keep(target, {str(ceilings.threads): _to_fields(ceilings)})
+    _keep(target, {str(ceilings.threads): to_data(ceilings)})
 
 
 def refine_ceilings(target: CpuTarget, measured: Ceilings) -> Ceilings:
@@ -81,22 +94,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return fields if isinstance(fields, dict) else {}
-
-
-def _to_fields(ceilings: Ceilings) -> dict[str, object]:
-    levels = [
-        [each.name, each.size_bytes if math.isfinite(each.size_bytes) else None, each.bytes_per_s]
-        for each in ceilings.levels
-    ]
-    return {"flops_per_s": ceilings.flops_per_s, "levels": levels, "when": ceilings.when}
-
-
-def _from_fields(threads: int, fields: Any) -> Ceilings:
-    levels = tuple(
-        Level(str(name), math.inf if size is None else float(size), float(rate))
-        for name, size, rate in fields["levels"]
-    )
-    rates = [float(fields["flops_per_s"]), *(level.bytes_per_s for level in levels)]
-    if not levels or not all(0 < rate < math.inf for rate in rates):
-        raise ValueError("rates are finite and above zero")
-    return Ceilings(threads, rates[0], levels, str(fields["when"]))

@@ -7,7 +7,7 @@ equal machines decide alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tensorwright.base import CpuTarget
 
@@ -68,6 +68,10 @@ class Rates:
     flops_per_s: float
     bandwidth_bytes_per_s: float
 
+    def __str__(self) -> str:
+        memory = f"memory {self.bandwidth_bytes_per_s / 1e9:.0f} GB/s"
+        return f"{self.flops_per_s / 1e9:.0f} GFLOP/s; {memory}"
+
     def stepped(self, flops_steps: int, bandwidth_steps: int) -> Rates:
         """Rates so many powers of two beside these."""
         return Rates(
@@ -99,10 +103,6 @@ class Machine:
         """What all threads read from memory together."""
         share = self.threads / NOMINAL.cores_to_fill_memory
         return self.rates.bandwidth_bytes_per_s * max(1.0, share)
-
-    def with_constants(self, *, is_cold: bool) -> Machine:
-        """The same with constants from memory, or from the caches."""
-        return replace(self, is_cold=is_cold)
 
 
 def nominal_rates(target: CpuTarget) -> Rates:

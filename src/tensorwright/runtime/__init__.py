@@ -21,8 +21,8 @@ from tensorwright.runtime.loader import Recompile, load
 from tensorwright.runtime.measuring.call_costs import CallCosts, measure_call_costs
 from tensorwright.runtime.measuring.peak import measure_bandwidth, measure_peak
 from tensorwright.runtime.measuring.this_machine import (
-    check_machine,
     measure_ceilings,
+    measure_peak_alone,
     this_machine,
 )
 from tensorwright.runtime.native.call_loop import call_loop
@@ -116,7 +116,6 @@ __all__ = [
     "TensorSpec",
     "TypedRef",
     "call_loop",
-    "check_machine",
     "choose_teams",
     "default_cache",
     "empty",
@@ -138,6 +137,7 @@ __all__ = [
     "measure_call_costs",
     "measure_ceilings",
     "measure_peak",
+    "measure_peak_alone",
     "openmp_runtime",
     "plan_from_data",
     "plan_memory",

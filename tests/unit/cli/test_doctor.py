@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -51,6 +52,7 @@ def test_what_it_measures_is_kept_with_its_date(
     assert kept_ceilings(detect_target(), 1) == measured[0]
     monkeypatch.setattr(doctor, "measure_ceilings", lambda *_: measured[1])
     told = invoke("doctor").stdout  # the machine is idle, and slower now
+    assert re.search(r"one core +\d+ GFLOP/s; memory \d+ GB/s, in estimates of time\n", told)
     assert "kept: 200 GFLOP/s; memory 20 GB/s, of 2026-01-31" in told
     assert kept_ceilings(detect_target(), 1) == measured[1]
     keep_ceilings(detect_target(), measured[0])

@@ -37,6 +37,15 @@ def test_without_it_its_commands_say_what_to_install(invoke: Invoke) -> None:
 
 
 @pytest.mark.usefixtures("_alone")
+def test_without_it_rules_are_not_generated(invoke: Invoke, tmp_path: Path) -> None:
+    assert "generate" not in invoke("rules", "--help").stdout.split()
+    result = invoke("rules", "generate", "-o", tmp_path / "new.rules")
+    assert result.exit_code == MachineError.exit_code
+    assert "command rules generate" in result.stderr
+    assert "pip install tensorwright-lab" in result.stderr
+
+
+@pytest.mark.usefixtures("_alone")
 def test_without_it_networks_by_name_and_its_peers_say_what_to_install(
     invoke: Invoke, tmp_path: Path
 ) -> None:

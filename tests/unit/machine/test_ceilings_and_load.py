@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tensorwright.base import detect_target, override
+from tensorwright.cli.arguments.machine import check_machine
 from tensorwright.machine import (
     Ceilings,
     Level,
@@ -22,7 +23,6 @@ from tensorwright.machine import (
     kept_ceilings,
     refine_ceilings,
 )
-from tensorwright.runtime import check_machine
 
 TARGET = detect_target()
 OLD = "2026-01-31T12:00:00.000000Z"

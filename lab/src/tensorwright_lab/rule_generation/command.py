@@ -32,7 +32,7 @@ from tensorwright_lab.rule_generation.writing import print_stages, write_selecte
 )
 @click.option("--resume", is_flag=True, help="Continue from the work folder.")
 @seed_option
-def command(
+def generate_command(
     preset: str,
     max_ops: int,
     output: Path,

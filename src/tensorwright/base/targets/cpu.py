@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import ClassVar
 from tensorwright.base.dtypes import DType
 from tensorwright.base.errors import UsageError
 from tensorwright.base.knobs import available_cores
-from tensorwright.base.machine import parse_cores, read_caches, read_text
+from tensorwright.base.linux import parse_cores, read_caches, read_flags, read_text
 from tensorwright.base.targets.protocol import TargetKind, TargetProtocol
 
 _LINUX_CPUINFO = Path("/proc/cpuinfo")
@@ -191,7 +190,7 @@ def detect_target() -> CpuTarget:
     """
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
-        base = _x86("native", _usable_x86(_cpu_flags(read_text(_LINUX_CPUINFO))))
+        base = _x86("native", _usable_x86(read_flags(_LINUX_CPUINFO)))
     elif machine in ("aarch64", "arm64"):
         base = _NEON
     else:
@@ -213,14 +212,6 @@ def detect_target() -> CpuTarget:
         cores=max(1, available_cores() // threads_per_core),
         threads_per_core=threads_per_core,
     )
-
-
-def _cpu_flags(cpuinfo: str) -> frozenset[str]:
-    """The flags that every listed processor has."""
-    found = [
-        frozenset(row.split()) for row in re.findall(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
-    ]
-    return frozenset.intersection(*found) if found else frozenset()
 
 
 def _usable_x86(flags: frozenset[str]) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ import click
 
 from tensorwright.base import CpuTarget
 from tensorwright.cli.printing.wrapping import echo_prose
-from tensorwright.machine import LoadWatch, MachineState
-from tensorwright.runtime import check_machine
+from tensorwright.machine import Load, LoadWatch, MachineState, kept_ceilings
+from tensorwright.processes import hold_turn
+from tensorwright.runtime import measure_peak_alone
 from tensorwright.tuning.session import Progress
 
 _TOLD = "tensorwright.machine_told"
@@ -27,6 +28,20 @@ def warn_if_unfit(state: MachineState | None) -> None:
 def check_before_measuring(target: CpuTarget, threads: int) -> None:
     """Compare the present peak of the machine with the kept one, and look at the load."""
     warn_if_unfit(check_machine(target, threads))
+
+
+def check_machine(target: CpuTarget, threads: int) -> MachineState:
+    """How the machine is now, some tenths of a second: its peak, where one was kept, and the load.
+
+    Raises:  MachineError for a target that it cannot run.
+    """
+    kept = kept_ceilings(target, threads)
+    if kept is None:
+        return MachineState(Load())
+    with hold_turn():
+        watch = LoadWatch()
+        now = measure_peak_alone(target, threads)
+        return MachineState(watch.load(), now, kept)
 
 
 class LoadCallback:

@@ -20,7 +20,13 @@ from tensorwright.machine import (
 )
 from tensorwright.processes import hold_turn
 from tensorwright.records import default_path, open_store
-from tensorwright.runtime import default_cache, find_openmp, measure_ceilings, openmp_runtime
+from tensorwright.runtime import (
+    default_cache,
+    find_openmp,
+    measure_ceilings,
+    openmp_runtime,
+    this_machine,
+)
 from tensorwright.version import __version__
 
 _NEEDED = ("llvmlite", "numpy", "onnx", "ml_dtypes", "click", "rich")
@@ -39,7 +45,8 @@ def command(measure: bool) -> None:
     Example: tensorwright doctor
     """
     checks: list[Callable[[], list[Finding]]] = [_python, _target, _libgomp]
-    checks += [_measured if measure else _kept, _cache, _store]
+    checks += [_measured, _core] if measure else [_kept]
+    checks += [_cache, _store]
     checks += [packages, programs, portable_opencl]
     is_lacking = False
     for check in checks:
@@ -122,6 +129,12 @@ def _kept() -> list[Finding]:
         for each in kept
         if each is not None
     ]
+
+
+def _core() -> list[Finding]:
+    """The rates of one core; measured where they were not kept."""
+    rates = this_machine(detect_target(), 1).rates
+    return [Finding("one core", f"{rates}, in estimates of time")]
 
 
 def _thread_counts() -> tuple[int, ...]:

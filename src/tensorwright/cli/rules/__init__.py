@@ -7,25 +7,33 @@ import click
 from tensorwright.base import LaboratoryPart, has_laboratory
 from tensorwright.cli.rules import coverage, library, operators, proving
 
-_GENERATE = LaboratoryPart("command rules generate", "rule_generation.command", "command")
+_OF_LABORATORY = {
+    "generate": LaboratoryPart(
+        "command rules generate", "rule_generation.command", "generate_command"
+    )
+}
 
 
-@click.group()
+class _Group(click.Group):
+    """The commands, and those of the laboratory if it is installed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        names = super().list_commands(ctx)
+        return sorted([*names, *_OF_LABORATORY]) if has_laboratory() else names
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Raises: MachineError for one of the laboratory where that is not installed."""
+        if name in _OF_LABORATORY:
+            command: click.Command = _OF_LABORATORY[name].load()
+            return command
+        return super().get_command(ctx, name)
+
+
+@click.group(cls=_Group)
 def command() -> None:
     """Generate, prove, explain and check rules: which graphs of operators compute the same."""
-
-
-@click.command(
-    "generate",
-    hidden=True,
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-)
-def _generate() -> None:
-    """Enumerate operator graphs: part of the package tensorwright-lab."""
-    _GENERATE.load()
 
 
 _ALONE = (coverage.command, operators.command)
 for _each in (*_ALONE, *library.COMMANDS, *proving.COMMANDS):
     command.add_command(_each)
-command.add_command(_GENERATE.load() if has_laboratory() else _generate)

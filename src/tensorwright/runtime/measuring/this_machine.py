@@ -25,19 +25,14 @@ from tensorwright.machine import (
     MOST_STEPS,
     Ceilings,
     Level,
-    Load,
-    LoadWatch,
     Machine,
-    MachineState,
     Rates,
     Steps,
     keep_steps,
-    kept_ceilings,
     kept_steps,
     machine_of,
     nominal_rates,
 )
-from tensorwright.processes import hold_turn
 from tensorwright.runtime.measuring.peak import measure_bandwidth, measure_peak
 
 _PEAK_TRIES = 3
@@ -96,7 +91,7 @@ def measure_ceilings(target: CpuTarget, threads: int) -> Ceilings:
         ("L3", machine.l3_bytes),
     )
     far_bytes = min(_MOST_BYTES, max(_LEAST_BYTES, 4 * machine.l3_bytes))
-    peak = _measure_peak_alone(target, threads)
+    peak = measure_peak_alone(target, threads)
     rate = measure_bandwidth(target, threads, far_bytes)
     levels = [Level(MEMORY, float("inf"), rate)]
     for name, size_bytes in reversed(caches):
@@ -106,21 +101,7 @@ def measure_ceilings(target: CpuTarget, threads: int) -> Ceilings:
     return replace(peak, levels=tuple(levels))
 
 
-def _measure_peak_alone(target: CpuTarget, threads: int) -> Ceilings:
+def measure_peak_alone(target: CpuTarget, threads: int) -> Ceilings:
     """As `measure_ceilings`, without levels: a few tenths of a second."""
     peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))
     return Ceilings(threads, peak, (), now_utc())
-
-
-def check_machine(target: CpuTarget, threads: int) -> MachineState:
-    """How the machine is now, some tenths of a second: its peak, where one was kept, and the load.
-
-    Raises:  MachineError for a target that it cannot run.
-    """
-    kept = kept_ceilings(target, threads)
-    if kept is None:
-        return MachineState(Load())
-    with hold_turn():
-        watch = LoadWatch()
-        now = _measure_peak_alone(target, threads)
-        return MachineState(watch.load(), now, kept)

@@ -128,11 +128,6 @@ class Candidates:
             roofline[rows] = found.roofline
         return Prediction(median, upper, roofline)
 
-    def price_traces(self, traces: Iterable[Trace]) -> Prediction:
-        """The prices of traces without open decisions.  Raises: as replaying and lowering them."""
-        features = (self._features.of_trace(trace) for trace in traces)
-        return _joined([self._model.predict(each, self._machine) for each in features])
-
     def price_exactly(self, *traces: Trace) -> Prediction | None:
         """The prices of traces without open decisions; None where one does not replay, every step
         checked, or does not lower.
@@ -141,9 +136,10 @@ class Candidates:
         where the tile is.
         """
         try:
-            return self.price_traces(traces)
+            features = [self._features.of_trace(trace) for trace in traces]
         except TensorwrightError:
             return None
+        return _joined([self._model.predict(each, self._machine) for each in features])
 
     def shares_lines(self, trace: Trace) -> bool:
         """Whether the threads of a trace that lowers write pieces of the same lines."""

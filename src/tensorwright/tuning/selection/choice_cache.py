@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from tensorwright.base import UsageError, knobs, source_digest
+from tensorwright.base import UsageError, from_data, kinds_of, knobs, source_digest, to_data
 from tensorwright.runtime import KernelCache
 from tensorwright.schedule import format_trace, parse_trace
 from tensorwright.tuning.selection.chosen import Chosen, Estimate
@@ -31,6 +32,7 @@ SOURCES = (
     "tuning/selection",
 )
 """The folders whose code turns a workload into a choice."""
+_KINDS = kinds_of(Chosen, Estimate)
 
 
 def choice_cache() -> KernelCache | None:
@@ -49,30 +51,16 @@ def choice_key(*parts: str) -> str:
 
 
 def pack(chosen: Chosen) -> bytes:
-    """A choice as an entry."""
-    estimates = {
-        name: None if one is None else [one.seconds, one.upper_seconds]
-        for name, one in (("estimate", chosen.estimate), ("by_rule", chosen.by_rule))
-    }
-    fields = {
-        "trace": format_trace(chosen.trace),
-        "is_by_rule": chosen.is_by_rule,
-        "decisions": dict(chosen.decisions),
-        **estimates,
-    }
-    return json.dumps(fields).encode()
+    """A choice as an entry: its trace as text, and the rest."""
+    parts = format_trace(chosen.trace), replace(chosen, trace=())
+    return json.dumps(to_data(parts)).encode()
 
 
 def unpack(entry: bytes) -> Chosen | None:
     """What `pack` gave; None for anything else."""
     try:
-        fields = json.loads(entry)
-        estimate, by_rule = (
-            None if fields[name] is None else Estimate(*map(float, fields[name]))
-            for name in ("estimate", "by_rule")
-        )
-        decisions = tuple(sorted((str(k), int(v)) for k, v in fields["decisions"].items()))
-        trace, is_by_rule = parse_trace(fields["trace"]), bool(fields["is_by_rule"])
-        return Chosen(trace, estimate, by_rule, is_by_rule, decisions)
-    except (ValueError, KeyError, TypeError, AttributeError, UsageError):
+        text, chosen = from_data(json.loads(entry), _KINDS)
+        whole: Chosen = replace(chosen, trace=parse_trace(text))
+    except (ValueError, TypeError, AttributeError, UsageError):
         return None
+    return whole

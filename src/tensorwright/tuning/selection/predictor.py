@@ -91,11 +91,10 @@ class Predictor:
         self.counts["estimated"] += 1
         if _computes_nothing(workload):
             return None
-        try:
-            found = self._candidates(state_of(workload)).price_traces([trace])
-            estimate = _estimate(found, 0) if np.isfinite(found.median[0]) else None
-        except TensorwrightError:
-            estimate = None
+        prices = self._candidates(state_of(workload)).price_exactly(trace)
+        estimate = None
+        if prices is not None and np.isfinite(prices.median[0]):
+            estimate = _estimate(prices, 0)
         with self._lock:
             _remember(self._estimates, key, estimate)
         return estimate
@@ -178,40 +177,40 @@ class Predictor:
         is_short = chosen.estimate is not None and chosen.estimate.seconds <= _SHORT_S
         if self._machine.threads == 1 or not is_short or alone == chosen.trace:
             return chosen
-        exact = self._candidates(state_of(workload)).price_exactly(chosen.trace, alone)
+        exact = self._gain(self._candidates(state_of(workload)), chosen.trace, alone)
         if exact is None:
             return chosen
-        policy = self._model.policy
-        of_all, of_one = exact.scores(policy.caution).tolist()
-        if of_one >= of_all - policy.margin:
-            return chosen
         return replace(chosen, trace=alone, estimate=_estimate(exact, 1), is_by_rule=False)
+
+    def _gain(self, candidates: Candidates, kept: Trace, other: Trace) -> Prediction | None:
+        """The exact prices of two schedules; None where the other is not better by the margin."""
+        exact = candidates.price_exactly(kept, other)
+        if exact is None:
+            return None
+        of_kept, of_other = exact.scores(self._model.policy.caution).tolist()
+        return exact if of_other < of_kept - self._model.policy.margin else None
 
     def _best(self, workload: Workload) -> Chosen:
         state = state_of(workload)
         sketches = sketches_of(state, self._machine.target, algorithms=False)
         by_rule = next(sketches)
         rule = by_rule.bound(by_rule.defaults)
-        usual = tuple(sorted(by_rule.defaults.items()))
+        unpriced = Chosen(
+            rule, None, None, is_by_rule=True, decisions=tuple(sorted(by_rule.defaults.items()))
+        )
         if any(isinstance(step, Tensorize) for step in rule):  # the model knows no instructions
-            return Chosen(rule, None, None, is_by_rule=True, decisions=usual)
+            return unpriced
         candidates = self._candidates(state)
         other = self._by_algorithm(workload, rule, candidates)
         if other is not None:
             return other
         ranked = self._ranked(workload, by_rule, sketches, candidates)
         if ranked is None:
-            return Chosen(rule, None, None, is_by_rule=True, decisions=usual)
-        usual_estimate = _estimate(ranked.prices, 0)
-        policy = self._model.policy
-        better = ranked.better_than_rule(policy)
-        for number in islice(better, self._effort.tried):
+            return unpriced
+        for number in islice(ranked.better_than_rule(self._model.policy), self._effort.tried):
             trace = ranked.trace(number)
-            exact = candidates.price_exactly(rule, trace)
-            if exact is None:
-                continue
-            of_rule, of_this = exact.scores(policy.caution).tolist()
-            if of_this < of_rule - policy.margin and not candidates.shares_lines(trace):
+            exact = self._gain(candidates, rule, trace)
+            if exact is not None and not candidates.shares_lines(trace):
                 return Chosen(
                     trace,
                     _estimate(exact, 1),
@@ -219,7 +218,8 @@ class Predictor:
                     is_by_rule=False,
                     decisions=ranked.decisions(number),
                 )
-        return Chosen(rule, usual_estimate, usual_estimate, is_by_rule=True, decisions=usual)
+        usual = _estimate(ranked.prices, 0)
+        return replace(unpriced, estimate=usual, by_rule=usual)
 
     def _by_algorithm(
         self, workload: Workload, rule: Trace, candidates: Candidates
@@ -234,9 +234,8 @@ class Predictor:
         traces = [sketch.bound(sketch.defaults) for sketch in sketches]
         if not traces:
             return None
-        try:
-            prices = candidates.price_traces([rule, *traces])
-        except TensorwrightError:
+        prices = candidates.price_exactly(rule, *traces)
+        if prices is None:
             return None
         policy = self._model.policy
         scores = prices.scores(policy.caution)

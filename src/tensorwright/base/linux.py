@@ -43,6 +43,13 @@ def read_caches(folder: Path) -> tuple[Cache, ...]:
     return tuple(sorted(caches, key=lambda cache: (cache.level, cache.kind)))
 
 
+def read_flags(cpuinfo: Path) -> frozenset[str]:
+    """The instruction sets that every listed processor has, by the names of Linux."""
+    rows = re.findall(r"^(?:flags|Features)\s*:(.*)$", read_text(cpuinfo), re.MULTILINE)
+    flags = [frozenset(row.split()) for row in rows]
+    return frozenset.intersection(*flags) if flags else frozenset()
+
+
 def parse_cores(text: str) -> set[int]:
     """The numbers that a list such as "0-3,8" names."""
     cores: set[int] = set()
