@@ -261,6 +261,11 @@ class ScheduleState:
         stages = tuple([changed if stage.name == name else stage for stage in self.stages])
         return replace(self, stages=stages)
 
+    def with_stages(self, name: str, *stages: Stage) -> ScheduleState:
+        """The state with some stages, in order, in the place of one."""
+        at = [stage.name for stage in self.stages].index(name)
+        return replace(self, stages=(*self.stages[:at], *stages, *self.stages[at + 1 :]))
+
     def readers(self, name: str) -> tuple[Stage, ...]:
         """The stages whose tensors read a tensor, in order."""
         return tuple(stage for stage in self.stages if name in reads_of(stage.tensor))

@@ -13,10 +13,9 @@ from tensorwright.schedule.primitive import (
     guests,
     move_guests,
     moved_prefetches,
-    need_loop,
+    need_loop_of,
     need_new_loops,
     need_plain_loops,
-    need_stage,
     refuse,
 )
 from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
@@ -53,8 +52,7 @@ class Split(Primitive):
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the split is illegal."""
-        stage = need_stage(self, state, self.stage)
-        need_loop(self, state, stage, self.loop)
+        stage = need_loop_of(self, state, self.stage, self.loop)
         here = (self.stage, self.loop)
         if not self.factors:
             raise refuse(self, state, "no factor is given", "give the extent of each inner loop")

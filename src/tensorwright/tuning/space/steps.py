@@ -41,7 +41,6 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
-    extent_of,
     lanes_for,
     points,
     repetition_along,
@@ -176,7 +175,7 @@ def _width(
     a matter of constants, and lanes that read one element share its load (a row enlarged by 3).
     """
     vectors = math.lcm(repetition_along(loads, axis.var), lanes) // lanes
-    if vectors > _MOST_VECTORS or vectors * lanes > extent_of(axis.extent):
+    if vectors > _MOST_VECTORS or vectors * lanes > axis.length:
         vectors = 1
     return builder.choose(
         choice, tuple(sorted({lanes, 2 * lanes, 4 * lanes, vectors * lanes})), vectors * lanes
@@ -191,7 +190,7 @@ def vector_loops(builder: SketchBuilder, name: str, lanes: int) -> list[tuple[st
     """
     stage = builder.state.stage(name)
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
-    loops = [(axis.name, extent_of(axis.extent)) for axis in axes]
+    loops = [(axis.name, axis.length) for axis in axes]
     is_short = len(axes) >= 2 and 2 * loops[-1][1] <= lanes and all(n for _, n in loops)
     if not is_short or not _are_one_run(stage, axes[-2], axes[-1]):
         return loops
@@ -215,7 +214,7 @@ def _run_read(stage: Stage, axes: list[Axis], lanes: int) -> tuple[Axis, ...]:
     body = stage.tensor.body
     if not isinstance(body, Load) or stride_of_run(body, (axes[-1],)) in (0, 1):
         return ()
-    if extent_of(axes[-1].extent) < lanes:
+    if axes[-1].length < lanes:
         return ()
     places = [stage.tensor.axes.index(axis) for axis in axes]
     for stop in range(len(axes) - 1, 0, -1):

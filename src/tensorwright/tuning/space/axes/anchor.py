@@ -27,7 +27,7 @@ from tensorwright.expr import (
     terms_of,
 )
 from tensorwright.schedule import ScheduleState, SplitRelation, Stage
-from tensorwright.tuning.space.axes.accesses import atoms_of, extent_of, group_size
+from tensorwright.tuning.space.axes.accesses import atoms_of, group_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Anchor:
         digits = [atom for atom in atoms if isinstance(atom, FloorDiv | Mod)]
         sizes = {atom.divisor for atom in digits if atom.dividend == axis.var}
         size = sizes.pop() if len(sizes) == 1 and len(digits) == len(atoms) == 2 else 0
-        return size if isinstance(size, int) and size and extent_of(axis.extent) % size == 0 else 0
+        return size if isinstance(size, int) and size and axis.length % size == 0 else 0
 
     @property
     def is_tangled(self) -> bool:

@@ -120,13 +120,13 @@ def is_scattered(anchor: Anchor, width: int) -> bool:
         return False
     rows, own_rows = (count_of(r.rows) for r in (roles, own))
     is_flat = rows < _FEW_ROWS and 2 * rows <= own_rows
-    is_narrow = 2 * extent_of(roles.lanes.extent) < width and len(roles.rows) < len(own.rows)
+    is_narrow = 2 * roles.lanes.length < width and len(roles.rows) < len(own.rows)
     return is_flat or is_narrow or 2 * filled_lanes(roles, width) <= filled_lanes(own, width)
 
 
 def filled_lanes(roles: AxisRoles, width: int) -> int:
     """How many lanes of a vector are computed for something."""
-    return min(extent_of(roles.lanes.extent), vector_within(roles.lanes_block, width))
+    return min(roles.lanes.length, vector_within(roles.lanes_block, width))
 
 
 def find_roles(anchor: Anchor, width: int) -> AxisRoles | None:
@@ -135,7 +135,7 @@ def find_roles(anchor: Anchor, width: int) -> AxisRoles | None:
     width   how many elements fill a vector
     """
     found = anchor.operands
-    axes = [axis for axis in anchor.axes if extent_of(axis.extent) > 1]
+    axes = [axis for axis in anchor.axes if axis.length > 1]
     lanes = find_lanes(axes, found, _stride_in_group(found, width), width)
     if lanes is None:
         return None
@@ -192,7 +192,7 @@ def find_lanes(
         if all(stride == 0 for stride in strides):
             total += 8.0
         group = common_group(found, axis.var)
-        extent = vector_within(group, width) if group else extent_of(axis.extent)
+        extent = vector_within(group, width) if group else axis.length
         return total + short / extent, -extent
 
     best = min(axes, key=cost, default=None)
@@ -243,7 +243,7 @@ def copies_much(anchor: Anchor, feeding: frozenset[str], axis: Axis, rows: int, 
 
     rows   so many along the axis are computed at once     width   lanes of a vector
     """
-    reduced = {a.var: extent_of(a.extent) for a in anchor.tensor.reduce_axes}
+    reduced = {a.var: a.length for a in anchor.tensor.reduce_axes}
     copied = 0
     for operand in anchor.operands:
         shape = [extent_of(extent) for extent in operand.load.source.shape]
@@ -253,7 +253,7 @@ def copies_much(anchor: Anchor, feeding: frozenset[str], axis: Axis, rows: int, 
         steps = dict(terms_of(operand.load.indices[along[0]]))
         reach = sum(steps.get((var,), 0) * (extent - 1) for var, extent in reduced.items())
         window = reach + 1 + (rows - 1) * steps.get((axis.var,), 0)
-        total = window * -(-extent_of(axis.extent) // rows)
+        total = window * -(-axis.length // rows)
         if total > _LEAST_AGAIN * shape[along[0]]:
             lines = prod(shape[:-1]) // shape[along[0]]
             copied += total * lines * -(-shape[-1] // width)

@@ -46,7 +46,7 @@ def tiles_of_band(extent: int, size: int, most_rows: int, fewest: int) -> int:
 def enough_bands(axes: Sequence[Axis], roles: AxisRoles) -> int:
     """So many bands keep the threads busy, with the loops that are fused with that over bands."""
     taken = {axis.name for axis in (roles.lanes, roles.row, roles.second_row) if axis is not None}
-    around = prod(extent_of(axis.extent) for axis in axes if axis.name not in taken)
+    around = prod(axis.length for axis in axes if axis.name not in taken)
     return -(-_ENOUGH_BANDS // max(1, around))
 
 
@@ -68,7 +68,7 @@ def is_fed_again(
             continue
         tensor = anchor.state.stage(load.source.name).tensor
         times = prod(count for axis, count in tiles if not reads_along(load, axis.var))
-        taps = {axis.var: extent_of(axis.extent) for axis in anchor.tensor.reduce_axes}
+        taps = {axis.var: axis.length for axis in anchor.tensor.reduce_axes}
         overlap = _overlap(load, tiles, taps)
         again += (times * overlap - 1) * points(tensor) * _cost(tensor)
     return _FEW_AGAIN * again > points(anchor.tensor)
@@ -84,7 +84,7 @@ def _overlap(load: Load, tiles: Sequence[tuple[Axis, int]], taps: Mapping[Var, i
         if len(moving) != 1 or not reach:
             continue
         ((axis, count),) = moving
-        size = -(-extent_of(axis.extent) // max(1, count))
+        size = -(-axis.length // max(1, count))
         window = reach + 1 + (size - 1) * abs(steps.get((axis.var,), 0))
         times *= max(1.0, count * min(window, extent) / max(1, extent))
     return times

@@ -106,7 +106,7 @@ def _operands(state: ScheduleState, product: Stage) -> _Operands | None:
     data, weights = loads
     last = tensor.axes[-1]
     folded = [axis for axis in tensor.reduce_axes if _is_run(data, axis)]
-    if len(folded) != 1 or extent_of(last.extent) % BYTE_LANES or reads_along(data, last.var):
+    if len(folded) != 1 or last.length % BYTE_LANES or reads_along(data, last.var):
         return None
     if weights.source.name not in state.constants or not reads_along(weights, last.var):
         return None
@@ -115,14 +115,14 @@ def _operands(state: ScheduleState, product: Stage) -> _Operands | None:
     if not rows or len(own) > 1 or any(reads_along(data, tensor.axes[at].var) for at in own):
         return None
     is_block = bool(own)
-    if is_block and extent_of(last.extent) != BYTE_LANES:
+    if is_block and last.length != BYTE_LANES:
         return None
     return _Operands(data, weights, folded[0], rows[-1], own[0] if is_block else None)
 
 
 def _is_run(load: Load, axis: Axis) -> bool:
     """Whether four elements after a multiple of four along an axis lie side by side."""
-    extent = extent_of(axis.extent)
+    extent = axis.length
     if extent % BYTE_TERMS:
         return False
     outer, inner = Var(f"{axis.name}_o"), Var(f"{axis.name}_i")
@@ -162,7 +162,7 @@ def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> N
     row, column = names[found.row], names[-1]
     rows = extent_of(axes[found.row].extent)
     if found.blocks is None:
-        vectors = extent_of(axes[-1].extent) // BYTE_LANES
+        vectors = axes[-1].length // BYTE_LANES
     else:
         vectors = extent_of(axes[found.blocks].extent)
     sizes = row_sizes(rows, min(_MOST_ROWS, rows))

@@ -10,7 +10,6 @@ from tensorwright.expr import Axis, Compute, Index, exact_div, loads_of
 from tensorwright.schedule import Split, Stage, Tail
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
-    extent_of,
     period_along,
     points,
     reads_along,
@@ -59,7 +58,7 @@ def split_reduction(
         return _split_taps(builder, stage, [axis for axis in axes if axis.extent != 1], choose)
     main = _innermost(stage.tensor, [axis for axis in axes if axis.name not in taps])
     others = [a.name for a in axes if a is not main and a.name not in taps]
-    extent = extent_of(main.extent)
+    extent = main.length
     block = period_along(loads_of(stage.tensor.body), main)
     usual = max(divisors(block or extent, _usual_terms(stage.tensor, main, sums)))
     # with fewer terms a step, what it costs beside its arithmetic is more: up to twice the time
@@ -93,7 +92,7 @@ def _usual_terms(tensor: Compute, main: Axis, sums: int) -> int:
 def _least_uses(tensor: Compute, main: Axis) -> int:
     """For how many results each element of an operand that an axis reads in order is used."""
     uses = [
-        prod(extent_of(axis.extent) for axis in tensor.axes if not reads_along(load, axis.var))
+        prod(axis.length for axis in tensor.axes if not reads_along(load, axis.var))
         for load in loads_of(tensor.body)
         if stride_along(load, main.var) == 1
     ]
@@ -105,7 +104,7 @@ def _innermost(tensor: Compute, axes: Sequence[Axis]) -> Axis:
     order, where each element is read once.
     """
     if not reads_once(tensor):
-        return max(axes, key=lambda axis: extent_of(axis.extent))
+        return max(axes, key=lambda axis: axis.length)
 
     def apart(axis: Axis) -> tuple[bool, int]:
         strides = [stride_along(load, axis.var) for load in loads_of(tensor.body)]
@@ -124,7 +123,7 @@ def _split_taps(
     skipped at once.
     """
     *others, last = axes
-    extent = extent_of(last.extent)
+    extent = last.length
     if extent > _MOST_TAPS:
         step = choose("unroll", divisors(extent, 16), max(divisors(extent, 8)), Kind.UNROLL)
         builder.do(Split(stage.name, last.name, (step,), Tail.EXACT))
@@ -132,7 +131,7 @@ def _split_taps(
     if not others:
         return [], [last.name]
     *others, around = others
-    sizes = divisors(extent_of(around.extent), _MOST_UNROLLED // extent)
+    sizes = divisors(around.length, _MOST_UNROLLED // extent)
     step = choose("unroll", sizes, 1, Kind.UNROLL)
     builder.do(Split(stage.name, around.name, (step,), Tail.EXACT))
     loops = [*(axis.name for axis in others), f"{around.name}_o"]

@@ -25,12 +25,12 @@ from tensorwright.schedule import (
     ScheduleState,
     SkipZeros,
     Stage,
+    reads_of,
 )
 from tensorwright.tuning.space.axes.accesses import (
     bytes_of,
     count_of,
     elements_of,
-    extent_of,
     has_reuse,
     lanes_for,
     points,
@@ -137,7 +137,7 @@ def _window_orders(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
     is_first = terms <= FULL_UNROLL
     if roles is not None:
         slides = slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var)
-        if slides and extent_of(roles.lanes.extent) < width and not target.has_masks:
+        if slides and roles.lanes.length < width and not target.has_masks:
             return padded
         is_first = is_first or not slides
     return (Order.INLINED, *padded) if is_first else (*padded, Order.INLINED)
@@ -164,7 +164,7 @@ def _gathers_each_row(state: ScheduleState, anchor: Stage, target: CpuTarget) ->
     return roles is not None and any(
         copies_much(_alone(state, anchor), feeding, axis, 1, width)
         for axis in (*roles.columns, *roles.batch)
-        if axis is not roles.column or extent_of(roles.lanes.extent) > width
+        if axis is not roles.column or roles.lanes.length > width
     )
 
 
@@ -225,7 +225,7 @@ def _operand_bytes(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
     matrix = (roles.lanes, roles.row, *anchor.tensor.reduce_axes)
     columns = rows = 0
     for load in loads_of(anchor.tensor.body):
-        read = prod(extent_of(axis.extent) for axis in matrix if reads_along(load, axis.var))
+        read = prod(axis.length for axis in matrix if reads_along(load, axis.var))
         if reads_along(load, roles.row.var):
             rows += read * load.dtype.size_bytes
         else:
@@ -293,7 +293,7 @@ def _tile_sketch(
     packed_panel = ""
     if order is Order.PACKED_PANELS:
         packed_panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
-        if not packed_panel or extent_of(roles.lanes.extent) <= width:
+        if not packed_panel or roles.lanes.length <= width:
             return None
     taps: list[str] = []
     if has_reuse(builder.state.stage(anchor).tensor) and not copies_borders:
@@ -344,7 +344,7 @@ def _feeding(state: ScheduleState, anchor: str) -> frozenset[str]:
             if state.has_stage(load.source.name) and load.source.name not in found:
                 found.add(load.source.name)
                 pending.append(load.source.name)
-    direct = {load.source.name for load in loads_of(state.stage(anchor).tensor.body)}
+    direct = reads_of(state.stage(anchor).tensor)
     return frozenset(found & direct)
 
 

@@ -8,7 +8,6 @@ from math import prod
 
 from tensorwright.expr import Load, free_vars
 from tensorwright.schedule import FoldConstant, PackConstant, PrefetchNext, Stage
-from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.roles import AxisRoles
 from tensorwright.tuning.space.defaults.borders import is_folded_in_loops, skip_zeros
@@ -49,7 +48,7 @@ class TileAnchor:
         builder, name = self.builder, self.anchor
         stage = builder.state.stage(name)
         lanes, tile = self._tile_axes()
-        is_wide = extent_of(self.roles.lanes.extent) > self.width
+        is_wide = self.roles.lanes.length > self.width
         whole = (), lanes
         vectors, vector = split_vectors(builder, name, lanes, self.width) if is_wide else whole
         tile += vectors
@@ -98,7 +97,7 @@ class TileAnchor:
         if not is_folded_in_loops(stage):
             return []
         own = self._own_axes
-        sizes = {a.name: extent_of(a.extent) for a in stage.tensor.axes if a.name in tile}
+        sizes = {a.name: a.length for a in stage.tensor.axes if a.name in tile}
         _, rows, more_rows = self.tile
         for axis, size in ((self.roles.row, rows), (self.roles.second_row, more_rows)):
             names = own.get(axis.name, ()) if axis is not None else ()

@@ -17,7 +17,6 @@ from tensorwright.schedule import (
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
-    extent_of,
     has_reuse,
     lanes_for,
     points,
@@ -100,7 +99,7 @@ class Tiling:
         )
         width = vector_within(roles.lanes_group, lanes_for(target, builder.state.stage(anchor)))
         self.width = vector_within(roles.lanes_block, width)
-        if not roles.rows and extent_of(roles.lanes.extent) > self.width:
+        if not roles.rows and roles.lanes.length > self.width:
             roles = replace(
                 roles, rows=roles.columns[-1:], columns=()
             )  # the lanes give the columns
@@ -174,7 +173,7 @@ class Tiling:
         """Split the lanes, or the axis of the columns: (columns of a tile, loops over tiles, loops
         in a tile, the vector loop).
         """
-        lanes, extent = self.roles.lanes.name, extent_of(self.roles.lanes.extent)
+        lanes, extent = self.roles.lanes.name, self.roles.lanes.length
         full = default * self.width
         is_shifted = self.sizes.is_wide and extent % full != 0 and extent >= full
         most = extent // self.width if is_shifted else self.sizes.columns
@@ -211,7 +210,7 @@ class Tiling:
         if axis is None or self.sizes.runs_with(axis):
             return [], []
         most = max(1, tile_registers(self.target) // (vectors + columns))
-        sizes = divisors(extent_of(axis.extent), min(_MOST_DEEP, most))
+        sizes = divisors(axis.length, min(_MOST_DEEP, most))
         usual = max(size for size in sizes if size * vectors <= 2 * _FEW_VECTORS)
         factor = self._choose("more_columns", sizes, usual)
         self._split(axis, (factor,), usual)
@@ -294,7 +293,7 @@ class Tiling:
 
     def _split(self, axis: Axis, factors: tuple[Index, ...], default: int) -> None:
         """Split an axis; a last tile, of `default` elements by rule, is shifted back if it can."""
-        extent = extent_of(axis.extent)
+        extent = axis.length
         tail = Tail.SHIFT if extent % default and extent >= default else Tail.GUARD
         self.builder.do(Split(self.stored, axis.name, factors, tail))
 
@@ -304,7 +303,7 @@ class Tiling:
         What comes before and after is cut into bands of rows as well, so that a thread mostly
         finds in its own cache what it reads.
         """
-        extent = extent_of(axis.extent)
+        extent = axis.length
         most = SHORT_ROWS if self.order is Order.ROWS_OUTSIDE else MOST_ROWS
         axes = self.builder.state.stage(self.stored).tensor.axes
         # where what feeds a band is computed for all of them again, one may be all
@@ -390,12 +389,12 @@ class Tiling:
         sizes = {self.roles.lanes: columns * self.width if self.sizes.is_wide else self.width}
         sizes[self.roles.column] = 1 if self.sizes.is_wide else columns
         sizes |= {self.roles.row: rows, self.roles.second_row: more_rows}
-        return -(-extent_of(axis.extent) // sizes.get(axis, 1))
+        return -(-axis.length // sizes.get(axis, 1))
 
     def _compute_in_band(self, name: str, band: str) -> None:
         self.builder.do(ComputeAt(name, self.stored, band))
         axes = self.builder.state.stage(name).tensor.axes
-        if not axes or extent_of(axes[-1].extent) < 2:
+        if not axes or axes[-1].length < 2:
             return
         lanes = lanes_for(self.target, self.builder.state.stage(name))
         loops = vector_loops(self.builder, name, lanes)

@@ -21,7 +21,7 @@ from tensorwright.schedule import (
     Stage,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points
+from tensorwright.tuning.space.axes.accesses import lanes_for, points
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import can_inline, contiguous_axis, is_untouched
 from tensorwright.tuning.space.register_tile import nest, split_vectors
@@ -115,7 +115,7 @@ class _Annotation:
                 return False
             self.builder.do(ComputeAt(name, *place))
             axes = self.builder.state.stage(name).tensor.axes
-            if axes and extent_of(axes[-1].extent) >= 2:
+            if axes and axes[-1].length >= 2:
                 self.builder.do(Vectorize(name, axes[-1].name))
         return True
 

@@ -10,7 +10,6 @@ from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Load
 from tensorwright.schedule import ScheduleState, Tail
 from tensorwright.tuning.space.axes.accesses import (
-    extent_of,
     lanes_for,
     period_along,
     stride_in_vector,
@@ -63,7 +62,7 @@ def plan_axes(
     """
     anchor = Anchor(state, stage, host)
     found = anchor.operands
-    axes = [axis for axis in anchor.axes if extent_of(axis.extent) > 1]
+    axes = [axis for axis in anchor.axes if axis.length > 1]
     width = lanes_for(target, state.stage(stage))
     lanes = find_lanes(
         axes,
@@ -82,7 +81,7 @@ def plan_axes(
     planned: list[TileAxis] = []
     for axis in axes:
         role = roles[axis.name]
-        extent = extent_of(axis.extent)
+        extent = axis.length
         period = period_along((operand.load for operand in found), axis)
         sizes: tuple[tuple[int, ...], ...] = ()
         if role is Role.LANES and extent > width:
@@ -136,14 +135,14 @@ def _default_sizes(
     """
     by_role = {role: [a for a in axes if roles[a.name] is role] for role in Role}
     (lanes,) = by_role[Role.LANES]
-    vectors = extent_of(lanes.extent) // width
+    vectors = lanes.length // width
     columns = by_role[Role.COLUMNS][-1] if vectors < 2 and by_role[Role.COLUMNS] else None
-    rows = [extent_of(axis.extent) for axis in reversed(by_role[Role.ROWS])][:2]
+    rows = [axis.length for axis in reversed(by_role[Role.ROWS])][:2]
     held = [most.get(axis.name) or 28 for axis in reversed(by_role[Role.ROWS])][:2]
     if len(held) == 2 and held[1] < 28:  # rows that share the same places
         held[1] = max(1, held[1] // min(held[0], rows[0]))
     tile = default_tile(
-        max(1, vectors if columns is None else extent_of(columns.extent)),
+        max(1, vectors if columns is None else columns.length),
         rows[0] if rows else 1,
         rows[1] if len(rows) > 1 else 1,
         target,

@@ -22,10 +22,10 @@ from tensorwright.schedule import (
     ScheduleState,
     Split,
     Vectorize,
+    reads_of,
 )
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
-    extent_of,
     lanes_for,
     period_along,
     points,
@@ -105,7 +105,7 @@ class Product:
 
     def _define_tile(self, axis: TileAxis) -> SplitKnob:
         rows = {row[1:] for row in axis.sizes if row[0] == 1}
-        extents = {a.name: extent_of(a.extent) for a in self.s.state.stage(self.host).tensor.axes}
+        extents = {a.name: a.length for a in self.s.state.stage(self.host).tensor.axes}
         return self.cfg.define_split(
             f"tile_{axis.own}",
             extents[axis.name],
@@ -152,10 +152,10 @@ class Product:
         axes = [axis for axis in stage.tensor.reduce_axes if axis.extent != 1]
         if count_of(axes) <= MOST_UNROLLED:
             return [], [axis.name for axis in axes]
-        taps = prod(extent_of(axis.extent) for axis in axes if axis.name in unrolled)
+        taps = prod(axis.length for axis in axes if axis.name in unrolled)
         main = max(
             (axis for axis in axes if axis.name not in unrolled),
-            key=lambda axis: extent_of(axis.extent),
+            key=lambda axis: axis.length,
         )
         others = [a.name for a in axes if a is not main and a.name not in unrolled]
         most = MOST_UNROLLED if taps == 1 else max(1, _MOST_WITH_TAPS // taps)
@@ -165,7 +165,7 @@ class Product:
     def _split_main(self, main: Axis, most: int) -> tuple[list[str], str]:
         """The loops over an axis of the reduction, the last of which is to be unrolled."""
         loads = loads_of(self.s.state.stage(self.anchor).tensor.body)
-        extent = extent_of(main.extent)
+        extent = main.length
         block = period_along(loads, main) or extent
         knob = self.cfg.define_split(
             f"tile_{main.name}",
@@ -219,7 +219,7 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
     (anchor,) = (stage.name for stage in s.state.stages if stage.tensor.reduction is not None)
     for name in constant_stages(s.state):
         s.do(FoldConstant(name))
-    read = {load.source.name for load in loads_of(s.state.stage(anchor).tensor.body)}
+    read = reads_of(s.state.stage(anchor).tensor)
     feeding = tuple(stage.name for stage in s.state.stages if stage.name in read)
     inline_elementwise(s, keep=frozenset(feeding))
     reader = fusable_consumer(s.state, anchor)

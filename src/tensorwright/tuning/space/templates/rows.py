@@ -20,7 +20,6 @@ from tensorwright.schedule import (
     Stage,
 )
 from tensorwright.tuning.space.axes.accesses import (
-    extent_of,
     is_contiguous,
     lanes_for,
     points,
@@ -64,7 +63,7 @@ def _factor(s: SketchBuilder, stage: Stage, cfg: Configuration, vectors: int) ->
     """Give a reduction along the contiguous axis partial results; their stage, "" where none."""
     axes = stage.tensor.reduce_axes
     lanes = vectors * lanes_for(cfg.target, stage)
-    if not axes or extent_of(axes[-1].extent) < 2 * lanes or not stage.tensor.dtype.is_float:
+    if not axes or axes[-1].length < 2 * lanes or not stage.tensor.dtype.is_float:
         return ""
     if any(stride_along(load, axes[-1].var) not in (0, 1) for load in loads_of(stage.tensor.body)):
         return ""

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from tensorwright.base import CpuTarget
 from tensorwright.schedule import ComputeInline, ScheduleState
-from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.predicates import can_inline
 from tensorwright.tuning.space.derived.tiled_axes import TileAxis, row_sizes
@@ -49,12 +48,12 @@ def window(s: SketchBuilder, cfg: Configuration) -> None:
 
 def _with_rows(product: Product) -> tuple[TileAxis, ...]:
     """The axes, with tiles along the last two of those that have none, lanes aside."""
-    extents = {a.name: a.extent for a in product.s.state.stage(product.host).tensor.axes}
+    extents = {a.name: a.length for a in product.s.state.stage(product.host).tensor.axes}
     others = [axis.name for axis in product.axes if axis.role is Role.BATCH][-2:]
     found: list[TileAxis] = []
     for axis in product.axes:
         if axis.name in others:
-            rows = row_sizes(extent_of(extents[axis.name]))
+            rows = row_sizes(extents[axis.name])
             rows = tuple(row for row in rows if row[-1] <= _MOST_ROWS)
             default = min(rows, key=lambda row: (row[:-1], abs(row[-1] - 2)))
             axis = replace(axis, role=Role.ROWS, sizes=rows, default=default)

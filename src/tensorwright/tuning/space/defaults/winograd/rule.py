@@ -30,7 +30,6 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
-    extent_of,
     group_size,
     lanes_for,
     points,
@@ -83,9 +82,7 @@ def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width:
     reads_same = lanes not in free_vars(*found.data.indices) or (group > 0 and group % width == 0)
     inputs = count_of(anchor.tensor.reduce_axes) // TAPS**2
     outputs = prod(
-        extent_of(axis.extent)
-        for axis in anchor.tensor.axes
-        if axis.var in free_vars(*found.kernel.indices)
+        axis.length for axis in anchor.tensor.axes if axis.var in free_vars(*found.kernel.indices)
     )
     return (
         min(inputs, group or outputs) >= _LEAST_CHANNELS

@@ -13,7 +13,6 @@ from tensorwright.expr import Index, exact_div, loads_of
 from tensorwright.schedule import ComputeAt, Split, Tail
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
-    extent_of,
     lanes_for,
     period_along,
     points,
@@ -194,8 +193,8 @@ class _Tiling:
         axes = [axis for axis in self.view.stage.tensor.reduce_axes if axis.extent != 1]
         if count_of(axes) <= _FULL_UNROLL:
             return [], [], [axis.name for axis in axes]
-        main = max(axes, key=lambda axis: extent_of(axis.extent))
-        extent = extent_of(main.extent)
+        main = max(axes, key=lambda axis: axis.length)
+        extent = main.length
         blocked = period_along(loads_of(self.view.stage.tensor.body), main)
         block = blocked or max(divisors(extent, _MOST_UNROLLED))
         outer: list[str] = []
@@ -203,7 +202,7 @@ class _Tiling:
         for axis in axes:
             if axis is main:
                 continue
-            size = self._choose_size(axis.name, extent_of(axis.extent), whole=blocked > 0)
+            size = self._choose_size(axis.name, axis.length, whole=blocked > 0)
             step = Split(self.name, axis.name, (size,), Tail.EXACT)
             self.builder.do(step)
             outer.append(step.children[0])
