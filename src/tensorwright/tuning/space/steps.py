@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import (
@@ -29,6 +29,7 @@ from tensorwright.schedule import (
     Fuse,
     PackConstant,
     Parallel,
+    PrefetchNext,
     Reorder,
     ScheduleState,
     Split,
@@ -296,6 +297,21 @@ def packable_constants(state: ScheduleState, name: str) -> dict[str, Load]:
         for constant, load in loads.items()
         if constant in state.constants and is_legal(PackConstant(constant, name), state)
     }
+
+
+def pack_constants(
+    builder: SketchBuilder, name: str, prefetched: Sequence[str] = (), moving: Collection[str] = ()
+) -> None:
+    """Store the constants of a stage in the order in which it reads them.
+
+    prefetched   the loop, if any, in which what the next tiles read is asked for
+    moving       axes along which the next tile lies: what moves with them is not asked for
+    """
+    for constant, load in packable_constants(builder.state, name).items():
+        builder.do(PackConstant(constant, name))
+        read = {var.name for var in free_vars(*load.indices)}
+        for loop in prefetched if read.isdisjoint(moving) else ():
+            builder.do(PrefetchNext(name, constant, loop))
 
 
 def pack_across(builder: SketchBuilder, name: str, lanes: Axis) -> None:

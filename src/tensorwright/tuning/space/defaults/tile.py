@@ -52,6 +52,7 @@ from tensorwright.tuning.space.defaults.pack_operand import (
     transpose_operands,
 )
 from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
+from tensorwright.tuning.space.defaults.tile_anchor import build_tiles
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import ensure_epilogue, inline_elementwise
@@ -313,7 +314,7 @@ def _tile_sketch(
         skips_rows=skips_rows,
         taps=taps,
     )
-    tiling.build()
+    build_tiles(tiling)
     name = f"{order.value}, border copied" if copies_borders else order.value
     return builder.sketch(f"{name}, no rows beside" if skips_rows else name)
 

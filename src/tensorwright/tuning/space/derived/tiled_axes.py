@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tensorwright.base import CpuTarget
-from tensorwright.expr import Axis, Load
+from tensorwright.expr import Axis, Index, Load
 from tensorwright.schedule import ScheduleState, Tail
 from tensorwright.tuning.space.axes.accesses import (
     lanes_for,
@@ -18,7 +18,8 @@ from tensorwright.tuning.space.axes.anchor import Anchor, Operand
 from tensorwright.tuning.space.axes.cache_sets import most_rows
 from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, leaves_masked_rest
-from tensorwright.tuning.space.sketch import divisors, factorisations
+from tensorwright.tuning.space.register_tile import tile_registers
+from tensorwright.tuning.space.sketch import SketchBuilder, divisors, factorisations
 
 LEVELS = 3  # tiles inside each other, the outermost loop aside
 MOST_INNERMOST = 64  # elements of the innermost tile along one axis
@@ -102,6 +103,22 @@ def plan_axes(
 def can_be_tiled(state: ScheduleState, stage: str, target: CpuTarget) -> bool:
     """Whether a stage has an axis for vectors."""
     return plan_axes(state, stage, stage, target) is not None
+
+
+def limit_registers(
+    builder: SketchBuilder,
+    target: CpuTarget,
+    axes: Iterable[TileAxis],
+    sizes: Mapping[str, tuple[Index, ...]],
+    width: int,
+) -> None:
+    """Keep the register tile, counted in vectors, so small that operands have registers too."""
+    tiled = [axis for axis in axes if axis.is_tiled]
+    is_wide = any(axis.role is Role.LANES for axis in tiled)
+    across = (Role.LANES, Role.COLUMNS)
+    columns = tuple(sizes[axis.name][-1] for axis in tiled if axis.role in across)
+    most = tile_registers(target) * (width if is_wide else 1)
+    builder.limit(tuple(row[-1] for row in sizes.values()), most, added=columns)
 
 
 _MOST_TILED = 4  # axes, the lanes among them

@@ -17,8 +17,6 @@ from tensorwright.schedule import (
     CacheWrite,
     ComputeAt,
     FoldConstant,
-    PackConstant,
-    PrefetchNext,
     ScheduleState,
     Split,
     Vectorize,
@@ -32,13 +30,13 @@ from tensorwright.tuning.space.axes.accesses import (
 )
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
-from tensorwright.tuning.space.derived.tiled_axes import TileAxis, plan_axes
-from tensorwright.tuning.space.register_tile import nest, tile_registers
+from tensorwright.tuning.space.derived.tiled_axes import TileAxis, limit_registers, plan_axes
+from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
     inline_elementwise,
-    packable_constants,
+    pack_constants,
     parallelise,
     schedule_at_root,
     vector_loops,
@@ -97,11 +95,7 @@ class Product:
                 self.inner[axis.name] = axis.name
             else:
                 self.outer[axis.name] = axis.name
-        across = [axis.name for axis in self.of(Role.COLUMNS, Role.LANES) if axis.is_tiled]
-        wide = any(axis.is_tiled for axis in self.of(Role.LANES))
-        most = tile_registers(self.cfg.target) * (self.width if wide else 1)
-        columns = tuple(sizes[name][-1] for name in across)
-        self.s.limit(tuple(row[-1] for row in sizes.values()), most, added=columns)
+        limit_registers(self.s, self.cfg.target, self.axes, sizes, self.width)
 
     def _define_tile(self, axis: TileAxis) -> SplitKnob:
         rows = {row[1:] for row in axis.sizes if row[0] == 1}
@@ -198,10 +192,7 @@ class Product:
             own.append(wide)
         rest = [a.name for a in stage.tensor.axes if a.name not in own and a.name != lanes]
         nest(s, name, (*rest, *folding), (*unrolled, *own), vector)
-        for constant in packable_constants(s.state, name):
-            s.do(PackConstant(constant, name))
-            if folding:
-                s.do(PrefetchNext(name, constant, folding[-1]))
+        pack_constants(s, name, folding[-1:])
 
     def finish(self) -> None:
         """Schedule what is still whole: before the product and behind it."""

@@ -21,8 +21,13 @@ from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, has_data_reuse
 from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.derived.tiled_axes import LEVELS, TileAxis, plan_axes
-from tensorwright.tuning.space.register_tile import nest, tile_registers
+from tensorwright.tuning.space.derived.tiled_axes import (
+    LEVELS,
+    TileAxis,
+    limit_registers,
+    plan_axes,
+)
+from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import Kind, divisors
 from tensorwright.tuning.space.steps import parallelise
 
@@ -100,7 +105,8 @@ class _Tiling:
                 self.sizes[axis.name] = self.builder.choose_rows(
                     names, axis.sizes, axis.default, Kind.TILE, self.base
                 )
-        self._limit_registers()
+        width = lanes_for(self.view.target, self.view.stage)
+        limit_registers(self.builder, self.view.target, self.axes, self.sizes, width)
         places = self._tile_host() if self.level else []
         own_places = self._tile_stage()
         if places:  # last: what is done to a stage inside another one takes longer to check
@@ -109,19 +115,6 @@ class _Tiling:
         place = f"{self.name} at {self.level}" if self.level else ""
         tile = TiledStage(self.name, self.host, (*places, *own_places))
         return self.view.then(self.builder, f"{self.base} {kind}", place, tile)
-
-    def _limit_registers(self) -> None:
-        """Keep the register tile, counted in vectors, so small that operands have registers too."""
-        target = self.view.target
-        width = lanes_for(target, self.view.stage)
-        factors = [sizes[-1] for sizes in self.sizes.values()]
-        across = (Role.LANES, Role.COLUMNS)
-        columns = [
-            self.sizes[axis.name][-1] for axis in self.axes if axis.role in across and axis.is_tiled
-        ]
-        wide = any(axis.role is Role.LANES and axis.is_tiled for axis in self.axes)
-        most = tile_registers(target) * (width if wide else 1)
-        self.builder.limit(tuple(factors), most, added=tuple(columns))
 
     def _tile_host(self) -> list[tuple[str, str]]:
         """Split the consumer; the loops that hold its tiles."""
