@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import prod
 
 from tensorwright.base import CpuTarget
-from tensorwright.expr import Axis, Load, free_vars, loads_of, terms_of
+from tensorwright.expr import Axis, Load, loads_of
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import (
     bytes_of,
     count_of,
-    extent_of,
     group_size,
     has_reuse,
     lanes_for,
-    points,
     reads_along,
     stride_in_vector,
     vector_within,
@@ -229,32 +226,3 @@ def rows_inside_columns(
     if stays or bytes_read[True] * times <= bytes_read[False] * panels:
         return ()
     return tuple(axis.name for axis in roles.rows[:-2])
-
-
-_VECTORS_PER_COPY = 120  # multiply-adds of vectors that take 20 times as long as to copy a vector
-_LEAST_AGAIN = 1.5
-
-
-def copies_much(anchor: Anchor, feeding: frozenset[str], axis: Axis, rows: int, width: int) -> bool:
-    """Whether stages that feed a product cost much where they are computed for a few rows at once.
-
-    Windows that overlap copy the rows that they share again: a window of 7 rows that moves by 2
-    copies all 3.5 times.  That matters where a copy serves few products, or fills few lanes.
-
-    rows   so many along the axis are computed at once     width   lanes of a vector
-    """
-    reduced = {a.var: a.length for a in anchor.tensor.reduce_axes}
-    copied = 0
-    for operand in anchor.operands:
-        shape = [extent_of(extent) for extent in operand.load.source.shape]
-        along = [n for n, i in enumerate(operand.load.indices) if axis.var in free_vars(i)]
-        if operand.load.source.name not in feeding or len(along) != 1:
-            continue
-        steps = dict(terms_of(operand.load.indices[along[0]]))
-        reach = sum(steps.get((var,), 0) * (extent - 1) for var, extent in reduced.items())
-        window = reach + 1 + (rows - 1) * steps.get((axis.var,), 0)
-        total = window * -(-axis.length // rows)
-        if total > _LEAST_AGAIN * shape[along[0]]:
-            lines = prod(shape[:-1]) // shape[along[0]]
-            copied += total * lines * -(-shape[-1] // width)
-    return copied * _VECTORS_PER_COPY * width > points(anchor.tensor)

@@ -28,8 +28,8 @@ from tensorwright.expr import (
 )
 from tensorwright.schedule import ComputeInline, ScheduleState, Skipped, SkipZeros, Stage, is_legal
 from tensorwright.tuning.space.axes.accesses import count_of
-from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.sketch import SketchBuilder
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL
 
 LEAST_SAVED = 0.03  # of the terms of a sum
 _LEAST_IN_TILES = 0.1  # where tiles have several positions, or may have

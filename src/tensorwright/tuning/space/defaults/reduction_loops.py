@@ -17,8 +17,8 @@ from tensorwright.tuning.space.axes.accesses import (
     stride_along,
 )
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL, MOST_UNROLLED
 
-FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
 _UNROLLED = 4  # terms of a longer one, at least
 _MOST_UNROLLED_TERMS = 8  # of a product
 _UNROLLED_ADDS = 96  # multiply-adds of a step of a product, more or less
@@ -26,7 +26,7 @@ _LINE_TERMS = 16  # that lie in one line of the caches
 _FEW_USES = 64  # of an element: what is read for them comes from behind the second cache in part
 _MOST_LINE_ADDS = 192  # multiply-adds of a step of so many terms
 _MOST_TAPS = 16  # of a row of a window that is unrolled whole
-_MOST_UNROLLED = 49  # taps of a window
+_MOST_WINDOW = 49  # taps of a window
 
 
 class Choose(Protocol):
@@ -63,7 +63,7 @@ def split_reduction(
     usual = max(divisors(block or extent, _usual_terms(stage.tensor, main, sums)))
     # with fewer terms a step, what it costs beside its arithmetic is more: up to twice the time
     least = min(usual, _MOST_UNROLLED_TERMS)
-    steps = tuple(step for step in divisors(block or extent, 16) if step >= least)
+    steps = tuple(step for step in divisors(block or extent, MOST_UNROLLED) if step >= least)
     step = choose("unroll", steps, usual, Kind.UNROLL)
     if block and extent > block:
         inner = exact_div(block, step)
@@ -125,13 +125,15 @@ def _split_taps(
     *others, last = axes
     extent = last.length
     if extent > _MOST_TAPS:
-        step = choose("unroll", divisors(extent, 16), max(divisors(extent, 8)), Kind.UNROLL)
+        step = choose(
+            "unroll", divisors(extent, MOST_UNROLLED), max(divisors(extent, 8)), Kind.UNROLL
+        )
         builder.do(Split(stage.name, last.name, (step,), Tail.EXACT))
         return [*(axis.name for axis in others), f"{last.name}_o"], [f"{last.name}_i"]
     if not others:
         return [], [last.name]
     *others, around = others
-    sizes = divisors(around.length, _MOST_UNROLLED // extent)
+    sizes = divisors(around.length, _MOST_WINDOW // extent)
     step = choose("unroll", sizes, 1, Kind.UNROLL)
     builder.do(Split(stage.name, around.name, (step,), Tail.EXACT))
     loops = [*(axis.name for axis in others), f"{around.name}_o"]

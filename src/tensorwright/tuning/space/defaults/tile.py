@@ -40,22 +40,22 @@ from tensorwright.tuning.space.axes.accesses import (
 )
 from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.roles import (
-    copies_much,
     find_roles,
     is_scattered,
     rows_inside_columns,
 )
+from tensorwright.tuning.space.defaults.bands import copies_much
 from tensorwright.tuning.space.defaults.borders import inline_skipped, is_bordered_copy, skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import (
     inline_transposed,
     pack_operand,
     transpose_operands,
 )
-from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.defaults.tile_anchor import build_tiles
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import ensure_epilogue, inline_elementwise
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL
 
 
 def find_anchor(state: ScheduleState) -> Stage | None:

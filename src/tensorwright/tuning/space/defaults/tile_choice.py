@@ -17,7 +17,6 @@ from tensorwright.tuning.space.axes.accesses import (
 from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.cache_sets import PAGE_BYTES, most_rows
 from tensorwright.tuning.space.axes.roles import AxisRoles
-from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.defaults.tile_sizes import (
     DELAYED_CYCLES,
     LATENCY_CYCLES,
@@ -28,6 +27,7 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
     window_tile,
 )
 from tensorwright.tuning.space.sketch import divisors
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL
 
 _LONG_ROW = 4  # vectors: of shorter rows, a fold reads as many as fit
 

@@ -24,12 +24,13 @@ from tensorwright.tuning.space.axes.accesses import (
     vector_within,
 )
 from tensorwright.tuning.space.axes.anchor import Anchor, axis_of, is_aligned
-from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
+from tensorwright.tuning.space.axes.roles import AxisRoles, rows_inside_columns
 from tensorwright.tuning.space.defaults.bands import (
     ENOUGH_PIECES,
     FEWEST_BANDS,
-    MOST_ROWS,
+    MOST_BAND_ROWS,
     SHORT_ROWS,
+    copies_much,
     enough_bands,
     is_fed_again,
     tiles_of_band,
@@ -49,6 +50,7 @@ from tensorwright.tuning.space.steps import (
     schedule_at_root,
     vector_loops,
 )
+from tensorwright.tuning.space.tile_limits import MOST_ROWS
 
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
@@ -224,13 +226,15 @@ class Tiling:
         """Split the axes of the rows: (rows of a tile, loops over tiles, loops in a tile)."""
         roles = self.roles
         sizes = row_sizes(
-            axis_extent(roles.row), min(28, self.sizes.most(roles.row)), self.sizes.block(roles.row)
+            axis_extent(roles.row),
+            min(MOST_ROWS, self.sizes.most(roles.row)),
+            self.sizes.block(roles.row),
         )
         if roles.group:  # a tile stays inside its group
-            fitting = divisors(roles.group, 28)
+            fitting = divisors(roles.group, MOST_ROWS)
             self.shifts_in_group = 2 * max(n for n in fitting if n <= rows) <= rows
             if self.shifts_in_group:
-                sizes = row_sizes(roles.group, 28)
+                sizes = row_sizes(roles.group, MOST_ROWS)
                 rows = -(-roles.group // -(-roles.group // rows))
             else:
                 sizes = fitting
@@ -309,7 +313,7 @@ class Tiling:
         finds in its own cache what it reads.
         """
         extent = axis.length
-        most = SHORT_ROWS if self.order is Order.ROWS_OUTSIDE else MOST_ROWS
+        most = SHORT_ROWS if self.order is Order.ROWS_OUTSIDE else MOST_BAND_ROWS
         axes = self.builder.state.stage(self.stored).tensor.axes
         # where what feeds a band is computed for all of them again, one may be all
         fewest = enough_bands(axes, self.roles) if self.order is Order.INLINED else 1

@@ -16,17 +16,17 @@ from tensorwright.tuning.space.derived.tiled_axes import TileAxis
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.product import (
-    MOST_UNROLLED,
     Product,
-    is_product,
+    has_product,
     open_product,
 )
 from tensorwright.tuning.space.templates.template import Template
+from tensorwright.tuning.space.tile_limits import MOST_UNROLLED
 
 
 def is_direct(state: ScheduleState, target: CpuTarget) -> bool:
     """To a product of two operands, each of which is used again along some axis."""
-    return is_product(state, target) and any(has_reuse(s.tensor) for s in state.stages)
+    return has_product(state, target) and any(has_reuse(s.tensor) for s in state.stages)
 
 
 def direct(s: SketchBuilder, cfg: Configuration) -> None:

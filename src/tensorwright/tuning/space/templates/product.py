@@ -43,8 +43,8 @@ from tensorwright.tuning.space.steps import (
 )
 from tensorwright.tuning.space.templates.applied import SplitKnob
 from tensorwright.tuning.space.templates.configuration import Configuration
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL, MOST_UNROLLED
 
-MOST_UNROLLED = 16  # terms of a reduction
 _MOST_WITH_TAPS = 32  # of a window whose taps are unrolled, too
 _PARTS = 3  # loops over tiles, over tiles inside them, and in a tile
 
@@ -144,7 +144,7 @@ class Product:
         """
         stage = self.s.state.stage(self.anchor)
         axes = [axis for axis in stage.tensor.reduce_axes if axis.extent != 1]
-        if count_of(axes) <= MOST_UNROLLED:
+        if count_of(axes) <= FULL_UNROLL:
             return [], [axis.name for axis in axes]
         taps = prod(axis.length for axis in axes if axis.name in unrolled)
         main = max(
@@ -229,7 +229,7 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
     return Product(s, cfg, anchor, host, axes, feeding)
 
 
-def is_product(state: ScheduleState, target: CpuTarget) -> bool:
+def has_product(state: ScheduleState, target: CpuTarget) -> bool:
     """Whether a program has one output and one reduction, whose elements can be vectors."""
     folds = [stage for stage in state.stages if stage.tensor.reduction is not None]
     if len(folds) != 1 or len(state.outputs) != 1 or not points(folds[0].tensor):

@@ -19,8 +19,9 @@ from tensorwright.tuning.space.knobs import Annotation, Order
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.direct import in_order, is_direct
-from tensorwright.tuning.space.templates.product import MOST_UNROLLED, Product, open_product
+from tensorwright.tuning.space.templates.product import Product, open_product
 from tensorwright.tuning.space.templates.template import Template
+from tensorwright.tuning.space.tile_limits import MOST_UNROLLED
 
 
 def spatial_pack(s: SketchBuilder, cfg: Configuration) -> None:

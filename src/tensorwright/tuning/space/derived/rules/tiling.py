@@ -30,10 +30,9 @@ from tensorwright.tuning.space.derived.tiled_axes import (
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import Kind, divisors
 from tensorwright.tuning.space.steps import parallelise
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL, MOST_UNROLLED
 
 FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
-_FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
-_MOST_UNROLLED = 16  # terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +183,12 @@ class _Tiling:
     def _split_reduction(self) -> tuple[list[str], list[str], list[str]]:
         """The loops of the reduction: (R0, R1, unrolled innermost)."""
         axes = [axis for axis in self.view.stage.tensor.reduce_axes if axis.extent != 1]
-        if count_of(axes) <= _FULL_UNROLL:
+        if count_of(axes) <= FULL_UNROLL:
             return [], [], [axis.name for axis in axes]
         main = max(axes, key=lambda axis: axis.length)
         extent = main.length
         blocked = period_along(loads_of(self.view.stage.tensor.body), main)
-        block = blocked or max(divisors(extent, _MOST_UNROLLED))
+        block = blocked or max(divisors(extent, MOST_UNROLLED))
         outer: list[str] = []
         inner: list[str] = []
         for axis in axes:
@@ -203,7 +202,7 @@ class _Tiling:
         blocks = self._choose_size(main.name, extent // block, whole=True)
         unrolled = self.builder.choose(
             f"{self.base}_unroll",
-            divisors(block, _MOST_UNROLLED),
+            divisors(block, MOST_UNROLLED),
             max(divisors(block, 4)),
             Kind.UNROLL,
             self.base,
