@@ -64,10 +64,11 @@ ROOMS = {
     "datasets learning task_scheduling session",
     "tuning.features": "source loops sets feature_set",
     "tuning.models": "protocol training settings losses embedding trees session_model",
-    "tuning.space": "knobs sketch axes defaults derived templates space",
+    "tuning.space": "tile_limits knobs sketch axes register_tile steps defaults derived templates "
+    "space",
     "tuning.space.defaults": "tile_sizes tiling winograd",
     "tuning.space.templates": "values applied configuration template product space",
-    "tuning.space.derived": "predicates derivation rule rules engine sketches",
+    "tuning.space.derived": "predicates derivation rule rules engine",
     "tuning.strategies": "strategy population selection variation "
     "evolution annealing unguided named beam",
 }

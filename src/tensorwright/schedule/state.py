@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
+from math import prod
 from typing import TypeAlias
 
 from tensorwright.base import InternalError
@@ -64,6 +65,11 @@ class SplitRelation:
     children: tuple[str, ...]
     factors: tuple[Index, ...]
     tail: Tail
+
+    @property
+    def tile(self) -> Index:
+        """How many iterations of the parent one of the outermost child stands for."""
+        return prod(self.factors, start=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from tensorwright.expr import Index
 from tensorwright.schedule.analysis import analyse
@@ -80,9 +81,7 @@ class Split(Primitive):
         if self.tail is Tail.GUARD:
             return
         extent = loop_extent(state, stage, self.loop)
-        total: Index = 1
-        for factor in self.factors:
-            total = total * factor
+        total = prod(self.factors, start=1)
         if not isinstance(extent, int) or not isinstance(total, int):
             return
         if self.tail is Tail.EXACT and extent % total:

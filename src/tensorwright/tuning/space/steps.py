@@ -9,7 +9,6 @@ from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import (
     Apply,
     Axis,
-    Compute,
     Fn,
     Index,
     Load,
@@ -43,6 +42,7 @@ from tensorwright.schedule import (
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
     lanes_for,
+    loads_from,
     points,
     repetition_along,
     stride_along,
@@ -369,8 +369,3 @@ def _reads_each_once(reader: Stage, name: str) -> bool:
     places = {load.indices for load in loads_from(reader.tensor, name)}
     used = free_vars(*next(iter(places)))
     return len(places) == 1 and all(a.var in used or a.extent == 1 for a in reader.tensor.axes)
-
-
-def loads_from(tensor: Compute, source: str) -> list[Load]:
-    """The reads of one tensor in another."""
-    return [load for load in loads_of(tensor.body) if load.source.name == source]

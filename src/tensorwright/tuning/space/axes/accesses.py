@@ -47,6 +47,11 @@ def points(tensor: Compute) -> int:
     return count_of((*tensor.axes, *tensor.reduce_axes))
 
 
+def loads_from(tensor: Compute, source: str) -> list[Load]:
+    """The reads of one tensor in another."""
+    return [load for load in loads_of(tensor.body) if load.source.name == source]
+
+
 def elements_of(tensor: Tensor) -> int:
     """How many elements a tensor has."""
     return prod(extent_of(extent) for extent in tensor.shape)

@@ -27,7 +27,7 @@ from tensorwright.expr import (
     terms_of,
 )
 from tensorwright.schedule import ScheduleState, SplitRelation, Stage
-from tensorwright.tuning.space.axes.accesses import atoms_of, group_size
+from tensorwright.tuning.space.axes.accesses import atoms_of, group_size, loads_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,7 @@ class Anchor:
         """The indices with which the stored stage reads the reduction, or its own axes."""
         if self.name == self.stored:
             return tuple(axis.var for axis in self.axes)
-        loads = loads_of(self.state.stage(self.stored).tensor.body)
-        return next(load for load in loads if load.source.name == self.name).indices
+        return loads_from(self.state.stage(self.stored).tensor, self.name)[0].indices
 
     @property
     def operands(self) -> tuple[Operand, ...]:

@@ -42,14 +42,19 @@ from tensorwright.schedule import (
     Tensorize,
     Unroll,
 )
-from tensorwright.tuning.space.axes.accesses import elements_of, extent_of, points, reads_along
+from tensorwright.tuning.space.axes.accesses import (
+    elements_of,
+    extent_of,
+    loads_from,
+    points,
+    reads_along,
+)
 from tensorwright.tuning.space.defaults.tile_sizes import row_sizes
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import (
     ensure_epilogue,
     inline_elementwise,
-    loads_from,
     parallelise,
     schedule_at_root,
 )

@@ -100,11 +100,6 @@ def plan_axes(
     return tuple(planned)
 
 
-def can_be_tiled(state: ScheduleState, stage: str, target: CpuTarget) -> bool:
-    """Whether a stage has an axis for vectors."""
-    return plan_axes(state, stage, stage, target) is not None
-
-
 def limit_registers(
     builder: SketchBuilder,
     target: CpuTarget,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tensorwright.base import CpuTarget
-from tensorwright.expr import Axis, Var, free_vars, loads_of
+from tensorwright.expr import Axis, Var, free_vars
 from tensorwright.schedule import Convolution, ScheduleState, Stage
-from tensorwright.tuning.space.axes.accesses import lanes_for
+from tensorwright.tuning.space.axes.accesses import lanes_for, loads_from
 from tensorwright.tuning.space.axes.roles import AxisRoles
 
 
@@ -48,7 +48,7 @@ def find_axes(state: ScheduleState, anchor: Stage, found: Convolution) -> Convol
     axes = anchor.tensor.axes
     links = {axis.var: axis.var for axis in axes}
     if stored.name != anchor.name:
-        loads = [load for load in loads_of(stored.body) if load.source.name == anchor.name]
+        loads = loads_from(stored, anchor.name)
         if len({load.indices for load in loads}) != 1:
             return None
         own = {axis.var for axis in stored.axes}

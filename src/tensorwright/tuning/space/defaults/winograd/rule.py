@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from math import prod
 
 from tensorwright.base import CpuTarget
-from tensorwright.expr import free_vars, loads_of
+from tensorwright.expr import free_vars
 from tensorwright.schedule import (
     TAPS,
     ComputeInline,
@@ -32,6 +32,7 @@ from tensorwright.tuning.space.axes.accesses import (
     count_of,
     group_size,
     lanes_for,
+    loads_from,
     points,
 )
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place, find_axes
@@ -115,13 +116,8 @@ def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, plac
     roles = find_axes(builder.state, anchor, found)
     if roles is None:
         return False
-    places = [
-        load
-        for reader in builder.state.readers(name)
-        for load in loads_of(reader.tensor.body)
-        if load.source.name == name
-    ]
-    if len(places) == 1:
+    readers = builder.state.readers(name)
+    if sum(len(loads_from(reader.tensor, name)) for reader in readers) == 1:
         builder.do(ComputeInline(name))
     schedule_stages(builder, Case.of(builder.state, name, tile, place, roles, target))
     return True

@@ -12,7 +12,7 @@ from tensorwright.tuning.space.derived.predicates import (
     is_strict_inlinable,
 )
 from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.derived.tiled_axes import can_be_tiled
+from tensorwright.tuning.space.derived.tiled_axes import plan_axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class AddCacheWrite:
             or has_fusable_consumer(state, name)
         ):
             return Verdict.NO
-        return Verdict.YES if can_be_tiled(state, name, view.target) else Verdict.NO
+        has_vectors = plan_axes(state, name, name, view.target) is not None
+        return Verdict.YES if has_vectors else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """The cache comes next; the copy is its consumer."""

@@ -8,6 +8,7 @@ the stage is computed inside of them, in a local buffer of the size of a tile.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from tensorwright.expr import Index, exact_div, loads_of
 from tensorwright.schedule import ComputeAt, Split, Tail
@@ -128,7 +129,8 @@ class _Tiling:
                 outer += [] if is_whole else [axis.name]
                 continue
             sizes = self.sizes[axis.name]
-            factors = (prod_of(sizes),) if self.level == 1 else (sizes[0], prod_of(sizes[1:]))
+            inside = prod(sizes[self.level - 1 :], start=1)
+            factors = (*sizes[: self.level - 1], inside)
             step = Split(host, axis.name, factors, axis.tail)
             builder.do(step)
             outer.append(step.children[0])
@@ -219,11 +221,3 @@ class _Tiling:
         default = extent if whole else 1
         name = f"{self.base}_{axis}_1"
         return self.builder.choose(name, sizes, default, Kind.TILE, self.base)
-
-
-def prod_of(factors: tuple[Index, ...]) -> Index:
-    """The product of factors."""
-    total: Index = 1
-    for factor in factors:
-        total = total * factor
-    return total
