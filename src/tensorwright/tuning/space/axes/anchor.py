@@ -137,6 +137,12 @@ class Anchor:
         return steps.pop() if len(steps) == 1 else 0
 
 
+def only_fold(state: ScheduleState) -> Stage | None:
+    """The reduction of a program of one reduction and one output; None for others."""
+    folds = [stage for stage in state.stages if stage.tensor.reduction is not None]
+    return folds[0] if len(folds) == len(state.outputs) == 1 else None
+
+
 def common_group(operands: Iterable[Operand], var: Var) -> int:
     """The group size of all operands that read in groups along a variable; 0 if they differ or
     there are none.

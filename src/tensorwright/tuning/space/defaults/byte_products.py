@@ -49,6 +49,7 @@ from tensorwright.tuning.space.axes.accesses import (
     points,
     reads_along,
 )
+from tensorwright.tuning.space.axes.anchor import only_fold
 from tensorwright.tuning.space.defaults.tile_sizes import row_sizes
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
@@ -71,12 +72,9 @@ def byte_product_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[S
     """The sketch of the rule; none where the target has no such instruction, or the program is no
     product of bytes (u8) with constant ones (i8) of whole vectors.
     """
-    products = [stage for stage in state.stages if stage.tensor.reduction is not None]
-    if not target.adds_byte_products or len(products) != 1 or len(state.outputs) != 1:
-        return
-    (product,) = products
-    found = _operands(state, product)
-    if found is None:
+    product = only_fold(state) if target.adds_byte_products else None
+    found = _operands(state, product) if product is not None else None
+    if product is None or found is None:
         return
     builder = SketchBuilder(state)
     inline_elementwise(builder, keep=frozenset((found.data.source.name,)))

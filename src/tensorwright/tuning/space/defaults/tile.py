@@ -38,7 +38,7 @@ from tensorwright.tuning.space.axes.accesses import (
     slides_along,
     stride_along,
 )
-from tensorwright.tuning.space.axes.anchor import Anchor
+from tensorwright.tuning.space.axes.anchor import Anchor, only_fold
 from tensorwright.tuning.space.axes.roles import (
     find_roles,
     is_scattered,
@@ -58,23 +58,14 @@ from tensorwright.tuning.space.steps import ensure_epilogue, inline_elementwise
 from tensorwright.tuning.space.tile_limits import FULL_UNROLL
 
 
-def find_anchor(state: ScheduleState) -> Stage | None:
-    """The reduction that does the most work, or None."""
-    folding = [stage for stage in state.stages if stage.tensor.reduction is not None]
-    return max(folding, key=lambda stage: points(stage.tensor), default=None)
-
-
 def tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """Sketches of the tile rule, each made when it is asked for; none where it does not apply.
 
     It applies to one reduction in a program of one output, if its reads are contiguous (or the
     same) along some axis.
     """
-    anchor = find_anchor(state)
-    folds = sum(stage.tensor.reduction is not None for stage in state.stages)
-    if anchor is None or folds != 1 or len(state.outputs) != 1:
-        return
-    if all(axis.extent == 1 for axis in anchor.tensor.axes):
+    anchor = only_fold(state)
+    if anchor is None or all(axis.extent == 1 for axis in anchor.tensor.axes):
         return
     late: list[Sketch] = []
     for sketch in _in_all_orders(state, target, anchor):

@@ -27,6 +27,7 @@ from tensorwright.tuning.space.axes.accesses import (
     period_along,
     points,
 )
+from tensorwright.tuning.space.axes.anchor import only_fold
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.tiled_axes import TileAxis, limit_registers, plan_axes
@@ -226,8 +227,8 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
 
 def has_product(state: ScheduleState, target: CpuTarget) -> bool:
     """Whether a program has one output and one reduction, whose elements can be vectors."""
-    folds = [stage for stage in state.stages if stage.tensor.reduction is not None]
-    if len(folds) != 1 or len(state.outputs) != 1 or not points(folds[0].tensor):
+    fold = only_fold(state)
+    if fold is None or not points(fold.tensor):
         return False
     s = SketchBuilder(state)
     try:

@@ -35,6 +35,7 @@ from tensorwright.tuning.space.axes.accesses import (
     loads_from,
     points,
 )
+from tensorwright.tuning.space.axes.anchor import only_fold
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place, find_axes
 from tensorwright.tuning.space.defaults.winograd.sizes import weight_bytes
 from tensorwright.tuning.space.defaults.winograd.stages import schedule_stages
@@ -65,11 +66,10 @@ def winograd_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketc
 
 def winograd_anchor(state: ScheduleState, target: CpuTarget) -> tuple[Stage, Convolution] | None:
     """The convolution of a program to which the rule applies; None for other programs."""
-    folding = [stage for stage in state.stages if stage.tensor.reduction is not None]
-    if len(folding) != 1 or len(state.outputs) != 1:
+    anchor = only_fold(state)
+    if anchor is None or not points(anchor.tensor):
         return None
-    (anchor,) = folding
-    found = find_convolution(anchor.tensor) if points(anchor.tensor) else None
+    found = find_convolution(anchor.tensor)
     if found is None or not _is_suitable(state, anchor, found, lanes_for(target, anchor)):
         return None
     return anchor, found
