@@ -64,10 +64,11 @@ ROOMS = {
     "tuning": "space features measuring models time_model population selection task strategies "
     "logs datasets learning task_scheduling session",
     "tuning.models": "protocol training settings losses trees session_model",
-    "tuning.space": "knobs sketch axes defaults derived templates space",
+    "tuning.space": "tile_limits knobs sketch axes register_tile steps defaults derived templates "
+    "space",
     "tuning.space.defaults": "tile_sizes tiling winograd",
     "tuning.space.templates": "values applied configuration template product space",
-    "tuning.space.derived": "predicates derivation rule rules engine sketches",
+    "tuning.space.derived": "predicates derivation rule rules engine",
     "tuning.population": "candidate population picking variation",
     "tuning.strategies": "strategy evolution annealing named",
 }

@@ -78,6 +78,18 @@ class Axis(Symbolic):
         """The name of the variable."""
         return self.var.name
 
+    @property
+    def length(self) -> int:
+        """The extent as a number.
+
+        Raises:  ValueError where it still holds a decision.
+        """
+        if not isinstance(self.extent, int):
+            raise ValueError(
+                f"the extent {self.extent} of {self.name} has no value: bind decisions"
+            )
+        return self.extent
+
     def __str__(self) -> str:
         return f"{self.var} in 0..{self.extent}"
 

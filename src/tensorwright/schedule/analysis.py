@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from weakref import WeakKeyDictionary
 
 from tensorwright.expr import (
@@ -403,17 +404,11 @@ def _gap_of_quotients(count: Index) -> Index | None:
 
 def _add_extents(relation: SplitRelation | FuseRelation, extents: dict[str, Index]) -> None:
     if isinstance(relation, FuseRelation):
-        total: Index = 1
-        for parent in relation.parents:
-            total = total * extents[parent]
-        extents[relation.child] = total
+        extents[relation.child] = prod((extents[parent] for parent in relation.parents), start=1)
         return
-    stride: Index = 1
-    for child, factor in zip(relation.children[1:], relation.factors, strict=True):
-        extents[child] = factor
-        stride = stride * factor
+    extents |= zip(relation.children[1:], relation.factors, strict=True)
     divide = exact_div if relation.tail is Tail.EXACT else ceil_div
-    extents[relation.children[0]] = divide(extents[relation.parent], stride)
+    extents[relation.children[0]] = divide(extents[relation.parent], relation.tile)
 
 
 def enclosing_variables(

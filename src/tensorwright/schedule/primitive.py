@@ -108,6 +108,13 @@ def need_loop(step: object, state: ScheduleState, stage: Stage, loop: str) -> No
     raise refuse(step, state, f"{stage.name} has no loop {loop}", f"one of {known}")
 
 
+def need_loop_of(step: object, state: ScheduleState, name: str, loop: str) -> Stage:
+    """The stage of that name, or ScheduleError where there is none or that is no loop of it."""
+    stage = need_stage(step, state, name)
+    need_loop(step, state, stage, loop)
+    return stage
+
+
 def need_new_loops(
     step: object, state: ScheduleState, stage: Stage, names: tuple[str, ...]
 ) -> None:

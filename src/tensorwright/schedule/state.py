@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
+from math import prod
 from typing import TypeAlias
 
 from tensorwright.base import InternalError
@@ -64,6 +65,11 @@ class SplitRelation:
     children: tuple[str, ...]
     factors: tuple[Index, ...]
     tail: Tail
+
+    @property
+    def tile(self) -> Index:
+        """How many iterations of the parent one of the outermost child stands for."""
+        return prod(self.factors, start=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +266,11 @@ class ScheduleState:
         name = changed.name
         stages = tuple([changed if stage.name == name else stage for stage in self.stages])
         return replace(self, stages=stages)
+
+    def with_stages(self, name: str, *stages: Stage) -> ScheduleState:
+        """The state with some stages, in order, in the place of one."""
+        at = [stage.name for stage in self.stages].index(name)
+        return replace(self, stages=(*self.stages[:at], *stages, *self.stages[at + 1 :]))
 
     def readers(self, name: str) -> tuple[Stage, ...]:
         """The stages whose tensors read a tensor, in order."""

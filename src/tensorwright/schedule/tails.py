@@ -18,8 +18,8 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
         if isinstance(stage.placement, AtRoot):
             continue
         for relation in _promises(stage):
-            total = _product(relation)
-            if total is None:
+            total = relation.tile
+            if not isinstance(total, int):
                 continue
             try:
                 extent = analyse(after).nests[stage.name].extents[relation.parent]
@@ -47,8 +47,8 @@ def _need_full_tiles_for_readers(
     for relation in stage.relations if around else ():
         if not isinstance(relation, SplitRelation) or relation.parent in stage.reduce_loops:
             continue
-        total = _product(relation)
-        if total is None:
+        total = relation.tile
+        if not isinstance(total, int):
             continue
         extent = analyse(after).nests[stage.name].extents[relation.parent]
         if not isinstance(extent, int) or extent % total == 0:
@@ -68,12 +68,3 @@ def _promises(stage: Stage) -> tuple[SplitRelation, ...]:
         and relation.tail is not Tail.GUARD
         and relation.parent not in stage.reduce_loops
     )
-
-
-def _product(relation: SplitRelation) -> int | None:
-    total = 1
-    for factor in relation.factors:
-        if not isinstance(factor, int):
-            return None
-        total *= factor
-    return total

@@ -14,19 +14,9 @@ Spans = tuple[Span, ...]
 _Node = tuple[frozenset[Var], int]
 
 
-def extent_of(axis: Axis) -> int:
-    """The extent of an axis as a number.
-
-    Raises:  ValueError where it still holds a decision.
-    """
-    if not isinstance(axis.extent, int):
-        raise ValueError(f"the extent {axis.extent} of {axis.name} has no value: bind decisions")
-    return axis.extent
-
-
 def spans_of(axes: tuple[Axis, ...]) -> Spans:
     """The whole range of every axis."""
-    return tuple(Span(axis.var, 0, extent_of(axis)) for axis in axes)
+    return tuple(Span(axis.var, 0, axis.length) for axis in axes)
 
 
 def volume(spans: Spans) -> int:

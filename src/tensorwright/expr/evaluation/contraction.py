@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import DType
-from tensorwright.expr.evaluation.blocks import Spans, extent_of, spans_of
+from tensorwright.expr.evaluation.blocks import Spans, spans_of
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.grid import Grid
 from tensorwright.expr.evaluation.loop_box import LoopBox
@@ -62,15 +62,15 @@ def find_product_sum(tensor: Compute) -> ProductSum | None:
     if len(factors) < 2:
         return None
     used = tuple(_variables(factor, set()) for factor in factors)
-    reduced = {axis.var: extent_of(axis) for axis in reduction.axes}
+    reduced = {axis.var: axis.length for axis in reduction.axes}
     if not frozenset(reduced) <= frozenset[Var]().union(*used):
         return None  # an axis that no factor has repeats the sum: no operand could tell
-    extents = {axis.var: extent_of(axis) for axis in tensor.axes} | reduced
+    extents = {axis.var: axis.length for axis in tensor.axes} | reduced
     chosen = {var for factor in factors for var in _taps(factor, extents, frozenset(reduced))}
     taps = tuple(axis for axis in reduction.axes if axis.var in chosen)
     count = 1
     for axis in taps:
-        count *= extent_of(axis)
+        count *= axis.length
     if count > _MAX_TAPS:
         return None
     rest = tuple(axis for axis in reduction.axes if axis.var not in chosen)
@@ -95,7 +95,7 @@ def product_bytes(plan: ProductSum, box: Spans) -> int:
 def product_boxes(plan: ProductSum, box: Spans) -> Iterator[LoopBox]:
     """A box of the output with what is summed up, for each value of the taps."""
     axes = spans_of(plan.axes)
-    for tap in product(*(range(extent_of(axis)) for axis in plan.taps)):
+    for tap in product(*(range(axis.length) for axis in plan.taps)):
         fixed = tuple(Span(a.var, t, t + 1) for a, t in zip(plan.taps, tap, strict=True))
         yield LoopBox((*box, *axes, *fixed))
 

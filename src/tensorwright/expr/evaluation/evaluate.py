@@ -17,7 +17,6 @@ import numpy as np
 from tensorwright.base import InputError
 from tensorwright.expr.evaluation.blocks import (
     Spans,
-    extent_of,
     halves,
     spans_of,
     volume,
@@ -176,7 +175,7 @@ class _Plan:
 
 
 def _plan(tensor: Compute, limit_bytes: int, products: bool) -> _Plan:
-    shape = tuple(extent_of(axis) for axis in tensor.axes)
+    shape = tuple(axis.length for axis in tensor.axes)
     reduction = tensor.reduction
     if volume(spans_of(tensor.axes)) == 0 or (
         reduction is not None and volume(spans_of(reduction.axes)) == 0
@@ -222,7 +221,7 @@ def _filled(plan: _Plan, arrays: Mapping[Tensor, Array], domain: Domain) -> Arra
         )
         result[...] = domain.const(identity.value, identity.type)
         return result
-    target = result.reshape([extent_of(axis) for axis in tensor.axes])
+    target = result.reshape([axis.length for axis in tensor.axes])
     with np.errstate(all="ignore"):
         for block in plan.blocks:
             _part(target, block.spans)[...] = _block_values(plan, block, arrays, domain)

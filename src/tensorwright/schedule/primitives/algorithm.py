@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tensorwright.expr import Compute, Placeholder, topological_order
@@ -50,15 +50,9 @@ class UseAlgorithm(Primitive):
         """The state with the stages of the algorithm."""
         algorithm = _find(self.algorithm)
         assert algorithm is not None, "checked"
-        stages = []
-        for stage in state.stages:
-            if stage.name == self.stage:
-                parts = _parts(algorithm, stage.tensor)
-                assert parts is not None, "checked"
-                stages += [fresh_stage(part) for part in parts]
-            else:
-                stages.append(stage)
-        return replace(state, stages=tuple(stages))
+        parts = _parts(algorithm, state.stage(self.stage).tensor)
+        assert parts is not None, "checked"
+        return state.with_stages(self.stage, *map(fresh_stage, parts))
 
 
 def uses_algorithm(steps: Iterable[Primitive]) -> bool:

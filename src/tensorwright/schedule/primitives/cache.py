@@ -79,9 +79,7 @@ class CacheRead(Primitive):
         copied = fresh_stage(Compute(self.copy, axes, body), self.scope)
         changed = redirect(reader.tensor, {self.tensor: stand_in}, order)
         reading = replace(reader, tensor=changed)
-        at = [stage.name for stage in state.stages].index(self.reader)
-        stages = (*state.stages[:at], copied, reading, *state.stages[at + 1 :])
-        return replace(state, stages=stages)
+        return state.with_stages(self.reader, copied, reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +112,4 @@ class CacheWrite(Primitive):
         copied = Compute(
             self.stage, tensor.axes, Load(stand_in, tuple(axis.var for axis in tensor.axes))
         )
-        at = [stage.name for stage in state.stages].index(self.stage)
-        new = (fresh_stage(computed, self.scope), fresh_stage(copied))
-        return replace(state, stages=(*state.stages[:at], *new, *state.stages[at + 1 :]))
+        return state.with_stages(self.stage, fresh_stage(computed, self.scope), fresh_stage(copied))

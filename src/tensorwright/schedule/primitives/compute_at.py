@@ -13,7 +13,7 @@ from tensorwright.schedule.primitive import (
     is_inside,
     is_within,
     need_legal_nesting,
-    need_loop,
+    need_loop_of,
     need_stage,
     refuse,
 )
@@ -40,8 +40,7 @@ class ComputeAt(Primitive):
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the stage may not move there."""
         stage = need_stage(self, state, self.stage)
-        host = need_stage(self, state, self.host)
-        need_loop(self, state, host, self.loop)
+        need_loop_of(self, state, self.host, self.loop)
         here = (self.host, self.loop)
         if is_within(state, self.host, self.stage):
             raise refuse(self, state, "a stage cannot be computed inside itself")
@@ -87,8 +86,7 @@ class ReverseComputeAt(Primitive):
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the reader may not move there."""
         stage = need_stage(self, state, self.stage)
-        host = need_stage(self, state, self.host)
-        need_loop(self, state, host, self.loop)
+        host = need_loop_of(self, state, self.host, self.loop)
         here = (self.host, self.loop)
         if is_within(state, self.host, self.stage):
             raise refuse(self, state, "a stage cannot be computed inside itself")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tensorwright.expr import Placeholder, Tensor, has_element, index_tensors_of, loads_of
 from tensorwright.schedule.primitive import Primitive, need_stage, need_unscheduled, refuse
-from tensorwright.schedule.state import Folded, ScheduleState, Stage, redirect
+from tensorwright.schedule.state import Folded, ScheduleState, Stage, reads_of, redirect
 
 
 def _obstacle_to_packing(
@@ -83,7 +83,7 @@ class FoldConstant(Primitive):
         need_unscheduled(self, state, stage)
         if self.stage in state.outputs:
             raise refuse(self, state, f"{self.stage} is an output and must be stored")
-        read = sorted({load.source.name for load in loads_of(stage.tensor.body)})
+        read = sorted(reads_of(stage.tensor))
         if len(read) != 1 or read[0] not in state.constants:
             listed = ", ".join(read) or "nothing"
             reason = f"{self.stage} reads {listed}, not one constant"

@@ -118,7 +118,7 @@ class ReverseComputeInline(Primitive):
         """Raise ScheduleError where the reader may not be inlined."""
         stage = need_stage(self, state, self.stage)
         need_unscheduled(self, state, stage)
-        operands = {load.source.name for load in loads_of(stage.tensor.body)}
+        operands = reads_of(stage.tensor)
         computed = [name for name in operands if state.has_stage(name)]
         if len(computed) != 1:
             raise refuse(

@@ -11,8 +11,7 @@ from tensorwright.schedule.primitive import (
     Primitive,
     applied,
     need_legal_nesting,
-    need_loop,
-    need_stage,
+    need_loop_of,
     refuse,
 )
 from tensorwright.schedule.state import ScheduleState
@@ -21,8 +20,7 @@ _FOLDS = frozenset((Combiner.SUM, Combiner.PROD, Combiner.MAX, Combiner.MIN))
 
 
 def _check(step: Primitive, state: ScheduleState, name: str, loop: str, kind: ForKind) -> None:
-    stage = need_stage(step, state, name)
-    need_loop(step, state, stage, loop)
+    stage = need_loop_of(step, state, name, loop)
     if stage.kind(loop) is not ForKind.SERIAL:
         raise refuse(step, state, f"loop {loop} is already marked", "", (name, loop))
     need_legal_nesting(step, state, applied(step, state))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import Index
-from tensorwright.schedule.primitive import Primitive, need_loop, need_stage, refuse
+from tensorwright.schedule.primitive import Primitive, need_loop_of, refuse
 from tensorwright.schedule.state import PrefetchRequest, ScheduleState, reads_of
 
 
@@ -24,8 +24,7 @@ class Prefetch(Primitive):
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where there is nothing to prefetch."""
-        stage = need_stage(self, state, self.stage)
-        need_loop(self, state, stage, self.loop)
+        stage = need_loop_of(self, state, self.stage, self.loop)
         if self.tensor not in reads_of(stage.tensor):
             raise refuse(self, state, f"{self.stage} does not read {self.tensor}")
         if isinstance(self.distance, int) and self.distance < 1:
@@ -33,9 +32,8 @@ class Prefetch(Primitive):
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the prefetch noted."""
-        stage = state.stage(self.stage)
         request = PrefetchRequest(self.tensor, self.loop, self.distance)
-        return state.with_stage(replace(stage, prefetches=(*stage.prefetches, request)))
+        return _asking(state, self.stage, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +59,16 @@ class PrefetchNext(Primitive):
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where there is nothing to prefetch."""
-        stage = need_stage(self, state, self.stage)
-        need_loop(self, state, stage, self.loop)
+        need_loop_of(self, state, self.stage, self.loop)
         if (self.tensor, self.stage) not in state.packed:
             raise refuse(self, state, f"{self.tensor} is not packed for {self.stage}")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the prefetch noted."""
-        stage = state.stage(self.stage)
         request = PrefetchRequest(self.tensor, self.loop, 0, is_next_part=True)
-        return state.with_stage(replace(stage, prefetches=(*stage.prefetches, request)))
+        return _asking(state, self.stage, request)
+
+
+def _asking(state: ScheduleState, name: str, request: PrefetchRequest) -> ScheduleState:
+    stage = state.stage(name)
+    return state.with_stage(replace(stage, prefetches=(*stage.prefetches, request)))

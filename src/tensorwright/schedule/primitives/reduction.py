@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from tensorwright.schedule.primitive import (
     Primitive,
     guests,
-    need_loop,
+    need_loop_of,
     need_plain_loops,
-    need_stage,
     refuse,
 )
 from tensorwright.schedule.state import After, ScheduleState
@@ -31,8 +30,7 @@ class DecomposeReduction(Primitive):
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the reduction may not start there."""
-        stage = need_stage(self, state, self.stage)
-        need_loop(self, state, stage, self.loop)
+        stage = need_loop_of(self, state, self.stage, self.loop)
         here = (self.stage, self.loop)
         need_plain_loops(self, state, stage, self.loop)
         if stage.tensor.reduction is None:

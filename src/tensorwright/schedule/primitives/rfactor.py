@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tensorwright.expr import (
     Axis,
@@ -23,13 +23,11 @@ from tensorwright.expr import (
     substitute_value,
 )
 from tensorwright.schedule.analysis import Analysis, analyse
-from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
     Primitive,
     guests,
-    need_loop,
+    need_loop_of,
     need_new_stage,
-    need_stage,
     refuse,
 )
 from tensorwright.schedule.state import AtRoot, ScheduleState, fresh_stage
@@ -57,8 +55,7 @@ class Rfactor(Primitive):
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the reduction may not be factored."""
-        stage = need_stage(self, state, self.stage)
-        need_loop(self, state, stage, self.loop)
+        stage = need_loop_of(self, state, self.stage, self.loop)
         need_new_stage(self, state, self.partial)
         here = (self.stage, self.loop)
         if self.loop not in stage.reduce_loops:
@@ -98,9 +95,7 @@ class Rfactor(Primitive):
         stand_in = Placeholder(self.partial, partial.shape, partial.dtype)
         read = Load(stand_in, tuple(axis.var for axis in spatial))
         folded = Compute(self.stage, tensor.axes, read, Reduction(combiner, (axes[self.loop],)))
-        at = [s.name for s in state.stages].index(self.stage)
-        new = (fresh_stage(partial, Scope.GLOBAL), fresh_stage(folded))
-        return replace(state, stages=(*state.stages[:at], *new, *state.stages[at + 1 :]))
+        return state.with_stages(self.stage, fresh_stage(partial), fresh_stage(folded))
 
 
 def _guard_of(guards: Condition, analysis: Analysis, folding: frozenset[Var]) -> Condition:

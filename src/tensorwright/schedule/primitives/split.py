@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from tensorwright.expr import Index
 from tensorwright.schedule.analysis import analyse
@@ -13,10 +14,9 @@ from tensorwright.schedule.primitive import (
     guests,
     move_guests,
     moved_prefetches,
-    need_loop,
+    need_loop_of,
     need_new_loops,
     need_plain_loops,
-    need_stage,
     refuse,
 )
 from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
@@ -53,8 +53,7 @@ class Split(Primitive):
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the split is illegal."""
-        stage = need_stage(self, state, self.stage)
-        need_loop(self, state, stage, self.loop)
+        stage = need_loop_of(self, state, self.stage, self.loop)
         here = (self.stage, self.loop)
         if not self.factors:
             raise refuse(self, state, "no factor is given", "give the extent of each inner loop")
@@ -82,9 +81,7 @@ class Split(Primitive):
         if self.tail is Tail.GUARD:
             return
         extent = loop_extent(state, stage, self.loop)
-        total: Index = 1
-        for factor in self.factors:
-            total = total * factor
+        total = prod(self.factors, start=1)
         if not isinstance(extent, int) or not isinstance(total, int):
             return
         if self.tail is Tail.EXACT and extent % total:

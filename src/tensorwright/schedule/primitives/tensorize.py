@@ -18,7 +18,7 @@ from tensorwright.expr import (
 )
 from tensorwright.schedule.analysis import Nest, analyse
 from tensorwright.schedule.intrinsics import INTRINSICS, find_meaning
-from tensorwright.schedule.primitive import Primitive, need_loop, need_stage, refuse
+from tensorwright.schedule.primitive import Primitive, need_loop_of, refuse
 from tensorwright.schedule.state import ScheduleState, Stage
 
 
@@ -41,8 +41,7 @@ class Tensorize(Primitive):
 
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the loops do not do what the intrinsic does."""
-        stage = need_stage(self, state, self.stage)
-        need_loop(self, state, stage, self.loop)
+        stage = need_loop_of(self, state, self.stage, self.loop)
         here = (self.stage, self.loop)
         meaning = find_meaning(self.intrinsic)
         if meaning is None:

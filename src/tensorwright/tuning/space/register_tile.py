@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis
 from tensorwright.schedule import Reorder, Split, Stage, Unroll, Vectorize
-from tensorwright.tuning.space.axes.accesses import extent_of, is_contiguous, lanes_for
+from tensorwright.tuning.space.axes.accesses import is_contiguous, lanes_for
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 
@@ -32,7 +32,7 @@ def split_vectors(
 ) -> tuple[tuple[str, ...], str]:
     """Split an axis of a stage into vectors: (the loop over them, unless it is one; the lanes)."""
     own = next(each for each in builder.state.stage(name).tensor.axes if each.name == axis)
-    if extent_of(own.extent) <= width:
+    if own.length <= width:
         return (), axis
     step = Split(name, axis, (width,))
     builder.do(step)
@@ -72,7 +72,7 @@ def vectorise_last(
     vectors, vector = split_vectors(builder, name, axis.name, lanes_for(target, stage))
     tile: tuple[str, ...] = (vector,)
     few = most_unrolled * lanes_for(target, stage)
-    if vectors and stage.tensor.reduction is not None and extent_of(axis.extent) <= few:
+    if vectors and stage.tensor.reduction is not None and axis.length <= few:
         builder.do(Unroll(name, vectors[0]))
         tile = (*vectors, vector)
     loops = builder.state.stage(name).loops
@@ -84,7 +84,7 @@ def vectorise_last(
 
 def vector_axis(stage: Stage) -> Axis | None:
     """The innermost spatial axis, if every read along it is contiguous or the same."""
-    axes = [axis for axis in stage.tensor.axes if extent_of(axis.extent) > 1]
+    axes = [axis for axis in stage.tensor.axes if axis.length > 1]
     return axes[-1] if axes and is_contiguous(stage.tensor, axes[-1]) else None
 
 

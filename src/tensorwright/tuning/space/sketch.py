@@ -298,11 +298,8 @@ class SketchBuilder:
         node: str = "",
     ) -> Decision | int:
         """A decision over the values; a plain number where there is but one."""
-        kept = tuple(sorted({*values, default}))
-        if len(kept) == 1:
-            return kept[0]
-        self.choices.append(Choice.of(name, kept, default, kind, node))
-        return Decision(name)
+        rows = tuple((value,) for value in values)
+        return self.choose_rows((name,), rows, (default,), kind, node)[0]
 
     def choose_rows(
         self,

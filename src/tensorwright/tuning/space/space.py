@@ -22,7 +22,7 @@ from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
-from tensorwright.tuning.space.derived.sketches import derived_sketches
+from tensorwright.tuning.space.derived.engine import derived_sketches
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
 from tensorwright.tuning.space.templates.space import template_sketches
 

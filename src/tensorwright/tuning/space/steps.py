@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import (
     Apply,
     Axis,
-    Compute,
     Fn,
     Index,
     Load,
@@ -24,11 +23,13 @@ from tensorwright.expr import (
 )
 from tensorwright.schedule import (
     CacheWrite,
+    ComputeAt,
     ComputeInline,
     FoldConstant,
     Fuse,
     PackConstant,
     Parallel,
+    PrefetchNext,
     Reorder,
     ScheduleState,
     Split,
@@ -41,8 +42,8 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
-    extent_of,
     lanes_for,
+    loads_from,
     points,
     repetition_along,
     stride_along,
@@ -176,7 +177,7 @@ def _width(
     a matter of constants, and lanes that read one element share its load (a row enlarged by 3).
     """
     vectors = math.lcm(repetition_along(loads, axis.var), lanes) // lanes
-    if vectors > _MOST_VECTORS or vectors * lanes > extent_of(axis.extent):
+    if vectors > _MOST_VECTORS or vectors * lanes > axis.length:
         vectors = 1
     return builder.choose(
         choice, tuple(sorted({lanes, 2 * lanes, 4 * lanes, vectors * lanes})), vectors * lanes
@@ -191,13 +192,24 @@ def vector_loops(builder: SketchBuilder, name: str, lanes: int) -> list[tuple[st
     """
     stage = builder.state.stage(name)
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
-    loops = [(axis.name, extent_of(axis.extent)) for axis in axes]
+    loops = [(axis.name, axis.length) for axis in axes]
     is_short = len(axes) >= 2 and 2 * loops[-1][1] <= lanes and all(n for _, n in loops)
     if not is_short or not _are_one_run(stage, axes[-2], axes[-1]):
         return loops
     step = Fuse(name, (axes[-2].name, axes[-1].name))
     builder.do(step)
     return [*loops[:-2], (step.fused, loops[-2][1] * loops[-1][1])]
+
+
+def compute_inside(
+    builder: SketchBuilder, name: str, host: str, loop: str, target: CpuTarget
+) -> None:
+    """Compute what another stage reads in a loop of that, in vectors."""
+    builder.do(ComputeAt(name, host, loop))
+    stage = builder.state.stage(name)
+    if stage.tensor.axes and stage.tensor.axes[-1].length >= 2:
+        loops = vector_loops(builder, name, lanes_for(target, stage))
+        builder.do(Vectorize(name, loops[-1][0]))
 
 
 def _are_one_run(stage: Stage, outer: Axis, inner: Axis) -> bool:
@@ -215,7 +227,7 @@ def _run_read(stage: Stage, axes: list[Axis], lanes: int) -> tuple[Axis, ...]:
     body = stage.tensor.body
     if not isinstance(body, Load) or stride_of_run(body, (axes[-1],)) in (0, 1):
         return ()
-    if extent_of(axes[-1].extent) < lanes:
+    if axes[-1].length < lanes:
         return ()
     places = [stage.tensor.axes.index(axis) for axis in axes]
     for stop in range(len(axes) - 1, 0, -1):
@@ -299,6 +311,21 @@ def packable_constants(state: ScheduleState, name: str) -> dict[str, Load]:
     }
 
 
+def pack_constants(
+    builder: SketchBuilder, name: str, prefetched: Sequence[str] = (), moving: Collection[str] = ()
+) -> None:
+    """Store the constants of a stage in the order in which it reads them.
+
+    prefetched   the loop, if any, in which what the next tiles read is asked for
+    moving       axes along which the next tile lies: what moves with them is not asked for
+    """
+    for constant, load in packable_constants(builder.state, name).items():
+        builder.do(PackConstant(constant, name))
+        read = {var.name for var in free_vars(*load.indices)}
+        for loop in prefetched if read.isdisjoint(moving) else ():
+            builder.do(PrefetchNext(name, constant, loop))
+
+
 def pack_across(builder: SketchBuilder, name: str, lanes: Axis) -> None:
     """Pack the constants that a stage reads across their rows along its lanes.
 
@@ -354,8 +381,3 @@ def _reads_each_once(reader: Stage, name: str) -> bool:
     places = {load.indices for load in loads_from(reader.tensor, name)}
     used = free_vars(*next(iter(places)))
     return len(places) == 1 and all(a.var in used or a.extent == 1 for a in reader.tensor.axes)
-
-
-def loads_from(tensor: Compute, source: str) -> list[Load]:
-    """The reads of one tensor in another."""
-    return [load for load in loads_of(tensor.body) if load.source.name == source]

@@ -48,7 +48,7 @@ from tensorwright.tuning.space.derived import (
     unregister_sketch_rule,
 )
 from tensorwright.tuning.space.derived.rules import Skip
-from tensorwright.tuning.space.derived.tiled_axes import lane_sizes, row_sizes
+from tensorwright.tuning.space.derived.tiled_axes import lane_tiles, row_tiles
 
 X = placeholder("x", (40, 48))
 
@@ -209,7 +209,7 @@ def test_defaults_keep_to_the_limits_and_open_decisions_lower() -> None:
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.integers(2, 700))
 def test_sizes_of_rows_divide_or_waste_little(extent: int) -> None:
-    sizes = row_sizes(extent)
+    sizes = row_tiles(extent)
     assert (1, 1, 1) in sizes
     for row in sizes:
         assert -extent % prod(row) <= 0.15 * extent
@@ -222,7 +222,7 @@ def test_sizes_of_rows_divide_or_waste_little(extent: int) -> None:
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.integers(17, 600))
 def test_sizes_of_lanes_are_whole_vectors(extent: int) -> None:
-    sizes = lane_sizes(extent, 16)
+    sizes = lane_tiles(extent, 16)
     assert (1, 1, 16) in sizes
     for row in sizes:
         assert row[-1] % 16 == 0
@@ -232,7 +232,7 @@ def test_sizes_of_lanes_are_whole_vectors(extent: int) -> None:
 
 
 def test_tiles_stay_inside_a_group() -> None:
-    assert all(24 % prod(row) == 0 for row in row_sizes(96, 24))
+    assert all(24 % prod(row) == 0 for row in row_tiles(96, 24))
 
 
 # Rules of one's own

@@ -39,12 +39,17 @@ def extent_of(extent: Index) -> int:
 
 def count_of(axes: Iterable[Axis]) -> int:
     """How many elements some axes run through together."""
-    return prod(extent_of(axis.extent) for axis in axes)
+    return prod(axis.length for axis in axes)
 
 
 def points(tensor: Compute) -> int:
     """How often the body of a tensor is evaluated."""
     return count_of((*tensor.axes, *tensor.reduce_axes))
+
+
+def loads_from(tensor: Compute, source: str) -> list[Load]:
+    """The reads of one tensor in another."""
+    return [load for load in loads_of(tensor.body) if load.source.name == source]
 
 
 def elements_of(tensor: Tensor) -> int:
@@ -107,8 +112,8 @@ def stride_of_run(load: Load, axes: tuple[Axis, ...]) -> int | None:
     digits: dict[Var, Index] = {}
     for number, axis in reversed(tuple(enumerate(axes))):
         digit = floor_div(run, inside)
-        digits[axis.var] = mod(digit, extent_of(axis.extent)) if number else digit
-        inside *= extent_of(axis.extent)
+        digits[axis.var] = mod(digit, axis.length) if number else digit
+        inside *= axis.length
     flat: Index = 0
     for index, size in zip(load.indices, load.source.shape, strict=True):
         flat = flat * size + substitute(index, digits)
@@ -178,7 +183,7 @@ def period_along(loads: Iterable[Load], axis: Axis) -> int:
     for atom in (atom for load in loads for atom in atoms_of(load.indices)):
         if isinstance(atom, FloorDiv | Mod) and atom.dividend == axis.var:
             period = _divisor(atom)
-            if period and extent_of(axis.extent) % period == 0:
+            if period and axis.length % period == 0:
                 return period
     return 0
 

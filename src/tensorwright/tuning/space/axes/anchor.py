@@ -27,7 +27,7 @@ from tensorwright.expr import (
     terms_of,
 )
 from tensorwright.schedule import ScheduleState, SplitRelation, Stage
-from tensorwright.tuning.space.axes.accesses import atoms_of, extent_of, group_size
+from tensorwright.tuning.space.axes.accesses import atoms_of, group_size, loads_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,7 @@ class Anchor:
         """The indices with which the stored stage reads the reduction, or its own axes."""
         if self.name == self.stored:
             return tuple(axis.var for axis in self.axes)
-        loads = loads_of(self.state.stage(self.stored).tensor.body)
-        return next(load for load in loads if load.source.name == self.name).indices
+        return loads_from(self.state.stage(self.stored).tensor, self.name)[0].indices
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -112,7 +111,7 @@ class Anchor:
         digits = [atom for atom in atoms if isinstance(atom, FloorDiv | Mod)]
         sizes = {atom.divisor for atom in digits if atom.dividend == axis.var}
         size = sizes.pop() if len(sizes) == 1 and len(digits) == len(atoms) == 2 else 0
-        return size if isinstance(size, int) and size and extent_of(axis.extent) % size == 0 else 0
+        return size if isinstance(size, int) and size and axis.length % size == 0 else 0
 
     @property
     def is_tangled(self) -> bool:
@@ -136,6 +135,12 @@ class Anchor:
         terms = (term for index in self.link for term in terms_of(index))
         steps = {coefficient for monomial, coefficient in terms if monomial == moving}
         return steps.pop() if len(steps) == 1 else 0
+
+
+def only_fold(state: ScheduleState) -> Stage | None:
+    """The reduction of a program of one reduction and one output; None for others."""
+    folds = [stage for stage in state.stages if stage.tensor.reduction is not None]
+    return folds[0] if len(folds) == len(state.outputs) == 1 else None
 
 
 def common_group(operands: Iterable[Operand], var: Var) -> int:

@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import prod
 
 from tensorwright.base import CpuTarget
-from tensorwright.expr import Axis, Load, free_vars, loads_of, terms_of
+from tensorwright.expr import Axis, Load, loads_of
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import (
     bytes_of,
     count_of,
-    extent_of,
     group_size,
     has_reuse,
     lanes_for,
-    points,
     reads_along,
     stride_in_vector,
     vector_within,
@@ -120,13 +117,13 @@ def is_scattered(anchor: Anchor, width: int) -> bool:
         return False
     rows, own_rows = (count_of(r.rows) for r in (roles, own))
     is_flat = rows < _FEW_ROWS and 2 * rows <= own_rows
-    is_narrow = 2 * extent_of(roles.lanes.extent) < width and len(roles.rows) < len(own.rows)
+    is_narrow = 2 * roles.lanes.length < width and len(roles.rows) < len(own.rows)
     return is_flat or is_narrow or 2 * filled_lanes(roles, width) <= filled_lanes(own, width)
 
 
 def filled_lanes(roles: AxisRoles, width: int) -> int:
     """How many lanes of a vector are computed for something."""
-    return min(extent_of(roles.lanes.extent), vector_within(roles.lanes_block, width))
+    return min(roles.lanes.length, vector_within(roles.lanes_block, width))
 
 
 def find_roles(anchor: Anchor, width: int) -> AxisRoles | None:
@@ -135,7 +132,7 @@ def find_roles(anchor: Anchor, width: int) -> AxisRoles | None:
     width   how many elements fill a vector
     """
     found = anchor.operands
-    axes = [axis for axis in anchor.axes if extent_of(axis.extent) > 1]
+    axes = [axis for axis in anchor.axes if axis.length > 1]
     lanes = find_lanes(axes, found, _stride_in_group(found, width), width)
     if lanes is None:
         return None
@@ -192,7 +189,7 @@ def find_lanes(
         if all(stride == 0 for stride in strides):
             total += 8.0
         group = common_group(found, axis.var)
-        extent = vector_within(group, width) if group else extent_of(axis.extent)
+        extent = vector_within(group, width) if group else axis.length
         return total + short / extent, -extent
 
     best = min(axes, key=cost, default=None)
@@ -228,32 +225,3 @@ def rows_inside_columns(
     if stays or bytes_read[True] * times <= bytes_read[False] * panels:
         return ()
     return tuple(axis.name for axis in roles.rows[:-2])
-
-
-_VECTORS_PER_COPY = 120  # multiply-adds of vectors that take 20 times as long as to copy a vector
-_LEAST_AGAIN = 1.5
-
-
-def copies_much(anchor: Anchor, feeding: frozenset[str], axis: Axis, rows: int, width: int) -> bool:
-    """Whether stages that feed a product cost much where they are computed for a few rows at once.
-
-    Windows that overlap copy the rows that they share again: a window of 7 rows that moves by 2
-    copies all 3.5 times.  That matters where a copy serves few products, or fills few lanes.
-
-    rows   so many along the axis are computed at once     width   lanes of a vector
-    """
-    reduced = {a.var: extent_of(a.extent) for a in anchor.tensor.reduce_axes}
-    copied = 0
-    for operand in anchor.operands:
-        shape = [extent_of(extent) for extent in operand.load.source.shape]
-        along = [n for n, i in enumerate(operand.load.indices) if axis.var in free_vars(i)]
-        if operand.load.source.name not in feeding or len(along) != 1:
-            continue
-        steps = dict(terms_of(operand.load.indices[along[0]]))
-        reach = sum(steps.get((var,), 0) * (extent - 1) for var, extent in reduced.items())
-        window = reach + 1 + (rows - 1) * steps.get((axis.var,), 0)
-        total = window * -(-extent_of(axis.extent) // rows)
-        if total > _LEAST_AGAIN * shape[along[0]]:
-            lines = prod(shape[:-1]) // shape[along[0]]
-            copied += total * lines * -(-shape[-1] // width)
-    return copied * _VECTORS_PER_COPY * width > points(anchor.tensor)

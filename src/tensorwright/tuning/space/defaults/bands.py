@@ -6,10 +6,10 @@ its own cache what it reads.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
-from tensorwright.expr import Axis, Compute, Load, Var, free_vars, loads_of, terms_of
+from tensorwright.expr import Axis, Compute, Index, Load, free_vars, loads_of, terms_of
 from tensorwright.tuning.space.axes.accesses import (
     extent_of,
     points,
@@ -21,7 +21,7 @@ from tensorwright.tuning.space.axes.roles import AxisRoles
 from tensorwright.tuning.space.sketch import divisors
 from tensorwright.tuning.space.steps import is_cheap
 
-MOST_ROWS = 14  # of a band
+MOST_BAND_ROWS = 14
 SHORT_ROWS = 8  # where bands are all that the threads share out
 FEWEST_BANDS = 6
 
@@ -31,6 +31,8 @@ _EXPENSIVE = 8  # so many multiply-adds take as long as an element of what is no
 _ACROSS = 2  # and so many as one that is read across its rows
 _GATHERED = 32  # and so many as one whose place is computed, with divisions
 _FEW_AGAIN = 4  # times what is computed again may be all that a product takes
+_VECTORS_PER_COPY = 120  # multiply-adds of vectors that take 20 times as long as to copy a vector
+_LEAST_AGAIN = 1.5
 _ENOUGH_BANDS = 8  # so many pieces keep the threads busy, where a band costs nothing
 
 
@@ -46,7 +48,7 @@ def tiles_of_band(extent: int, size: int, most_rows: int, fewest: int) -> int:
 def enough_bands(axes: Sequence[Axis], roles: AxisRoles) -> int:
     """So many bands keep the threads busy, with the loops that are fused with that over bands."""
     taken = {axis.name for axis in (roles.lanes, roles.row, roles.second_row) if axis is not None}
-    around = prod(extent_of(axis.extent) for axis in axes if axis.name not in taken)
+    around = prod(axis.length for axis in axes if axis.name not in taken)
     return -(-_ENOUGH_BANDS // max(1, around))
 
 
@@ -68,24 +70,50 @@ def is_fed_again(
             continue
         tensor = anchor.state.stage(load.source.name).tensor
         times = prod(count for axis, count in tiles if not reads_along(load, axis.var))
-        taps = {axis.var: extent_of(axis.extent) for axis in anchor.tensor.reduce_axes}
-        overlap = _overlap(load, tiles, taps)
+        overlap = _overlap(anchor, load, tiles)
         again += (times * overlap - 1) * points(tensor) * _cost(tensor)
     return _FEW_AGAIN * again > points(anchor.tensor)
 
 
-def _overlap(load: Load, tiles: Sequence[tuple[Axis, int]], taps: Mapping[Var, int]) -> float:
+def copies_much(anchor: Anchor, feeding: frozenset[str], axis: Axis, rows: int, width: int) -> bool:
+    """Whether stages that feed a product cost much where they are computed for a few rows at once.
+
+    Windows that overlap copy the rows that they share again: a window of 7 rows that moves by 2
+    copies all 3.5 times.  That matters where a copy serves few products, or fills few lanes.
+
+    rows   so many along the axis are computed at once     width   lanes of a vector
+    """
+    copied = 0
+    for operand in anchor.operands:
+        shape = [extent_of(extent) for extent in operand.load.source.shape]
+        along = [n for n, i in enumerate(operand.load.indices) if axis.var in free_vars(i)]
+        if operand.load.source.name not in feeding or len(along) != 1:
+            continue
+        window = _window(anchor, operand.load.indices[along[0]], axis, rows)
+        total = window * -(-axis.length // rows)
+        if total > _LEAST_AGAIN * shape[along[0]]:
+            lines = prod(shape[:-1]) // shape[along[0]]
+            copied += total * lines * -(-shape[-1] // width)
+    return copied * _VECTORS_PER_COPY * width > points(anchor.tensor)
+
+
+def _window(anchor: Anchor, index: Index, axis: Axis, size: int) -> int:
+    """How many neighbours windows at so many positions along an axis read with an index."""
+    steps = dict(terms_of(index))
+    taps = anchor.tensor.reduce_axes
+    reach = sum(abs(steps.get((tap.var,), 0)) * (tap.length - 1) for tap in taps)
+    return reach + 1 + (size - 1) * abs(steps.get((axis.var,), 0))
+
+
+def _overlap(anchor: Anchor, load: Load, tiles: Sequence[tuple[Axis, int]]) -> float:
     """How often an element is computed where each tile computes all that its windows read."""
     times = 1.0
     for index, extent in zip(load.indices, map(extent_of, load.source.shape), strict=True):
-        steps = dict(terms_of(index))
         moving = [(axis, count) for axis, count in tiles if axis.var in free_vars(index)]
-        reach = sum(abs(steps.get((tap,), 0)) * (many - 1) for tap, many in taps.items())
-        if len(moving) != 1 or not reach:
+        if len(moving) != 1 or _window(anchor, index, moving[0][0], 1) == 1:
             continue
         ((axis, count),) = moving
-        size = -(-extent_of(axis.extent) // max(1, count))
-        window = reach + 1 + (size - 1) * abs(steps.get((axis.var,), 0))
+        window = _window(anchor, index, axis, -(-axis.length // max(1, count)))
         times *= max(1.0, count * min(window, extent) / max(1, extent))
     return times
 

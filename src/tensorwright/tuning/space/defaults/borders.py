@@ -27,9 +27,9 @@ from tensorwright.expr import (
     loads_of,
 )
 from tensorwright.schedule import ComputeInline, ScheduleState, Skipped, SkipZeros, Stage, is_legal
-from tensorwright.tuning.space.axes.accesses import count_of, extent_of
-from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
+from tensorwright.tuning.space.axes.accesses import count_of
 from tensorwright.tuning.space.sketch import SketchBuilder
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL
 
 LEAST_SAVED = 0.03  # of the terms of a sum
 _LEAST_IN_TILES = 0.1  # where tiles have several positions, or may have
@@ -103,9 +103,9 @@ def _is_cut_cleanly(
     position, tap = axes
     beside = kept.shape[0] - int(kept.sum(axis=0).min())
     size = tile[position.name]
-    most = size if extent_of(position.extent) % size == 0 else 1
+    most = size if position.length % size == 0 else 1
     has_both_ends = not kept[0].all() and not kept[-1].all()
-    return has_both_ends and extent_of(tap.extent) <= _MOST_PARTLY and beside <= most
+    return has_both_ends and tap.length <= _MOST_PARTLY and beside <= most
 
 
 def inline_skipped(builder: SketchBuilder, name: str, tiled: frozenset[str]) -> list[str]:
@@ -183,7 +183,7 @@ def _kept(
     None for images so long that the border is next to nothing, for those without elements, and
     where what is read depends on what is in memory.
     """
-    extents = [extent_of(axis.extent) for axis in axes]
+    extents = [axis.length for axis in axes]
     sides = [side for each in conditions for side in condition_sides(each)]
     if not 0 < prod(extents) <= _MOST_PAIRS or any(map(has_element, sides)):
         return None

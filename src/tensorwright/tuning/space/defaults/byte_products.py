@@ -42,14 +42,20 @@ from tensorwright.schedule import (
     Tensorize,
     Unroll,
 )
-from tensorwright.tuning.space.axes.accesses import elements_of, extent_of, points, reads_along
+from tensorwright.tuning.space.axes.accesses import (
+    elements_of,
+    extent_of,
+    loads_from,
+    points,
+    reads_along,
+)
+from tensorwright.tuning.space.axes.anchor import only_fold
 from tensorwright.tuning.space.defaults.tile_sizes import row_sizes
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import (
     ensure_epilogue,
     inline_elementwise,
-    loads_from,
     parallelise,
     schedule_at_root,
 )
@@ -66,12 +72,9 @@ def byte_product_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[S
     """The sketch of the rule; none where the target has no such instruction, or the program is no
     product of bytes (u8) with constant ones (i8) of whole vectors.
     """
-    products = [stage for stage in state.stages if stage.tensor.reduction is not None]
-    if not target.adds_byte_products or len(products) != 1 or len(state.outputs) != 1:
-        return
-    (product,) = products
-    found = _operands(state, product)
-    if found is None:
+    product = only_fold(state) if target.adds_byte_products else None
+    found = _operands(state, product) if product is not None else None
+    if product is None or found is None:
         return
     builder = SketchBuilder(state)
     inline_elementwise(builder, keep=frozenset((found.data.source.name,)))
@@ -106,7 +109,7 @@ def _operands(state: ScheduleState, product: Stage) -> _Operands | None:
     data, weights = loads
     last = tensor.axes[-1]
     folded = [axis for axis in tensor.reduce_axes if _is_run(data, axis)]
-    if len(folded) != 1 or extent_of(last.extent) % BYTE_LANES or reads_along(data, last.var):
+    if len(folded) != 1 or last.length % BYTE_LANES or reads_along(data, last.var):
         return None
     if weights.source.name not in state.constants or not reads_along(weights, last.var):
         return None
@@ -115,14 +118,14 @@ def _operands(state: ScheduleState, product: Stage) -> _Operands | None:
     if not rows or len(own) > 1 or any(reads_along(data, tensor.axes[at].var) for at in own):
         return None
     is_block = bool(own)
-    if is_block and extent_of(last.extent) != BYTE_LANES:
+    if is_block and last.length != BYTE_LANES:
         return None
     return _Operands(data, weights, folded[0], rows[-1], own[0] if is_block else None)
 
 
 def _is_run(load: Load, axis: Axis) -> bool:
     """Whether four elements after a multiple of four along an axis lie side by side."""
-    extent = extent_of(axis.extent)
+    extent = axis.length
     if extent % BYTE_TERMS:
         return False
     outer, inner = Var(f"{axis.name}_o"), Var(f"{axis.name}_i")
@@ -162,7 +165,7 @@ def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> N
     row, column = names[found.row], names[-1]
     rows = extent_of(axes[found.row].extent)
     if found.blocks is None:
-        vectors = extent_of(axes[-1].extent) // BYTE_LANES
+        vectors = axes[-1].length // BYTE_LANES
     else:
         vectors = extent_of(axes[found.blocks].extent)
     sizes = row_sizes(rows, min(_MOST_ROWS, rows))

@@ -33,7 +33,6 @@ from tensorwright.tuning.space.axes.accesses import (
     bytes_along,
     dimension_last,
     elements_of,
-    extent_of,
     group_size,
     has_reuse,
     lanes_for,
@@ -70,9 +69,9 @@ def pack_operand(
     stage = state.stage(anchor)
     loads = tuple(loads_of(stage.tensor.body))
     found = Anchor(state, anchor, stored).operands
-    if rows is None or extent_of(rows.extent) < _USES:
+    if rows is None or rows.length < _USES:
         return ""
-    folded = max(stage.tensor.reduce_axes, key=lambda axis: extent_of(axis.extent))
+    folded = max(stage.tensor.reduce_axes, key=lambda axis: axis.length)
     for load, operand in zip(loads, found, strict=True):
         name = load.source.name
         if operand.is_constant or state.has_stage(name):
@@ -80,7 +79,7 @@ def pack_operand(
         if stride_along(operand.load, lanes.var) != 1 or reads_along(operand.load, rows.var):
             continue
         apart_bytes = bytes_along(operand.load, folded.var)
-        lines = extent_of(folded.extent)
+        lines = folded.length
         is_crowded = target.vector_bytes < _WIDE and (
             _TIMES * lines_held(apart_bytes, target) < lines
         )
@@ -100,7 +99,7 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
     """
     state = builder.state
     axes = state.stage(stored).tensor.axes
-    long_axes = [axis for axis in axes if 2 * extent_of(axis.extent) >= width]
+    long_axes = [axis for axis in axes if 2 * axis.length >= width]
     last = long_axes[-1] if long_axes else axes[-1]
     link = Anchor(state, anchor, stored)
     found = link.operands
@@ -151,7 +150,7 @@ def _has_vectors(anchor: Anchor, last: Axis, width: int) -> bool:
     if roles is None or roles.lanes is last:
         return False
     is_across = last is not anchor.axes[-1]
-    return (1 + is_across) * filled_lanes(roles, width) > min(extent_of(last.extent), width)
+    return (1 + is_across) * filled_lanes(roles, width) > min(last.length, width)
 
 
 def inline_transposed(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:

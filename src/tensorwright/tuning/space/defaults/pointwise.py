@@ -67,7 +67,7 @@ def _read_transposed(builder: SketchBuilder, stage: Stage, target: CpuTarget) ->
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     lanes = lanes_for(target, stage)
     is_copy = isinstance(stage.tensor.body, Load)  # it is transposed as it is stored
-    if is_copy or not axes or extent_of(axes[-1].extent) < lanes:
+    if is_copy or not axes or axes[-1].length < lanes:
         return
     known = builder.state.constants | index_tensors_of(stage.tensor.body)
     places: dict[str, list[Load]] = {}

@@ -18,6 +18,7 @@ from tensorwright.tuning.space.axes.accesses import (
 from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.roles import find_roles
 from tensorwright.tuning.space.defaults.pack_operand import transpose_operands
+from tensorwright.tuning.space.defaults.tile_anchor import build_tiles
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import MIN_PARALLEL_POINTS
@@ -63,7 +64,8 @@ def tile_products(builder: SketchBuilder, target: CpuTarget) -> frozenset[str]:
         roles = find_roles(Anchor(trial.state, cached, name), width)
         if roles is None:
             continue
-        Tiling(trial, target, cached, name, roles, Order.COLUMNS_OUTSIDE, prefix=f"{name}_").build()
+        order, prefix = Order.COLUMNS_OUTSIDE, f"{name}_"
+        build_tiles(Tiling(trial, target, cached, name, roles, order, prefix=prefix))
         builder.join(trial)
         tiled |= {name, cached}
     return frozenset(tiled)

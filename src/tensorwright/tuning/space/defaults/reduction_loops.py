@@ -10,7 +10,6 @@ from tensorwright.expr import Axis, Compute, Index, exact_div, loads_of
 from tensorwright.schedule import Split, Stage, Tail
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
-    extent_of,
     period_along,
     points,
     reads_along,
@@ -18,8 +17,8 @@ from tensorwright.tuning.space.axes.accesses import (
     stride_along,
 )
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL, MOST_UNROLLED
 
-FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
 _UNROLLED = 4  # terms of a longer one, at least
 _MOST_UNROLLED_TERMS = 8  # of a product
 _UNROLLED_ADDS = 96  # multiply-adds of a step of a product, more or less
@@ -27,7 +26,7 @@ _LINE_TERMS = 16  # that lie in one line of the caches
 _FEW_USES = 64  # of an element: what is read for them comes from behind the second cache in part
 _MOST_LINE_ADDS = 192  # multiply-adds of a step of so many terms
 _MOST_TAPS = 16  # of a row of a window that is unrolled whole
-_MOST_UNROLLED = 49  # taps of a window
+_MOST_WINDOW = 49  # taps of a window
 
 
 class Choose(Protocol):
@@ -59,12 +58,12 @@ def split_reduction(
         return _split_taps(builder, stage, [axis for axis in axes if axis.extent != 1], choose)
     main = _innermost(stage.tensor, [axis for axis in axes if axis.name not in taps])
     others = [a.name for a in axes if a is not main and a.name not in taps]
-    extent = extent_of(main.extent)
+    extent = main.length
     block = period_along(loads_of(stage.tensor.body), main)
     usual = max(divisors(block or extent, _usual_terms(stage.tensor, main, sums)))
     # with fewer terms a step, what it costs beside its arithmetic is more: up to twice the time
     least = min(usual, _MOST_UNROLLED_TERMS)
-    steps = tuple(step for step in divisors(block or extent, 16) if step >= least)
+    steps = tuple(step for step in divisors(block or extent, MOST_UNROLLED) if step >= least)
     step = choose("unroll", steps, usual, Kind.UNROLL)
     if block and extent > block:
         inner = exact_div(block, step)
@@ -93,7 +92,7 @@ def _usual_terms(tensor: Compute, main: Axis, sums: int) -> int:
 def _least_uses(tensor: Compute, main: Axis) -> int:
     """For how many results each element of an operand that an axis reads in order is used."""
     uses = [
-        prod(extent_of(axis.extent) for axis in tensor.axes if not reads_along(load, axis.var))
+        prod(axis.length for axis in tensor.axes if not reads_along(load, axis.var))
         for load in loads_of(tensor.body)
         if stride_along(load, main.var) == 1
     ]
@@ -105,7 +104,7 @@ def _innermost(tensor: Compute, axes: Sequence[Axis]) -> Axis:
     order, where each element is read once.
     """
     if not reads_once(tensor):
-        return max(axes, key=lambda axis: extent_of(axis.extent))
+        return max(axes, key=lambda axis: axis.length)
 
     def apart(axis: Axis) -> tuple[bool, int]:
         strides = [stride_along(load, axis.var) for load in loads_of(tensor.body)]
@@ -124,15 +123,17 @@ def _split_taps(
     skipped at once.
     """
     *others, last = axes
-    extent = extent_of(last.extent)
+    extent = last.length
     if extent > _MOST_TAPS:
-        step = choose("unroll", divisors(extent, 16), max(divisors(extent, 8)), Kind.UNROLL)
+        step = choose(
+            "unroll", divisors(extent, MOST_UNROLLED), max(divisors(extent, 8)), Kind.UNROLL
+        )
         builder.do(Split(stage.name, last.name, (step,), Tail.EXACT))
         return [*(axis.name for axis in others), f"{last.name}_o"], [f"{last.name}_i"]
     if not others:
         return [], [last.name]
     *others, around = others
-    sizes = divisors(extent_of(around.extent), _MOST_UNROLLED // extent)
+    sizes = divisors(around.length, _MOST_WINDOW // extent)
     step = choose("unroll", sizes, 1, Kind.UNROLL)
     builder.do(Split(stage.name, around.name, (step,), Tail.EXACT))
     loops = [*(axis.name for axis in others), f"{around.name}_o"]

@@ -31,7 +31,6 @@ from tensorwright.schedule import (
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
     dimension_last,
-    extent_of,
     lanes_for,
     points,
     reads_along,
@@ -61,6 +60,7 @@ from tensorwright.tuning.space.steps import (
     schedule_at_root,
     transpose_squares,
 )
+from tensorwright.tuning.space.tile_limits import MOST_BLOCK_ROWS
 
 
 def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
@@ -144,7 +144,7 @@ def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
         if not stage.tensor.dtype.is_float:
             continue
         axis = reduction.axes[0]
-        each = -(-extent_of(axis.extent) // parts)
+        each = -(-axis.length // parts)
         loop = axis.name
         if each > 1 or len(reduction.axes) == 1:
             builder.do(Split(stage.name, loop, (each,)))
@@ -185,7 +185,7 @@ def _has_packed_lanes(state: ScheduleState, stage: Stage, target: CpuTarget) -> 
     then: they are read across their rows, as the weights of most dense layers are.
     """
     axes = stage.tensor.axes
-    if not is_product(stage) or not axes or extent_of(axes[-1].extent) < lanes_for(target, stage):
+    if not is_product(stage) or not axes or axes[-1].length < lanes_for(target, stage):
         return False
     packable = packable_constants(state, stage.name)
     across = [
@@ -204,7 +204,7 @@ def _order_along(load: Load, axis: Axis, lanes: int) -> tuple[int, ...]:
     """The dimensions of an operand with the one that an axis runs along last; () where they are
     so, or no dimension is that axis alone.
     """
-    if stride_along(load, axis.var) in (0, 1) or extent_of(axis.extent) < lanes:
+    if stride_along(load, axis.var) in (0, 1) or axis.length < lanes:
         return ()
     across = [n for n, index in enumerate(load.indices) if axis.var in free_vars(index)]
     if len(across) != 1 or load.indices[across[0]] != axis.var:
@@ -301,7 +301,7 @@ def _compute_by_blocks(
         builder.do(CacheWrite(name))
     work = sum(points(stage.tensor) for stage in builder.state.stages)
     split = max(n for n in range(rows) if axes[n].extent != 1)
-    extent = extent_of(axes[split].extent)
+    extent = axes[split].length
     stored = builder.state.stage(last.name)  # a product is folded in another stage by now
     sizes, tail = _block_sizes(extent, stored, has_products=bool(products))
     block = builder.choose("block", sizes, _default_block(builder, target, split, sizes))
@@ -342,7 +342,7 @@ def _block_sizes(extent: int, last: Stage, *, has_products: bool) -> tuple[tuple
     """How many rows a block may have: a divisor of all rows, or, where those are few or products
     want others, some that leave a last block which is shifted back over the one before it.
     """
-    sizes = divisors(extent, 8) or (1,)
+    sizes = divisors(extent, MOST_BLOCK_ROWS) or (1,)
     is_enough = extent < _FEW_ROWS or (max(sizes) >= _FEW_ROWS and not has_products)
     if is_enough or last.tensor.reduction is not None:
         return sizes, Tail.GUARD
@@ -360,7 +360,7 @@ def _default_block(
     axes = state.stages[-1].tensor.axes
     if any(is_product(stage) for stage in state.stages):
         columns = 2
-        extent = extent_of(axes[split].extent)
+        extent = axes[split].length
         held = [n for n in sizes if (n + 1) * columns <= tile_registers(target)]
         # reading a vector takes about as long as using it for a row; a shifted block is work again
         return min(held, key=lambda n: (-(-extent // n) * (n + columns), -n), default=1)
@@ -414,7 +414,7 @@ def _tile_product(
     axis = stage.tensor.axes[-1]
     cached = CacheWrite(name).cached
     lanes = lanes_for(target, builder.state.stage(cached))
-    extent = extent_of(axis.extent)
+    extent = axis.length
     has_vectors = is_packed or vector_axis(builder.state.stage(cached)) is not None
     if not has_vectors or extent < lanes:
         loop = builder.state.stage(name).loops[-1]

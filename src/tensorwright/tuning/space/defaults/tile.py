@@ -25,12 +25,12 @@ from tensorwright.schedule import (
     ScheduleState,
     SkipZeros,
     Stage,
+    reads_of,
 )
 from tensorwright.tuning.space.axes.accesses import (
     bytes_of,
     count_of,
     elements_of,
-    extent_of,
     has_reuse,
     lanes_for,
     points,
@@ -38,29 +38,24 @@ from tensorwright.tuning.space.axes.accesses import (
     slides_along,
     stride_along,
 )
-from tensorwright.tuning.space.axes.anchor import Anchor
+from tensorwright.tuning.space.axes.anchor import Anchor, only_fold
 from tensorwright.tuning.space.axes.roles import (
-    copies_much,
     find_roles,
     is_scattered,
     rows_inside_columns,
 )
+from tensorwright.tuning.space.defaults.bands import copies_much
 from tensorwright.tuning.space.defaults.borders import inline_skipped, is_bordered_copy, skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import (
     inline_transposed,
     pack_operand,
     transpose_operands,
 )
-from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
+from tensorwright.tuning.space.defaults.tile_anchor import build_tiles
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import ensure_epilogue, inline_elementwise
-
-
-def find_anchor(state: ScheduleState) -> Stage | None:
-    """The reduction that does the most work, or None."""
-    folding = [stage for stage in state.stages if stage.tensor.reduction is not None]
-    return max(folding, key=lambda stage: points(stage.tensor), default=None)
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL
 
 
 def tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
@@ -69,11 +64,8 @@ def tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     It applies to one reduction in a program of one output, if its reads are contiguous (or the
     same) along some axis.
     """
-    anchor = find_anchor(state)
-    folds = sum(stage.tensor.reduction is not None for stage in state.stages)
-    if anchor is None or folds != 1 or len(state.outputs) != 1:
-        return
-    if all(axis.extent == 1 for axis in anchor.tensor.axes):
+    anchor = only_fold(state)
+    if anchor is None or all(axis.extent == 1 for axis in anchor.tensor.axes):
         return
     late: list[Sketch] = []
     for sketch in _in_all_orders(state, target, anchor):
@@ -137,7 +129,7 @@ def _window_orders(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
     is_first = terms <= FULL_UNROLL
     if roles is not None:
         slides = slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var)
-        if slides and extent_of(roles.lanes.extent) < width and not target.has_masks:
+        if slides and roles.lanes.length < width and not target.has_masks:
             return padded
         is_first = is_first or not slides
     return (Order.INLINED, *padded) if is_first else (*padded, Order.INLINED)
@@ -164,7 +156,7 @@ def _gathers_each_row(state: ScheduleState, anchor: Stage, target: CpuTarget) ->
     return roles is not None and any(
         copies_much(_alone(state, anchor), feeding, axis, 1, width)
         for axis in (*roles.columns, *roles.batch)
-        if axis is not roles.column or extent_of(roles.lanes.extent) > width
+        if axis is not roles.column or roles.lanes.length > width
     )
 
 
@@ -225,7 +217,7 @@ def _operand_bytes(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
     matrix = (roles.lanes, roles.row, *anchor.tensor.reduce_axes)
     columns = rows = 0
     for load in loads_of(anchor.tensor.body):
-        read = prod(extent_of(axis.extent) for axis in matrix if reads_along(load, axis.var))
+        read = prod(axis.length for axis in matrix if reads_along(load, axis.var))
         if reads_along(load, roles.row.var):
             rows += read * load.dtype.size_bytes
         else:
@@ -293,7 +285,7 @@ def _tile_sketch(
     packed_panel = ""
     if order is Order.PACKED_PANELS:
         packed_panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
-        if not packed_panel or extent_of(roles.lanes.extent) <= width:
+        if not packed_panel or roles.lanes.length <= width:
             return None
     taps: list[str] = []
     if has_reuse(builder.state.stage(anchor).tensor) and not copies_borders:
@@ -313,7 +305,7 @@ def _tile_sketch(
         skips_rows=skips_rows,
         taps=taps,
     )
-    tiling.build()
+    build_tiles(tiling)
     name = f"{order.value}, border copied" if copies_borders else order.value
     return builder.sketch(f"{name}, no rows beside" if skips_rows else name)
 
@@ -344,7 +336,7 @@ def _feeding(state: ScheduleState, anchor: str) -> frozenset[str]:
             if state.has_stage(load.source.name) and load.source.name not in found:
                 found.add(load.source.name)
                 pending.append(load.source.name)
-    direct = {load.source.name for load in loads_of(state.stage(anchor).tensor.body)}
+    direct = reads_of(state.stage(anchor).tensor)
     return frozenset(found & direct)
 
 

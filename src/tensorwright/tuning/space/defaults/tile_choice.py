@@ -9,7 +9,6 @@ from tensorwright.expr import Axis
 from tensorwright.tuning.space.axes.accesses import (
     bytes_along,
     count_of,
-    extent_of,
     folds_in_order,
     has_reuse,
     reads_once,
@@ -18,7 +17,6 @@ from tensorwright.tuning.space.axes.accesses import (
 from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.cache_sets import PAGE_BYTES, most_rows
 from tensorwright.tuning.space.axes.roles import AxisRoles
-from tensorwright.tuning.space.defaults.reduction_loops import FULL_UNROLL
 from tensorwright.tuning.space.defaults.tile_sizes import (
     DELAYED_CYCLES,
     LATENCY_CYCLES,
@@ -29,6 +27,7 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
     window_tile,
 )
 from tensorwright.tuning.space.sketch import divisors
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL
 
 _LONG_ROW = 4  # vectors: of shorter rows, a fold reads as many as fit
 
@@ -53,7 +52,7 @@ class TileChoice:
     @property
     def is_wide(self) -> bool:
         """Whether the lanes' own axis has several vectors: these are the columns then."""
-        return extent_of(self.roles.lanes.extent) > self.width
+        return self.roles.lanes.length > self.width
 
     @property
     def columns(self) -> int:
@@ -62,7 +61,7 @@ class TileChoice:
             return axis_extent(self.roles.column)
         if self.roles.lanes_group:
             return self.roles.lanes_group // self.width
-        return -(-extent_of(self.roles.lanes.extent) // self.width)
+        return -(-self.roles.lanes.length // self.width)
 
     @property
     def shares_operands(self) -> bool:
@@ -98,7 +97,7 @@ class TileChoice:
     def by_rule(self) -> tuple[int, int, int]:
         """The register tile by rule: columns, rows, second rows."""
         columns, fold = self.columns, self.anchor.tensor
-        lanes = extent_of(self.roles.lanes.extent)
+        lanes = self.roles.lanes.length
         is_shifted = self.is_wide and (columns > 3 or leaves_masked_rest(lanes, self.width))
         # a tile that fits is shifted back at the end, where a larger one would be masked: that pays
         # where one masked tile is all, and its rest is a vector
@@ -147,7 +146,7 @@ class TileChoice:
             return False
         lanes = self.roles.lanes
         loads = [operand.load for operand in self.anchor.operands]
-        tiles, rest = divmod(extent_of(lanes.extent), 2 * self.width)
+        tiles, rest = divmod(lanes.length, 2 * self.width)
         known = 2 if self.target.vector_bytes >= LINE_BYTES else 1
         return (rest > 0 or tiles > known) and slides_along(loads, self.anchor.tensor, lanes.var)
 
@@ -174,4 +173,4 @@ class TileChoice:
 
 def axis_extent(axis: Axis | None) -> int:
     """The extent of an axis; 1 where there is none."""
-    return extent_of(axis.extent) if axis is not None else 1
+    return axis.length if axis is not None else 1

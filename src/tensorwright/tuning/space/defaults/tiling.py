@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
 
@@ -14,10 +14,8 @@ from tensorwright.schedule import (
     ComputeAt,
     Split,
     Tail,
-    Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
-    extent_of,
     has_reuse,
     lanes_for,
     points,
@@ -25,18 +23,18 @@ from tensorwright.tuning.space.axes.accesses import (
     vector_within,
 )
 from tensorwright.tuning.space.axes.anchor import Anchor, axis_of, is_aligned
-from tensorwright.tuning.space.axes.roles import AxisRoles, copies_much, rows_inside_columns
+from tensorwright.tuning.space.axes.roles import AxisRoles, rows_inside_columns
 from tensorwright.tuning.space.defaults.bands import (
     ENOUGH_PIECES,
     FEWEST_BANDS,
-    MOST_ROWS,
+    MOST_BAND_ROWS,
     SHORT_ROWS,
+    copies_much,
     enough_bands,
     is_fed_again,
     tiles_of_band,
 )
 from tensorwright.tuning.space.defaults.pack_operand import place_packed_panel
-from tensorwright.tuning.space.defaults.tile_anchor import TileAnchor
 from tensorwright.tuning.space.defaults.tile_choice import TileChoice, axis_extent
 from tensorwright.tuning.space.defaults.tile_sizes import (
     few_columns,
@@ -45,12 +43,13 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
 from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
+    compute_inside,
     constant_stages,
     pack_across,
     parallelise,
     schedule_at_root,
-    vector_loops,
 )
+from tensorwright.tuning.space.tile_limits import MOST_ROWS
 
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
@@ -69,72 +68,75 @@ class Order(Enum):
     INLINED = "tile, padding inlined"  # bands of rows, nothing computed before
 
 
+@dataclass(slots=True)
 class Tiling:
-    """Mutable working state while one tile sketch is built.
+    """Working state while one tile sketch is built; mutable, used inside one function.
 
-    prefix   of the names of choices, where a program has several products, each tiled by itself:
-             what comes before and after is left to others then
+    roles          of the axes of `stored`, the stage that stores what `anchor` folds
+    packed_panel   the copy of the wide operand's columns, "" where there is none
+    skips_rows     tiles are one row high, so that taps outside are skipped
+    taps           axes of the sum along which terms are skipped
+    prefix         of the names of choices, where a program has several products, each tiled by
+                   itself: what comes before and after is left to others then
+    tile           columns, rows, second rows, as chosen by rule
+    has_one_column    along the axis of columns, which is then not in the tile
+    shifts_in_group   whether rows of a tile do not divide the rows of a group
+    next_axis      of `stored`, along which the next tile lies
+    band           the loop over bands of rows, where there is one
     """
 
-    def __init__(
-        self,
-        builder: SketchBuilder,
-        target: CpuTarget,
-        anchor: str,
-        stored: str,
-        roles: AxisRoles,
-        order: Order,
-        packed_panel: str = "",
-        *,
-        skips_rows: bool = False,
-        taps: Sequence[str] = (),
-        prefix: str = "",
-    ) -> None:
-        self.builder = builder
-        self.target = target
-        self.anchor = anchor
-        self.stored = stored
-        self.order = order
-        self.packed_panel = (
-            packed_panel  # the copy of the wide operand's columns, where there is one
-        )
-        width = vector_within(roles.lanes_group, lanes_for(target, builder.state.stage(anchor)))
+    builder: SketchBuilder
+    target: CpuTarget
+    anchor: str
+    stored: str
+    roles: AxisRoles
+    order: Order
+    packed_panel: str = ""
+    skips_rows: bool = False
+    taps: Sequence[str] = ()
+    prefix: str = ""
+    width: int = field(init=False)
+    sizes: TileChoice = field(init=False)
+    feeding: list[str] = field(init=False, default_factory=list)
+    following: list[str] = field(init=False, default_factory=list)
+    constants: tuple[str, ...] = field(init=False, default=())
+    tile: tuple[int, int, int] = field(init=False, default=(1, 1, 1))
+    has_one_column: bool = field(init=False, default=False)
+    shifts_in_group: bool = field(init=False, default=False)
+    next_axis: str = field(init=False, default="")
+    band: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        state, roles = self.builder.state, self.roles
+        width = vector_within(roles.lanes_group, lanes_for(self.target, state.stage(self.anchor)))
         self.width = vector_within(roles.lanes_block, width)
-        if not roles.rows and extent_of(roles.lanes.extent) > self.width:
-            roles = replace(
-                roles, rows=roles.columns[-1:], columns=()
-            )  # the lanes give the columns
-        self.roles = roles
-        self.prefix = prefix
-        self.taps = taps  # axes of the sum along which terms are skipped
-        self.skips_rows = skips_rows  # tiles are one row high, so that taps outside are skipped
-        self.tile = (1, 1, 1)  # columns, rows, second rows, as chosen by rule
-        self.has_one_column = False  # along the axis of columns, which is then not in the tile
-        self.shifts_in_group = False  # whether rows of a tile do not divide the rows of a group
-        self.next_axis = ""  # along which the next tile lies
-        self.band = ""  # the loop over bands of rows, where there is one
-        self.feeding = [
-            s.name
-            for s in builder.state.stages
-            if s.name not in (anchor, stored, packed_panel) and isinstance(s.placement, AtRoot)
-        ]
-        position = [s.name for s in builder.state.stages].index(stored)
-        self.following = [s.name for s in builder.state.stages[position + 1 :]]
-        self.constants = constant_stages(builder.state)
-        done = (*self.following, *self.constants)
-        self.feeding = [name for name in self.feeding if name not in done]
-        if prefix:
-            self.feeding, self.following, self.constants = [], [], ()
+        if not roles.rows and roles.lanes.length > self.width:  # the lanes give the columns
+            self.roles = replace(roles, rows=roles.columns[-1:], columns=())
+        if not self.prefix:
+            names = [stage.name for stage in state.stages]
+            self.following = names[names.index(self.stored) + 1 :]
+            self.constants = constant_stages(state)
+            done = (*self.following, *self.constants, self.anchor, self.stored, self.packed_panel)
+            self.feeding = [
+                stage.name
+                for stage in state.stages
+                if stage.name not in done and isinstance(stage.placement, AtRoot)
+            ]
         self.sizes = TileChoice(
-            self._product,
-            target,
+            self.product,
+            self.target,
             self.roles,
             self.width,
             is_fed=bool(self.feeding),
-            is_inlined=order is Order.INLINED,
+            is_inlined=self.order is Order.INLINED,
         )
 
-    def build(self) -> None:
+    @property
+    def product(self) -> Anchor:
+        """The reduction and the stage that stores it, as they are scheduled so far."""
+        return Anchor(self.builder.state, self.anchor, self.stored)
+
+    def place(self) -> None:
         """Tile the stored stage, place the anchor in its tiles, schedule what feeds it."""
         outer = self._tile_stored()
         place, band = self._parallelise(outer)
@@ -146,11 +148,13 @@ class Tiling:
         for name in reversed(self.feeding):  # readers first: a band may hold what they read too
             readers = {reader.name for reader in self.builder.state.readers(name)}
             if band and not self.packed_panel and readers and readers <= inside:
-                self._compute_in_band(name, band)
+                compute_inside(self.builder, name, self.stored, band, self.target)
                 inside.add(name)
             else:
                 schedule_at_root(self.builder, name, self.target, name)
-        self._schedule_anchor()
+
+    def finish(self) -> None:
+        """Pack what the stored stage reads, and schedule what follows it."""
         pack_across(self.builder, self.stored, self.roles.lanes)
         for name in self.following:
             schedule_at_root(self.builder, name, self.target, name)
@@ -174,7 +178,7 @@ class Tiling:
         """Split the lanes, or the axis of the columns: (columns of a tile, loops over tiles, loops
         in a tile, the vector loop).
         """
-        lanes, extent = self.roles.lanes.name, extent_of(self.roles.lanes.extent)
+        lanes, extent = self.roles.lanes.name, self.roles.lanes.length
         full = default * self.width
         is_shifted = self.sizes.is_wide and extent % full != 0 and extent >= full
         most = extent // self.width if is_shifted else self.sizes.columns
@@ -184,7 +188,7 @@ class Tiling:
         choices = tuple(size for size in choices if is_aligned(size, self.sizes.blocks[0]))
         if self.sizes.is_wide and self.roles.lanes_group:  # a tile stays inside its group
             choices = divisors(self.sizes.columns, 8)
-        columns = self._choose("columns", choices, default)
+        columns = self.choose("columns", choices, default)
         if self.sizes.is_wide:
             tail = Tail.SHIFT if is_shifted else Tail.GUARD
             self.builder.do(Split(self.stored, lanes, (columns, self.width), tail))
@@ -211,9 +215,9 @@ class Tiling:
         if axis is None or self.sizes.runs_with(axis):
             return [], []
         most = max(1, tile_registers(self.target) // (vectors + columns))
-        sizes = divisors(extent_of(axis.extent), min(_MOST_DEEP, most))
+        sizes = divisors(axis.length, min(_MOST_DEEP, most))
         usual = max(size for size in sizes if size * vectors <= 2 * _FEW_VECTORS)
-        factor = self._choose("more_columns", sizes, usual)
+        factor = self.choose("more_columns", sizes, usual)
         self._split(axis, (factor,), usual)
         return [factor], [f"{axis.name}_i"]
 
@@ -221,13 +225,15 @@ class Tiling:
         """Split the axes of the rows: (rows of a tile, loops over tiles, loops in a tile)."""
         roles = self.roles
         sizes = row_sizes(
-            axis_extent(roles.row), min(28, self.sizes.most(roles.row)), self.sizes.block(roles.row)
+            axis_extent(roles.row),
+            min(MOST_ROWS, self.sizes.most(roles.row)),
+            self.sizes.block(roles.row),
         )
         if roles.group:  # a tile stays inside its group
-            fitting = divisors(roles.group, 28)
+            fitting = divisors(roles.group, MOST_ROWS)
             self.shifts_in_group = 2 * max(n for n in fitting if n <= rows) <= rows
             if self.shifts_in_group:
-                sizes = row_sizes(roles.group, 28)
+                sizes = row_sizes(roles.group, MOST_ROWS)
                 rows = -(-roles.group // -(-roles.group // rows))
             else:
                 sizes = fitting
@@ -241,7 +247,7 @@ class Tiling:
         ):
             if axis is None:
                 continue
-            factors.append(self._choose(label, values, size))
+            factors.append(self.choose(label, values, size))
             if axis is roles.second_row and self._has_bands(size):
                 self._split_band(axis, factors[-1], size)
                 outer.append(f"{axis.name}_1")
@@ -287,14 +293,15 @@ class Tiling:
         batch = [name for name in batch if name not in again]
         return [*batch, *columns, *again, *rows]
 
-    def _choose(
+    def choose(
         self, name: str, values: tuple[int, ...], default: int, kind: Kind = Kind.TILE
     ) -> Index:
+        """Open a decision, its name with the prefix."""
         return self.builder.choose(f"{self.prefix}{name}", values, default, kind)
 
     def _split(self, axis: Axis, factors: tuple[Index, ...], default: int) -> None:
         """Split an axis; a last tile, of `default` elements by rule, is shifted back if it can."""
-        extent = extent_of(axis.extent)
+        extent = axis.length
         tail = Tail.SHIFT if extent % default and extent >= default else Tail.GUARD
         self.builder.do(Split(self.stored, axis.name, factors, tail))
 
@@ -304,13 +311,13 @@ class Tiling:
         What comes before and after is cut into bands of rows as well, so that a thread mostly
         finds in its own cache what it reads.
         """
-        extent = extent_of(axis.extent)
-        most = SHORT_ROWS if self.order is Order.ROWS_OUTSIDE else MOST_ROWS
+        extent = axis.length
+        most = SHORT_ROWS if self.order is Order.ROWS_OUTSIDE else MOST_BAND_ROWS
         axes = self.builder.state.stage(self.stored).tensor.axes
         # where what feeds a band is computed for all of them again, one may be all
         fewest = enough_bands(axes, self.roles) if self.order is Order.INLINED else 1
         usual = tiles_of_band(extent, size, most, fewest)
-        band = self._choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
+        band = self.choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
         self._split(axis, (band, rows), usual * size)
         self.band = f"{axis.name}_0"
 
@@ -323,11 +330,7 @@ class Tiling:
         if axis_extent(self.roles.second_row) < FEWEST_BANDS * SHORT_ROWS:
             return False
         feeding = frozenset(self.feeding)
-        return copies_much(self._product, feeding, self.roles.second_row, rows, self.width)
-
-    @property
-    def _product(self) -> Anchor:
-        return Anchor(self.builder.state, self.anchor, self.stored)
+        return copies_much(self.product, feeding, self.roles.second_row, rows, self.width)
 
     def _parallelise(self, outer: list[str]) -> tuple[str, str]:
         """Fuse and spread the loops over tiles.
@@ -362,7 +365,7 @@ class Tiling:
         """How many of some loops over tiles are around what feeds the product: not the last along
         which nothing of it differs, where the others are enough for all threads.
         """
-        loads = [operand.load for operand in self._product.operands]
+        loads = [operand.load for operand in self.product.operands]
         fed = [load for load in loads if load.source.name in self.feeding]
         stored = self.builder.state.stage(self.stored)
         axes = {axis_of(stored, loop): loop for loop in loops[:cut]}
@@ -378,7 +381,7 @@ class Tiling:
 
     def _is_fed_again(self, loops: list[str]) -> bool:
         """Whether what feeds the product takes too long to be computed in each of some loops."""
-        product = self._product
+        product = self.product
         over = [a for a in product.axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & {*loops}]
         tiles = [(axis, self._tiles_along(axis)) for axis in over]
         return is_fed_again(product, tiles, self.feeding)
@@ -390,29 +393,4 @@ class Tiling:
         sizes = {self.roles.lanes: columns * self.width if self.sizes.is_wide else self.width}
         sizes[self.roles.column] = 1 if self.sizes.is_wide else columns
         sizes |= {self.roles.row: rows, self.roles.second_row: more_rows}
-        return -(-extent_of(axis.extent) // sizes.get(axis, 1))
-
-    def _compute_in_band(self, name: str, band: str) -> None:
-        self.builder.do(ComputeAt(name, self.stored, band))
-        axes = self.builder.state.stage(name).tensor.axes
-        if not axes or extent_of(axes[-1].extent) < 2:
-            return
-        lanes = lanes_for(self.target, self.builder.state.stage(name))
-        loops = vector_loops(self.builder, name, lanes)
-        self.builder.do(Vectorize(name, loops[-1][0]))
-
-    def _schedule_anchor(self) -> None:
-        anchor = TileAnchor(
-            self.builder,
-            self.anchor,
-            self.stored,
-            self.roles,
-            self.width,
-            self.tile,
-            fixed_rows=self.skips_rows,
-            fixed_column=self.has_one_column,
-            next_axis=self.next_axis,
-            taps=self.taps,
-        )
-        is_window = self.order is Order.INLINED
-        anchor.schedule(self._choose, self.constants, is_window=is_window)
+        return -(-axis.length // sizes.get(axis, 1))

@@ -6,7 +6,7 @@ and `annotate.py`.
 
 import tensorwright.tuning.space  # noqa: F401  its last module imports this package: it goes first
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
-from tensorwright.tuning.space.derived.engine import derive
+from tensorwright.tuning.space.derived.engine import derive, derived_sketches
 from tensorwright.tuning.space.derived.predicates import (
     has_data_reuse,
     has_fusable_consumer,
@@ -22,7 +22,6 @@ from tensorwright.tuning.space.derived.rule import (
     unregister_sketch_rule,
 )
 from tensorwright.tuning.space.derived.rules import GENERATORS, SKETCH_RULES
-from tensorwright.tuning.space.derived.sketches import derived_sketches
 
 __all__ = [
     "GENERATORS",

@@ -16,19 +16,17 @@ from tensorwright.schedule import (
     ComputeAt,
     ComputeInline,
     ForKind,
-    PackConstant,
-    PrefetchNext,
     Stage,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for, points
+from tensorwright.tuning.space.axes.accesses import lanes_for, points
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import can_inline, contiguous_axis, is_untouched
 from tensorwright.tuning.space.register_tile import nest, split_vectors
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import (
     is_cheap,
-    packable_constants,
+    pack_constants,
     parallelise,
     schedule_at_root,
 )
@@ -115,7 +113,7 @@ class _Annotation:
                 return False
             self.builder.do(ComputeAt(name, *place))
             axes = self.builder.state.stage(name).tensor.axes
-            if axes and extent_of(axes[-1].extent) >= 2:
+            if axes and axes[-1].length >= 2:
                 self.builder.do(Vectorize(name, axes[-1].name))
         return True
 
@@ -136,18 +134,14 @@ class _Annotation:
             _fold_at_root(self.builder, stage, self.derivation)
 
     def _pack(self, name: str) -> None:
-        """Store the constants that a tiled stage reads in the order in which it reads them."""
-        for constant in packable_constants(self.builder.state, name):
-            self.builder.do(PackConstant(constant, name))
-            self._prefetch(name, constant)
-
-    def _prefetch(self, name: str, constant: str) -> None:
-        """Ask for what the next tiles read, in the innermost loop of the reduction."""
+        """Pack the constants of a tiled stage, and ask for what the next tiles read of them in the
+        innermost loop of the reduction.
+        """
         stage = self.builder.state.stage(name)
         folding = [x for x in stage.loops if x in stage.reduce_loops]
         loops = [x for x in folding if stage.kind(x) is ForKind.SERIAL]
-        if loops and not isinstance(stage.placement, AtRoot):
-            self.builder.do(PrefetchNext(name, constant, loops[-1]))
+        is_inside = not isinstance(stage.placement, AtRoot)
+        pack_constants(self.builder, name, loops[-1:] if is_inside else ())
 
 
 def _fold_at_root(builder: SketchBuilder, stage: Stage, derivation: Derivation) -> None:

@@ -1,19 +1,25 @@
-"""The derivation: every rule that applies, stage by stage, until all stages are decided.
+"""The derivation: every generator that applies, stage by stage, until all stages are decided; and
+the sketches that come of it, annotated, without doubles, the likeliest first.
 
 Source:  Zheng et al., Ansor, OSDI 2020, section 4.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from operator import attrgetter
 
 from tensorwright.base import CpuTarget, ScheduleError, of_kind
 from tensorwright.schedule import ScheduleState, Trace
+from tensorwright.tuning.space.derived.annotate import sketches_of
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.rule import SketchRule, Verdict, own_rules
 from tensorwright.tuning.space.derived.rules import GENERATORS
+from tensorwright.tuning.space.sketch import Sketch, distinct
 
 _MOST_COMPLETE = 64  # ways to decide about everything; the first found are kept
+MOST_SKETCHES = 9
 
 
 def derive(
@@ -53,3 +59,28 @@ def _next(view: Derivation, rules: Sequence[SketchRule]) -> Iterator[Derivation]
             continue  # a step that cannot be done here: the rules after it have their say
         if verdict is Verdict.YES_AND_SKIP_REST:
             return
+
+
+def derived_sketches(
+    state: ScheduleState, target: CpuTarget, most: int = MOST_SKETCHES
+) -> Iterator[Sketch]:
+    """Up to `most` sketches: of every family the likeliest, then of every family the next.
+
+    Each is worked out when it is asked for.
+    """
+    return islice(
+        distinct(_in_turns(map(sketches_of, derive(state, target))), attrgetter("name")), most
+    )
+
+
+def _in_turns(alternatives: Iterable[Iterator[Sketch]]) -> Iterator[Sketch]:
+    """The first of each, then the second of each, and so on."""
+    while True:
+        more: list[Iterator[Sketch]] = []
+        for sketches in alternatives:
+            for sketch in islice(sketches, 1):
+                yield sketch
+                more.append(sketches)
+        if not more:
+            return
+        alternatives = more

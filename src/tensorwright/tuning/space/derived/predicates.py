@@ -20,7 +20,7 @@ from tensorwright.expr import (
     loads_of,
 )
 from tensorwright.schedule import AtRoot, ComputeInline, ScheduleState, Stage, is_legal
-from tensorwright.tuning.space.axes.accesses import count_of, is_contiguous
+from tensorwright.tuning.space.axes.accesses import count_of, is_contiguous, loads_from
 from tensorwright.tuning.space.steps import ENOUGH_ITERATIONS, is_cheap
 
 _LEAST_TERMS = 32  # a shorter reduction is not worth a stage of partial results
@@ -37,7 +37,7 @@ def is_strict_inlinable(state: ScheduleState, name: str) -> bool:
         return False
     readers = state.readers(name)
     folding = any(reader.tensor.reduction is not None for reader in readers)
-    reads = [load for r in readers for load in loads_of(r.tensor.body) if load.source.name == name]
+    reads = [load for reader in readers for load in loads_from(reader.tensor, name)]
     if len(reads) == 1 and not folding:
         return True
     if not is_cheap(stage.tensor.body) or _has_branch(stage.tensor.body):
@@ -82,7 +82,7 @@ def fusable_consumer(state: ScheduleState, name: str) -> Stage | None:
     if name in state.outputs or len(readers) != 1:
         return None
     (reader,) = readers
-    loads = {load for load in loads_of(reader.tensor.body) if load.source.name == name}
+    loads = {*loads_from(reader.tensor, name)}
     if reader.tensor.reduction is not None or len(loads) != 1:
         return None
     used: list[Index] = []

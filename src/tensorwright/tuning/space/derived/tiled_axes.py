@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tensorwright.base import CpuTarget
-from tensorwright.expr import Axis, Load
+from tensorwright.expr import Axis, Index, Load
 from tensorwright.schedule import ScheduleState, Tail
 from tensorwright.tuning.space.axes.accesses import (
-    extent_of,
     lanes_for,
     period_along,
     stride_in_vector,
@@ -19,11 +18,12 @@ from tensorwright.tuning.space.axes.anchor import Anchor, Operand
 from tensorwright.tuning.space.axes.cache_sets import most_rows
 from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, leaves_masked_rest
-from tensorwright.tuning.space.sketch import divisors, factorisations
+from tensorwright.tuning.space.register_tile import tile_registers
+from tensorwright.tuning.space.sketch import SketchBuilder, divisors, factorisations
+from tensorwright.tuning.space.tile_limits import MOST_ROWS
 
 LEVELS = 3  # tiles inside each other, the outermost loop aside
 MOST_INNERMOST = 64  # elements of the innermost tile along one axis
-_MOST_ROWS = 28  # of them along an axis without vectors
 _FEW_DIVISORS = 4  # an extent whose largest tile is smaller gets tiles that do not divide it
 _WASTE = 0.15  # of what such tiles compute, so much may be for nothing
 _LONG = 64  # the larger tiles of longer such axes are powers of two: there would be too many
@@ -63,7 +63,7 @@ def plan_axes(
     """
     anchor = Anchor(state, stage, host)
     found = anchor.operands
-    axes = [axis for axis in anchor.axes if extent_of(axis.extent) > 1]
+    axes = [axis for axis in anchor.axes if axis.length > 1]
     width = lanes_for(target, state.stage(stage))
     lanes = find_lanes(
         axes,
@@ -82,13 +82,13 @@ def plan_axes(
     planned: list[TileAxis] = []
     for axis in axes:
         role = roles[axis.name]
-        extent = extent_of(axis.extent)
+        extent = axis.length
         period = period_along((operand.load for operand in found), axis)
         sizes: tuple[tuple[int, ...], ...] = ()
         if role is Role.LANES and extent > width:
-            sizes = lane_sizes(period or extent, width)
+            sizes = lane_tiles(period or extent, width)
         elif role in (Role.ROWS, Role.COLUMNS):
-            sizes = row_sizes(extent, period)
+            sizes = row_tiles(extent, period)
             held = most.get(axis.name) or extent
             sizes = tuple(row for row in sizes if row[-1] <= held) or sizes
         default = _nearest(sizes, wanted.get(axis.name, 1))
@@ -100,9 +100,20 @@ def plan_axes(
     return tuple(planned)
 
 
-def can_be_tiled(state: ScheduleState, stage: str, target: CpuTarget) -> bool:
-    """Whether a stage has an axis for vectors."""
-    return plan_axes(state, stage, stage, target) is not None
+def limit_registers(
+    builder: SketchBuilder,
+    target: CpuTarget,
+    axes: Iterable[TileAxis],
+    sizes: Mapping[str, tuple[Index, ...]],
+    width: int,
+) -> None:
+    """Keep the register tile, counted in vectors, so small that operands have registers too."""
+    tiled = [axis for axis in axes if axis.is_tiled]
+    is_wide = any(axis.role is Role.LANES for axis in tiled)
+    across = (Role.LANES, Role.COLUMNS)
+    columns = tuple(sizes[axis.name][-1] for axis in tiled if axis.role in across)
+    most = tile_registers(target) * (width if is_wide else 1)
+    builder.limit(tuple(row[-1] for row in sizes.values()), most, added=columns)
 
 
 _MOST_TILED = 4  # axes, the lanes among them
@@ -136,14 +147,14 @@ def _default_sizes(
     """
     by_role = {role: [a for a in axes if roles[a.name] is role] for role in Role}
     (lanes,) = by_role[Role.LANES]
-    vectors = extent_of(lanes.extent) // width
+    vectors = lanes.length // width
     columns = by_role[Role.COLUMNS][-1] if vectors < 2 and by_role[Role.COLUMNS] else None
-    rows = [extent_of(axis.extent) for axis in reversed(by_role[Role.ROWS])][:2]
-    held = [most.get(axis.name) or 28 for axis in reversed(by_role[Role.ROWS])][:2]
-    if len(held) == 2 and held[1] < 28:  # rows that share the same places
+    rows = [axis.length for axis in reversed(by_role[Role.ROWS])][:2]
+    held = [most.get(axis.name) or MOST_ROWS for axis in reversed(by_role[Role.ROWS])][:2]
+    if len(held) == 2 and held[1] < MOST_ROWS:  # rows that share the same places
         held[1] = max(1, held[1] // min(held[0], rows[0]))
     tile = default_tile(
-        max(1, vectors if columns is None else extent_of(columns.extent)),
+        max(1, vectors if columns is None else columns.length),
         rows[0] if rows else 1,
         rows[1] if len(rows) > 1 else 1,
         target,
@@ -165,7 +176,7 @@ def _nearest(sizes: tuple[tuple[int, ...], ...], wanted: int) -> tuple[int, ...]
 
 
 @lru_cache(maxsize=1024)
-def lane_sizes(extent: int, width: int) -> tuple[tuple[int, ...], ...]:
+def lane_tiles(extent: int, width: int) -> tuple[tuple[int, ...], ...]:
     """Tiles along the lanes: the innermost is a multiple of `width`.
 
     Exact where `width` divides the extent; else larger ones waste at most a quarter.
@@ -183,18 +194,18 @@ def lane_sizes(extent: int, width: int) -> tuple[tuple[int, ...], ...]:
 
 
 @lru_cache(maxsize=1024)
-def row_sizes(extent: int, period: int = 0) -> tuple[tuple[int, ...], ...]:
+def row_tiles(extent: int, period: int = 0) -> tuple[tuple[int, ...], ...]:
     """Tiles along other axes: exact, or wasting little where an extent has few divisors.
 
     period   so many neighbours belong together (the channels of a group): tiles stay inside; 0: all
     """
     if period:
         extent = period
-    largest = divisors(extent, _MOST_ROWS)[-1]
+    largest = divisors(extent, MOST_ROWS)[-1]
     if period or largest >= min(_FEW_DIVISORS, extent):
-        return _exact(extent, LEVELS, _MOST_ROWS)
+        return _exact(extent, LEVELS, MOST_ROWS)
     if extent <= _LONG:
-        return factorisations(extent, LEVELS, _MOST_ROWS, _WASTE)
+        return factorisations(extent, LEVELS, MOST_ROWS, _WASTE)
     return _covering(extent)
 
 
@@ -213,7 +224,7 @@ def _covering(extent: int) -> tuple[tuple[int, ...], ...]:
     """Tiles that waste little of a long axis, the larger ones powers of two times smaller ones."""
     powers = [1 << n for n in range(extent.bit_length())]
     found: list[tuple[int, ...]] = []
-    for innermost in range(1, _MOST_ROWS + 1):
+    for innermost in range(1, MOST_ROWS + 1):
         for middle in powers:
             for outer in powers:
                 whole = innermost * middle * outer

@@ -14,7 +14,6 @@ from typing import TypeVar
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index
 from tensorwright.schedule import Tail
-from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.knobs import REST, Annotation, Entity, Knob, Order, Policy, Scalar
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder
 from tensorwright.tuning.space.templates.applied import (
@@ -83,7 +82,7 @@ class Configuration:
         node        the stage that it is about: crossover takes what is about one stage together
         Raises:  UsageError where nothing is left to try.
         """
-        extent = axis if isinstance(axis, int) else extent_of(axis.extent)
+        extent = axis if isinstance(axis, int) else axis.length
         rows = candidates
         if rows is None:
             rows = tuple(split_sizes(extent, parts, member(Policy, policy)))

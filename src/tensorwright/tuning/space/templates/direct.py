@@ -10,23 +10,23 @@ from __future__ import annotations
 
 from tensorwright.base import CpuTarget
 from tensorwright.schedule import ScheduleState
-from tensorwright.tuning.space.axes.accesses import extent_of, has_reuse
+from tensorwright.tuning.space.axes.accesses import has_reuse
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.tiled_axes import TileAxis
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.product import (
-    MOST_UNROLLED,
     Product,
-    is_product,
+    has_product,
     open_product,
 )
 from tensorwright.tuning.space.templates.template import Template
+from tensorwright.tuning.space.tile_limits import MOST_UNROLLED
 
 
 def is_direct(state: ScheduleState, target: CpuTarget) -> bool:
     """To a product of two operands, each of which is used again along some axis."""
-    return is_product(state, target) and any(has_reuse(s.tensor) for s in state.stages)
+    return has_product(state, target) and any(has_reuse(s.tensor) for s in state.stages)
 
 
 def direct(s: SketchBuilder, cfg: Configuration) -> None:
@@ -50,7 +50,7 @@ def in_order(product: Product, *, rows_first: bool) -> list[TileAxis]:
 def unrolled_taps(product: Product) -> tuple[str, ...]:
     """The last short axis of a reduction over several, where the knob says that it is unrolled."""
     axes = [a for a in product.s.state.stage(product.anchor).tensor.reduce_axes if a.extent != 1]
-    if len(axes) < 2 or not 1 < extent_of(axes[-1].extent) <= MOST_UNROLLED // 2:
+    if len(axes) < 2 or not 1 < axes[-1].length <= MOST_UNROLLED // 2:
         return ()
     is_unrolled = product.cfg.define_knob("unroll_taps", (False, True))
     return (axes[-1].name,) if is_unrolled else ()

@@ -17,36 +17,34 @@ from tensorwright.schedule import (
     CacheWrite,
     ComputeAt,
     FoldConstant,
-    PackConstant,
-    PrefetchNext,
     ScheduleState,
     Split,
-    Vectorize,
+    reads_of,
 )
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
-    extent_of,
     lanes_for,
     period_along,
     points,
 )
+from tensorwright.tuning.space.axes.anchor import only_fold
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
-from tensorwright.tuning.space.derived.tiled_axes import TileAxis, plan_axes
-from tensorwright.tuning.space.register_tile import nest, tile_registers
+from tensorwright.tuning.space.derived.tiled_axes import TileAxis, limit_registers, plan_axes
+from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
+    compute_inside,
     constant_stages,
     inline_elementwise,
-    packable_constants,
+    pack_constants,
     parallelise,
     schedule_at_root,
-    vector_loops,
 )
 from tensorwright.tuning.space.templates.applied import SplitKnob
 from tensorwright.tuning.space.templates.configuration import Configuration
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL, MOST_UNROLLED
 
-MOST_UNROLLED = 16  # terms of a reduction
 _MOST_WITH_TAPS = 32  # of a window whose taps are unrolled, too
 _PARTS = 3  # loops over tiles, over tiles inside them, and in a tile
 
@@ -97,15 +95,11 @@ class Product:
                 self.inner[axis.name] = axis.name
             else:
                 self.outer[axis.name] = axis.name
-        across = [axis.name for axis in self.of(Role.COLUMNS, Role.LANES) if axis.is_tiled]
-        wide = any(axis.is_tiled for axis in self.of(Role.LANES))
-        most = tile_registers(self.cfg.target) * (self.width if wide else 1)
-        columns = tuple(sizes[name][-1] for name in across)
-        self.s.limit(tuple(row[-1] for row in sizes.values()), most, added=columns)
+        limit_registers(self.s, self.cfg.target, self.axes, sizes, self.width)
 
     def _define_tile(self, axis: TileAxis) -> SplitKnob:
         rows = {row[1:] for row in axis.sizes if row[0] == 1}
-        extents = {a.name: extent_of(a.extent) for a in self.s.state.stage(self.host).tensor.axes}
+        extents = {a.name: a.length for a in self.s.state.stage(self.host).tensor.axes}
         return self.cfg.define_split(
             f"tile_{axis.own}",
             extents[axis.name],
@@ -136,11 +130,7 @@ class Product:
 
     def compute_at(self, name: str, loop: str) -> None:
         """Compute what the anchor reads in a loop of the host, in vectors."""
-        self.s.do(ComputeAt(name, self.host, loop))
-        stage = self.s.state.stage(name)
-        *_, (last, length) = vector_loops(self.s, name, lanes_for(self.cfg.target, stage))
-        if length > 1:
-            self.s.do(Vectorize(name, last))
+        compute_inside(self.s, name, self.host, loop, self.cfg.target)
 
     def split_fold(self, unrolled: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """Split the longest axis of the reduction by a knob, so that some terms are unrolled.
@@ -150,12 +140,12 @@ class Product:
         """
         stage = self.s.state.stage(self.anchor)
         axes = [axis for axis in stage.tensor.reduce_axes if axis.extent != 1]
-        if count_of(axes) <= MOST_UNROLLED:
+        if count_of(axes) <= FULL_UNROLL:
             return [], [axis.name for axis in axes]
-        taps = prod(extent_of(axis.extent) for axis in axes if axis.name in unrolled)
+        taps = prod(axis.length for axis in axes if axis.name in unrolled)
         main = max(
             (axis for axis in axes if axis.name not in unrolled),
-            key=lambda axis: extent_of(axis.extent),
+            key=lambda axis: axis.length,
         )
         others = [a.name for a in axes if a is not main and a.name not in unrolled]
         most = MOST_UNROLLED if taps == 1 else max(1, _MOST_WITH_TAPS // taps)
@@ -165,7 +155,7 @@ class Product:
     def _split_main(self, main: Axis, most: int) -> tuple[list[str], str]:
         """The loops over an axis of the reduction, the last of which is to be unrolled."""
         loads = loads_of(self.s.state.stage(self.anchor).tensor.body)
-        extent = extent_of(main.extent)
+        extent = main.length
         block = period_along(loads, main) or extent
         knob = self.cfg.define_split(
             f"tile_{main.name}",
@@ -198,10 +188,7 @@ class Product:
             own.append(wide)
         rest = [a.name for a in stage.tensor.axes if a.name not in own and a.name != lanes]
         nest(s, name, (*rest, *folding), (*unrolled, *own), vector)
-        for constant in packable_constants(s.state, name):
-            s.do(PackConstant(constant, name))
-            if folding:
-                s.do(PrefetchNext(name, constant, folding[-1]))
+        pack_constants(s, name, folding[-1:])
 
     def finish(self) -> None:
         """Schedule what is still whole: before the product and behind it."""
@@ -219,7 +206,7 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
     (anchor,) = (stage.name for stage in s.state.stages if stage.tensor.reduction is not None)
     for name in constant_stages(s.state):
         s.do(FoldConstant(name))
-    read = {load.source.name for load in loads_of(s.state.stage(anchor).tensor.body)}
+    read = reads_of(s.state.stage(anchor).tensor)
     feeding = tuple(stage.name for stage in s.state.stages if stage.name in read)
     inline_elementwise(s, keep=frozenset(feeding))
     reader = fusable_consumer(s.state, anchor)
@@ -238,10 +225,10 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
     return Product(s, cfg, anchor, host, axes, feeding)
 
 
-def is_product(state: ScheduleState, target: CpuTarget) -> bool:
+def has_product(state: ScheduleState, target: CpuTarget) -> bool:
     """Whether a program has one output and one reduction, whose elements can be vectors."""
-    folds = [stage for stage in state.stages if stage.tensor.reduction is not None]
-    if len(folds) != 1 or len(state.outputs) != 1 or not points(folds[0].tensor):
+    fold = only_fold(state)
+    if fold is None or not points(fold.tensor):
         return False
     s = SketchBuilder(state)
     try:

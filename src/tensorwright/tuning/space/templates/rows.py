@@ -20,7 +20,6 @@ from tensorwright.schedule import (
     Stage,
 )
 from tensorwright.tuning.space.axes.accesses import (
-    extent_of,
     is_contiguous,
     lanes_for,
     points,
@@ -33,8 +32,7 @@ from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise, parallelise
 from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.template import Template
-
-_MOST_ROWS = 8
+from tensorwright.tuning.space.tile_limits import MOST_BLOCK_ROWS
 
 
 def rows(s: SketchBuilder, cfg: Configuration) -> None:
@@ -44,7 +42,7 @@ def rows(s: SketchBuilder, cfg: Configuration) -> None:
     partial = [name for stage in s.state.stages if (name := _factor(s, stage, cfg, count))]
     last = s.state.stages[-1]
     row = [axis for axis in last.tensor.axes[: shared_rows(s.state)] if axis.extent != 1][-1]
-    block = cfg.define_split("block", row, filter=lambda sizes: sizes[-1] <= _MOST_ROWS)
+    block = cfg.define_split("block", row, filter=lambda sizes: sizes[-1] <= MOST_BLOCK_ROWS)
     work = sum(points(stage.tensor) for stage in s.state.stages)
     over, _ = block.apply(s, last.name, row.name)
     around = [axis.name for axis in last.tensor.axes[: last.tensor.axes.index(row)]]
@@ -64,7 +62,7 @@ def _factor(s: SketchBuilder, stage: Stage, cfg: Configuration, vectors: int) ->
     """Give a reduction along the contiguous axis partial results; their stage, "" where none."""
     axes = stage.tensor.reduce_axes
     lanes = vectors * lanes_for(cfg.target, stage)
-    if not axes or extent_of(axes[-1].extent) < 2 * lanes or not stage.tensor.dtype.is_float:
+    if not axes or axes[-1].length < 2 * lanes or not stage.tensor.dtype.is_float:
         return ""
     if any(stride_along(load, axes[-1].var) not in (0, 1) for load in loads_of(stage.tensor.body)):
         return ""

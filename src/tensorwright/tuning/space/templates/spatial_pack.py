@@ -12,15 +12,16 @@ Knobs   tile_<axis>   as in `direct.py`
 from __future__ import annotations
 
 from tensorwright.schedule import CacheRead
-from tensorwright.tuning.space.axes.accesses import extent_of, reads_along
+from tensorwright.tuning.space.axes.accesses import reads_along
 from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.knobs import Annotation, Order
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.direct import in_order, is_direct
-from tensorwright.tuning.space.templates.product import MOST_UNROLLED, Product, open_product
+from tensorwright.tuning.space.templates.product import Product, open_product
 from tensorwright.tuning.space.templates.template import Template
+from tensorwright.tuning.space.tile_limits import MOST_UNROLLED
 
 
 def spatial_pack(s: SketchBuilder, cfg: Configuration) -> None:
@@ -63,7 +64,7 @@ def _copied(product: Product) -> tuple[str, bool]:
 def _unrolled_taps(product: Product) -> tuple[str, ...]:
     """The taps that the knob says are unrolled, of the last two axes of a window."""
     axes = [a for a in product.s.state.stage(product.anchor).tensor.reduce_axes if a.extent != 1]
-    taps = [a for a in axes[1:][-2:] if extent_of(a.extent) <= MOST_UNROLLED // 2]
+    taps = [a for a in axes[1:][-2:] if a.length <= MOST_UNROLLED // 2]
     if not taps:
         return ()
     names = [axis.name for axis in taps]

@@ -14,18 +14,16 @@ from dataclasses import replace
 
 from tensorwright.base import CpuTarget
 from tensorwright.schedule import ComputeInline, ScheduleState
-from tensorwright.tuning.space.axes.accesses import extent_of
 from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.predicates import can_inline
-from tensorwright.tuning.space.derived.tiled_axes import TileAxis, row_sizes
+from tensorwright.tuning.space.derived.tiled_axes import TileAxis, row_tiles
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.applied import INLINE, ROOT
 from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.direct import in_order, is_direct, unrolled_taps
-from tensorwright.tuning.space.templates.product import Product, is_product, open_product
+from tensorwright.tuning.space.templates.product import Product, has_product, open_product
 from tensorwright.tuning.space.templates.template import Template
-
-_MOST_ROWS = 8
+from tensorwright.tuning.space.tile_limits import MOST_BLOCK_ROWS
 
 
 def window(s: SketchBuilder, cfg: Configuration) -> None:
@@ -49,13 +47,13 @@ def window(s: SketchBuilder, cfg: Configuration) -> None:
 
 def _with_rows(product: Product) -> tuple[TileAxis, ...]:
     """The axes, with tiles along the last two of those that have none, lanes aside."""
-    extents = {a.name: a.extent for a in product.s.state.stage(product.host).tensor.axes}
+    extents = {a.name: a.length for a in product.s.state.stage(product.host).tensor.axes}
     others = [axis.name for axis in product.axes if axis.role is Role.BATCH][-2:]
     found: list[TileAxis] = []
     for axis in product.axes:
         if axis.name in others:
-            rows = row_sizes(extent_of(extents[axis.name]))
-            rows = tuple(row for row in rows if row[-1] <= _MOST_ROWS)
+            rows = row_tiles(extents[axis.name])
+            rows = tuple(row for row in rows if row[-1] <= MOST_BLOCK_ROWS)
             default = min(rows, key=lambda row: (row[:-1], abs(row[-1] - 2)))
             axis = replace(axis, role=Role.ROWS, sizes=rows, default=default)
         found.append(axis)
@@ -63,7 +61,7 @@ def _with_rows(product: Product) -> tuple[TileAxis, ...]:
 
 
 def _applies(state: ScheduleState, target: CpuTarget) -> bool:
-    return is_product(state, target) and not is_direct(state, target)
+    return has_product(state, target) and not is_direct(state, target)
 
 
 WINDOW = Template("window", window, _applies)

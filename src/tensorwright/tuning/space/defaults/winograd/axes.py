@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tensorwright.base import CpuTarget
-from tensorwright.expr import Axis, Var, free_vars, loads_of
+from tensorwright.expr import Axis, Var, free_vars
 from tensorwright.schedule import Convolution, ScheduleState, Stage
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for
+from tensorwright.tuning.space.axes.accesses import lanes_for, loads_from
 from tensorwright.tuning.space.axes.roles import AxisRoles
 
 
@@ -48,7 +48,7 @@ def find_axes(state: ScheduleState, anchor: Stage, found: Convolution) -> Convol
     axes = anchor.tensor.axes
     links = {axis.var: axis.var for axis in axes}
     if stored.name != anchor.name:
-        loads = [load for load in loads_of(stored.body) if load.source.name == anchor.name]
+        loads = loads_from(stored, anchor.name)
         if len({load.indices for load in loads}) != 1:
             return None
         own = {axis.var for axis in stored.axes}
@@ -116,26 +116,26 @@ class Case:
     @property
     def tile_rows(self) -> int:
         """How many tiles lie below each other."""
-        return -(-extent_of(self.roles.rows.extent) // self.tile)
+        return -(-self.roles.rows.length // self.tile)
 
     @property
     def tile_columns(self) -> int:
         """How many tiles lie beside each other."""
-        return -(-extent_of(self.roles.columns.extent) // self.tile)
+        return -(-self.roles.columns.length // self.tile)
 
     @property
     def slice_count(self) -> int:
         """How many slices share the kernel."""
-        return 1 if self.roles.slices is None else extent_of(self.roles.slices.extent)
+        return 1 if self.roles.slices is None else self.roles.slices.length
 
     @property
     def has_many_lanes(self) -> bool:
         """Whether the last axis takes more than one vector."""
-        return extent_of(self.roles.lanes.extent) > self.width
+        return self.roles.lanes.length > self.width
 
     @property
     def vector_count(self) -> int:
         """How many vectors of output channels there are."""
-        lanes = -(-extent_of(self.roles.lanes.extent) // self.width)
+        lanes = -(-self.roles.lanes.length // self.width)
         blocks = self.roles.blocks
-        return lanes if lanes > 1 or blocks is None else extent_of(blocks.extent)
+        return lanes if lanes > 1 or blocks is None else blocks.length

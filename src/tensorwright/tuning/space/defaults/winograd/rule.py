@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from math import prod
 
 from tensorwright.base import CpuTarget
-from tensorwright.expr import free_vars, loads_of
+from tensorwright.expr import free_vars
 from tensorwright.schedule import (
     TAPS,
     ComputeInline,
@@ -30,11 +30,12 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
-    extent_of,
     group_size,
     lanes_for,
+    loads_from,
     points,
 )
+from tensorwright.tuning.space.axes.anchor import only_fold
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place, find_axes
 from tensorwright.tuning.space.defaults.winograd.sizes import weight_bytes
 from tensorwright.tuning.space.defaults.winograd.stages import schedule_stages
@@ -65,11 +66,10 @@ def winograd_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketc
 
 def winograd_anchor(state: ScheduleState, target: CpuTarget) -> tuple[Stage, Convolution] | None:
     """The convolution of a program to which the rule applies; None for other programs."""
-    folding = [stage for stage in state.stages if stage.tensor.reduction is not None]
-    if len(folding) != 1 or len(state.outputs) != 1:
+    anchor = only_fold(state)
+    if anchor is None or not points(anchor.tensor):
         return None
-    (anchor,) = folding
-    found = find_convolution(anchor.tensor) if points(anchor.tensor) else None
+    found = find_convolution(anchor.tensor)
     if found is None or not _is_suitable(state, anchor, found, lanes_for(target, anchor)):
         return None
     return anchor, found
@@ -83,9 +83,7 @@ def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width:
     reads_same = lanes not in free_vars(*found.data.indices) or (group > 0 and group % width == 0)
     inputs = count_of(anchor.tensor.reduce_axes) // TAPS**2
     outputs = prod(
-        extent_of(axis.extent)
-        for axis in anchor.tensor.axes
-        if axis.var in free_vars(*found.kernel.indices)
+        axis.length for axis in anchor.tensor.axes if axis.var in free_vars(*found.kernel.indices)
     )
     return (
         min(inputs, group or outputs) >= _LEAST_CHANNELS
@@ -118,13 +116,8 @@ def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, plac
     roles = find_axes(builder.state, anchor, found)
     if roles is None:
         return False
-    places = [
-        load
-        for reader in builder.state.readers(name)
-        for load in loads_of(reader.tensor.body)
-        if load.source.name == name
-    ]
-    if len(places) == 1:
+    readers = builder.state.readers(name)
+    if sum(len(loads_from(reader.tensor, name)) for reader in readers) == 1:
         builder.do(ComputeInline(name))
     schedule_stages(builder, Case.of(builder.state, name, tile, place, roles, target))
     return True

@@ -12,12 +12,13 @@ from tensorwright.schedule import (
     Tail,
     Vectorize,
 )
-from tensorwright.tuning.space.axes.accesses import extent_of, period_along, points
+from tensorwright.tuning.space.axes.accesses import period_along, points
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
 from tensorwright.tuning.space.defaults.winograd.sizes import Sizes, choose_sizes
 from tensorwright.tuning.space.register_tile import nest, split_vectors, write_out
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import parallelise, schedule_at_root
+from tensorwright.tuning.space.tile_limits import MOST_UNROLLED
 
 _AHEAD = 64  # vectors of weights: so many are on the way from the third cache
 
@@ -61,7 +62,7 @@ class _Stages:
         batch = [self._axis_name(axis) for axis in roles.batch if axis.var in roles.stored]
         blocks = [self._axis_name(axis) for axis in (roles.blocks,) if axis is not None]
         slices = [self._axis_name(axis) for axis in (roles.slices,) if axis is not None]
-        height, length = extent_of(roles.rows.extent), extent_of(roles.columns.extent)
+        height, length = roles.rows.length, roles.columns.length
         self.do(Split(stored, columns, (case.tile,), self._tail(length, case.tile)))
         if self.is_whole:
             self.do(Split(stored, rows, (case.tile,), self._tail(height, case.tile)))
@@ -140,7 +141,7 @@ class _Stages:
             return lanes, f"{lanes}_2", [f"{lanes}_1"], [*over, f"{lanes}_0"]
         if blocks is None:
             return lanes, lanes, [], []
-        count = extent_of(blocks.extent)
+        count = blocks.length
         self.do(Split(product, blocks.name, (vectors,), self._tail(count, vectors)))
         return lanes, lanes, [f"{blocks.name}_i"], [f"{blocks.name}_o"]
 
@@ -152,13 +153,13 @@ class _Stages:
         if not beside and roles.blocks is not None:
             beside = (roles.blocks.name,)
         (main, *others) = sorted(
-            stage.tensor.reduce_axes, key=lambda axis: extent_of(axis.extent), reverse=True
+            stage.tensor.reduce_axes, key=lambda axis: axis.length, reverse=True
         )
-        block = period_along(loads_of(stage.tensor.body), main) or extent_of(main.extent)
+        block = period_along(loads_of(stage.tensor.body), main) or main.length
         step = builder.choose(
-            "unroll", divisors(block, 16), max(divisors(block, 4)), Kind.UNROLL, cache
+            "unroll", divisors(block, MOST_UNROLLED), max(divisors(block, 4)), Kind.UNROLL, cache
         )
-        self.do(Split(cache, main.name, (step,), self._tail(extent_of(main.extent), step)))
+        self.do(Split(cache, main.name, (step,), self._tail(main.length, step)))
         folding = [*(axis.name for axis in others), f"{main.name}_o"]
         slices = [axis.name for axis in (roles.slices,) if axis is not None]
         tile = [*slices, f"{roles.rows.name}_t", f"{roles.columns.name}_t", *beside]

@@ -1,12 +1,10 @@
-"""The derivation rules that come with the package, one idea a file, in the order of asking."""
+"""The sketch generators that come with the package, in the order of asking."""
 
 from tensorwright.base import ByKind, TargetKind
 from tensorwright.tuning.space.derived.rule import SketchRule
-from tensorwright.tuning.space.derived.rules.cache_write import AddCacheWrite
 from tensorwright.tuning.space.derived.rules.constants import FoldConstants, SimplifyConstants
-from tensorwright.tuning.space.derived.rules.inline import AlwaysInline
+from tensorwright.tuning.space.derived.rules.placement import AddCacheWrite, AlwaysInline, Skip
 from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
-from tensorwright.tuning.space.derived.rules.skip import Skip
 from tensorwright.tuning.space.derived.rules.tiling import (
     MultiLevelTiling,
     MultiLevelTilingWithFusion,

@@ -7,7 +7,7 @@ from enum import Enum
 
 from tensorwright.expr import Axis
 from tensorwright.schedule import Rfactor, Split, Tail
-from tensorwright.tuning.space.axes.accesses import extent_of, lanes_for
+from tensorwright.tuning.space.axes.accesses import lanes_for
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import (
     contiguous_axis,
@@ -44,17 +44,17 @@ class FactorReduction:
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """A state for each factor; the stage of partial results comes next."""
         axes = view.stage.tensor.reduce_axes
-        longest = max(axes, key=lambda each: extent_of(each.extent))
+        longest = max(axes, key=lambda each: each.length)
         contiguous = contiguous_axis(view.stage.tensor, axes)
         inner = longest if contiguous is None else contiguous
         found: list[Derivation] = []
         for factor in (_Factor.INNER,) if view.current.endswith("_rf") else tuple(_Factor):
             axis = inner if factor is _Factor.INNER else longest
             size = _size(axis, factor, view)
-            if not 1 < size < extent_of(axis.extent):
+            if not 1 < size < axis.length:
                 continue
             builder = view.grow()
-            is_exact = extent_of(axis.extent) % size == 0
+            is_exact = axis.length % size == 0
             tail = Tail.EXACT if is_exact else Tail.GUARD
             builder.do(Split(view.current, axis.name, (size,), tail))
             loop = f"{axis.name}_{'o' if factor is _Factor.OUTER else 'i'}"
@@ -71,12 +71,12 @@ def _lacks_lanes(view: Derivation) -> bool:
     if contiguous_axis(tensor, tensor.axes) is not None:
         return False
     axis = contiguous_axis(tensor, tensor.reduce_axes)
-    return axis is not None and extent_of(axis.extent) >= 2 * lanes_for(view.target, view.stage)
+    return axis is not None and axis.length >= 2 * lanes_for(view.target, view.stage)
 
 
 def _size(axis: Axis, factor: _Factor, view: Derivation) -> int:
     """The extent of the inner part."""
-    extent = extent_of(axis.extent)
+    extent = axis.length
     if factor is _Factor.INNER:
         return lanes_for(view.target, view.stage)
     whole = [n for n in divisors(extent, extent) if extent // n <= ENOUGH_ITERATIONS]

@@ -8,12 +8,12 @@ the stage is computed inside of them, in a local buffer of the size of a tile.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from tensorwright.expr import Index, exact_div, loads_of
 from tensorwright.schedule import ComputeAt, Split, Tail
 from tensorwright.tuning.space.axes.accesses import (
     count_of,
-    extent_of,
     lanes_for,
     period_along,
     points,
@@ -22,14 +22,18 @@ from tensorwright.tuning.space.axes.roles import Role
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, has_data_reuse
 from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.derived.tiled_axes import LEVELS, TileAxis, plan_axes
-from tensorwright.tuning.space.register_tile import nest, tile_registers
+from tensorwright.tuning.space.derived.tiled_axes import (
+    LEVELS,
+    TileAxis,
+    limit_registers,
+    plan_axes,
+)
+from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import Kind, divisors
 from tensorwright.tuning.space.steps import parallelise
+from tensorwright.tuning.space.tile_limits import FULL_UNROLL, MOST_UNROLLED
 
 FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
-_FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
-_MOST_UNROLLED = 16  # terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,8 @@ class _Tiling:
                 self.sizes[axis.name] = self.builder.choose_rows(
                     names, axis.sizes, axis.default, Kind.TILE, self.base
                 )
-        self._limit_registers()
+        width = lanes_for(self.view.target, self.view.stage)
+        limit_registers(self.builder, self.view.target, self.axes, self.sizes, width)
         places = self._tile_host() if self.level else []
         own_places = self._tile_stage()
         if places:  # last: what is done to a stage inside another one takes longer to check
@@ -110,19 +115,6 @@ class _Tiling:
         place = f"{self.name} at {self.level}" if self.level else ""
         tile = TiledStage(self.name, self.host, (*places, *own_places))
         return self.view.then(self.builder, f"{self.base} {kind}", place, tile)
-
-    def _limit_registers(self) -> None:
-        """Keep the register tile, counted in vectors, so small that operands have registers too."""
-        target = self.view.target
-        width = lanes_for(target, self.view.stage)
-        factors = [sizes[-1] for sizes in self.sizes.values()]
-        across = (Role.LANES, Role.COLUMNS)
-        columns = [
-            self.sizes[axis.name][-1] for axis in self.axes if axis.role in across and axis.is_tiled
-        ]
-        wide = any(axis.role is Role.LANES and axis.is_tiled for axis in self.axes)
-        most = tile_registers(target) * (width if wide else 1)
-        self.builder.limit(tuple(factors), most, added=tuple(columns))
 
     def _tile_host(self) -> list[tuple[str, str]]:
         """Split the consumer; the loops that hold its tiles."""
@@ -137,7 +129,8 @@ class _Tiling:
                 outer += [] if is_whole else [axis.name]
                 continue
             sizes = self.sizes[axis.name]
-            factors = (prod_of(sizes),) if self.level == 1 else (sizes[0], prod_of(sizes[1:]))
+            inside = prod(sizes[self.level - 1 :], start=1)
+            factors = (*sizes[: self.level - 1], inside)
             step = Split(host, axis.name, factors, axis.tail)
             builder.do(step)
             outer.append(step.children[0])
@@ -192,18 +185,18 @@ class _Tiling:
     def _split_reduction(self) -> tuple[list[str], list[str], list[str]]:
         """The loops of the reduction: (R0, R1, unrolled innermost)."""
         axes = [axis for axis in self.view.stage.tensor.reduce_axes if axis.extent != 1]
-        if count_of(axes) <= _FULL_UNROLL:
+        if count_of(axes) <= FULL_UNROLL:
             return [], [], [axis.name for axis in axes]
-        main = max(axes, key=lambda axis: extent_of(axis.extent))
-        extent = extent_of(main.extent)
+        main = max(axes, key=lambda axis: axis.length)
+        extent = main.length
         blocked = period_along(loads_of(self.view.stage.tensor.body), main)
-        block = blocked or max(divisors(extent, _MOST_UNROLLED))
+        block = blocked or max(divisors(extent, MOST_UNROLLED))
         outer: list[str] = []
         inner: list[str] = []
         for axis in axes:
             if axis is main:
                 continue
-            size = self._choose_size(axis.name, extent_of(axis.extent), whole=blocked > 0)
+            size = self._choose_size(axis.name, axis.length, whole=blocked > 0)
             step = Split(self.name, axis.name, (size,), Tail.EXACT)
             self.builder.do(step)
             outer.append(step.children[0])
@@ -211,7 +204,7 @@ class _Tiling:
         blocks = self._choose_size(main.name, extent // block, whole=True)
         unrolled = self.builder.choose(
             f"{self.base}_unroll",
-            divisors(block, _MOST_UNROLLED),
+            divisors(block, MOST_UNROLLED),
             max(divisors(block, 4)),
             Kind.UNROLL,
             self.base,
@@ -228,11 +221,3 @@ class _Tiling:
         default = extent if whole else 1
         name = f"{self.base}_{axis}_1"
         return self.builder.choose(name, sizes, default, Kind.TILE, self.base)
-
-
-def prod_of(factors: tuple[Index, ...]) -> Index:
-    """The product of factors."""
-    total: Index = 1
-    for factor in factors:
-        total = total * factor
-    return total
