@@ -52,7 +52,8 @@ from tensorwright.tuning.strategies import (
     neighbourhood,
     sample,
 )
-from tensorwright.tuning.strategies.annealing import (
+from tensorwright.tuning.task import Task
+from tensorwright_lab.strategies.annealing import (
     VANILLA,
     AnnealingOptions,
     Archive,
@@ -63,7 +64,6 @@ from tensorwright.tuning.strategies.annealing import (
     Walk,
     anneal,
 )
-from tensorwright.tuning.task import Task
 
 ROUND = 16
 TARGET = cpu_target("x86-64-avx512")

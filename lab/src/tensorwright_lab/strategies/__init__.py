@@ -1,5 +1,6 @@
 """Searches that are compared with the usual one.
 
+annealing/    AutoTVM's simulated annealing, as published and mended
 grid.py       every schedule of a space, in a fixed order
 genetic.py    AutoTVM's genetic algorithm on measured speeds
 beam.py       programs grow choice by choice
