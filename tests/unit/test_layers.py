@@ -43,7 +43,7 @@ ROOMS = {
     "machine": "ceilings kept load state",
     "loop": "ir traversal passes lowering",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
-    "positions registry catalogue",
+    "positions registry",
     "peers": "process competitors prices",
     "records": "record store logs",
     "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "

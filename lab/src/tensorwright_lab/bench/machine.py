@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import CpuTarget, knobs
 from tensorwright.cli.arguments.machine import warn_if_unfit
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings
 from tensorwright.records import detect_hardware, now_utc
@@ -79,3 +79,8 @@ def peak_memory_bytes() -> int:
                 return int(line.split()[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def threads_of(threads: int | None) -> int:
+    """The threads that were asked for, else those of the knob."""
+    return knobs.THREADS.get() if threads is None else threads

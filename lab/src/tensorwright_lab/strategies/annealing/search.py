@@ -20,7 +20,6 @@ from tensorwright.tuning.strategies.guide import Guide, MakeGuide
 from tensorwright.tuning.strategies.history import History
 from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.refinement import propose_neighbours
-from tensorwright.tuning.strategies.selection import pick_covering
 from tensorwright.tuning.strategies.sources import (
     MakeProposer,
     choose_structures,
@@ -38,6 +37,7 @@ from tensorwright_lab.strategies.annealing.archive import Archive
 from tensorwright_lab.strategies.annealing.chains import Walk, anneal
 from tensorwright_lab.strategies.annealing.options import AnnealingOptions, Pick
 from tensorwright_lab.strategies.annealing.temperature import Temperatures, unit_of
+from tensorwright_lab.strategies.covering import pick_covering
 
 _SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
 _SPARE_DRAWS = 8  # likewise of random ones: small structures are drawn as often as large ones
