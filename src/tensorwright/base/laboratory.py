@@ -1,6 +1,6 @@
-"""What a second package adds, `tensorwright-lab`: networks of suites, competitors and benchmarks.
+"""What a second package adds, `tensorwright-lab`: networks, competitors, other ways to search.
 
-Nothing of the compiler imports it. Commands ask for its modules by name, where it is installed.
+Nothing of the compiler imports it: its modules are asked for by name, where it is installed.
 """
 
 from __future__ import annotations
