@@ -48,10 +48,8 @@ from tensorwright.runtime import (
     KernelStep,
     Network,
     Plan,
-    SecondsOf,
     TensorSpec,
     choose_teams,
-    estimate_seconds,
     kernel_spec,
     make_plan,
     usable_threads,
@@ -64,7 +62,6 @@ def assemble(
     target: Target,
     threads: int | None,
     sources: Sequence[tuple[str, str]] = (),
-    seconds_of: SecondsOf = estimate_seconds,
     thread_limits: Mapping[str, int] = MappingProxyType({}),
 ) -> Executable:
     """The executable of a partitioned graph.
@@ -72,16 +69,15 @@ def assemble(
     kernels         workload key -> its kernel
     threads         how many the kernels use; the knob `threads` where None
     sources         texts to keep with it (for people); the names of its steps are added
-    seconds_of      how long steps take, by which they get their threads
     thread_limits   workload key -> on how many threads it runs at most, all where 0: as measured
     """
     kernels = {**kernels, **build_procedures(partition, target)}
     signatures = {key: kernel.signature for key, kernel in kernels.items()}
-    plan, arrays = plan_network(partition, signatures, target, threads, seconds_of)
+    plan, arrays = plan_network(partition, signatures, target, threads)
     keys = enumerate(workload.key for workload in partition.workloads)
     limits = {number: thread_limits[key] for number, key in keys if key in thread_limits}
     if limits:
-        plan = choose_teams(plan, seconds_of, limits)
+        plan = choose_teams(plan, limits=limits)
     objects = tuple(kernels[key].object_code for key in kernel_keys(partition))
     names = (NAMES_SOURCE, format_step_names(step_names(partition)))
     return Executable(plan, objects, arrays, threads=threads, sources=(names, *sources))
@@ -97,7 +93,6 @@ def plan_network(
     signatures: Mapping[str, Signature],
     target: Target,
     threads: int | None,
-    seconds_of: SecondsOf = estimate_seconds,
 ) -> tuple[Plan, tuple[Array, ...]]:
     """What the executable of a partitioned graph does, and its constants as kernels read them.
 
@@ -136,7 +131,7 @@ def plan_network(
         tuple((name, _stored_type(graph, name)) for name in graph.types),
         tuple(parts),
     )
-    plan = choose_teams(make_plan(network), seconds_of)
+    plan = choose_teams(make_plan(network))
     return plan, tuple(constants.packed.values())
 
 

@@ -59,7 +59,6 @@ def test_nobody_else_imports_code_generators() -> None:
     }
     assert importers == {
         "build/c_library/library.py",  # a C library is written with the flags of the back end `c`
-        "tuning/features/loops/native_text.py",  # it writes loops by hand: their literals
     }
 
 
