@@ -27,9 +27,10 @@ import onnx
 from tensorwright.base import available_cores
 from tensorwright.cli.arguments.models import read_graph, read_proto, short_name
 from tensorwright.cli.printing.tables import print_table
+from tensorwright.drivers.c_library import export_c
 from tensorwright.graph import random_inputs
 from tensorwright.peers.process import PeerProcess, Timing, max_rel_error, rotate
-from tensorwright.pipeline import chosen_target, export_c, finish, prepare
+from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import MemoryStore
 
 NAME = "network"
