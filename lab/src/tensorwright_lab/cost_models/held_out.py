@@ -8,6 +8,7 @@ from tensorwright.tuning.models.fading import ScoreBy
 from tensorwright.tuning.models.losses import Column
 from tensorwright.tuning.models.training import TrainingSet
 from tensorwright_lab.cost_models.accuracy import count_pairs
+from tensorwright_lab.cost_models.training_part import part_of
 
 _WEIGHTS = (1.0, 0.5, 0.0)
 _FOLDS = 3
@@ -22,7 +23,7 @@ def held_out_weight(data: TrainingSet, beliefs: Column, score_by: ScoreBy) -> fl
     right = np.zeros(len(_WEIGHTS))
     for fold in range(_FOLDS):
         is_train = folds != fold
-        train, test = data.part(is_train), data.part(~is_train)
+        train, test = part_of(data, is_train), part_of(data, ~is_train)
         for place, weight in enumerate(_WEIGHTS):
             scores = score_by(train, weight * beliefs[is_train], test)
             right[place] += _pairs_right(scores + weight * beliefs[~is_train], test)
