@@ -52,8 +52,7 @@ from tensorwright.tuning.strategies import (
     neighbourhood,
     sample,
 )
-from tensorwright.tuning.task import Task
-from tensorwright_lab.strategies.annealing import (
+from tensorwright.tuning.strategies.annealing import (
     VANILLA,
     AnnealingOptions,
     Archive,
@@ -64,6 +63,7 @@ from tensorwright_lab.strategies.annealing import (
     Walk,
     anneal,
 )
+from tensorwright.tuning.task import Task
 
 ROUND = 16
 TARGET = cpu_target("x86-64-avx512")

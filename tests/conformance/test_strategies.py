@@ -13,6 +13,7 @@ from tensorwright.records import Record, Status
 from tensorwright.schedule import parse_trace
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies import Candidate, RandomSearch, Strategy
+from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingFactory, AnnealingOptions
 from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.strategies.random_search import default_candidate
 from tensorwright.tuning.strategies.strategy import StrategyFactory
@@ -24,7 +25,6 @@ from tensorwright_lab.strategies import (
     without_evolution,
     without_refinement,
 )
-from tensorwright_lab.strategies.annealing import VANILLA, AnnealingFactory, AnnealingOptions
 
 SMALL = EvolutionOptions(population=64, generations=2)
 FEW_STEPS = AnnealingOptions(chains=32, steps=20)

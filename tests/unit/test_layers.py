@@ -67,7 +67,7 @@ ROOMS = {
     "tuning.space.defaults": "tile_sizes tiling winograd",
     "tuning.space.templates": "values applied configuration template product space",
     "tuning.space.derived": "predicates derivation rule rules engine sketches",
-    "tuning.strategies": "strategy population selection variation evolution named",
+    "tuning.strategies": "strategy population selection variation evolution annealing named",
 }
 MOST_MODULES = 15
 LABORATORY = "tensorwright_lab"

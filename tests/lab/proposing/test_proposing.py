@@ -14,6 +14,7 @@ from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.models import machine_of
 from tensorwright.tuning.space import Kind, Space, space_of
 from tensorwright.tuning.strategies import Population, choose_strategy, make_space_tables, sample
+from tensorwright.tuning.strategies.annealing import AnnealingOptions
 from tensorwright.tuning.strategies.evolution import EvolutionOptions
 from tensorwright.tuning.task import Task
 from tensorwright_lab.proposing import (
@@ -33,7 +34,6 @@ from tensorwright_lab.proposing import (
     save_proposing_model,
 )
 from tensorwright_lab.strategies import RandomGuide
-from tensorwright_lab.strategies.annealing import AnnealingOptions
 
 TARGET = cpu_target("x86-64-avx2")
 MACHINE = machine_of(TARGET, 2)

@@ -53,7 +53,6 @@ def test_without_it_networks_by_name_and_its_peers_say_what_to_install(
     ("options", "where"),
     [
         (("--strategy", "grid"), "strategy grid"),
-        (("--strategy", "annealing"), "strategy annealing"),
         (("--features", "itervar"), "features 'itervar'"),
         (("--features", "curve-paired@20"), "features 'curve-paired@20'"),
         (("--model", "embedding-pairs"), "model 'embedding-pairs'"),

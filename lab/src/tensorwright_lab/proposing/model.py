@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from tensorwright.base import RecordError
 from tensorwright.tuning.models import Machine
+from tensorwright.tuning.strategies.annealing.covering import pick_covering
 from tensorwright.tuning.strategies.population import Genes, Population, by_sketch
 from tensorwright.tuning.strategies.space_tables import SpaceTables
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.time_model import CompactTrees, TreeWalk
 from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
-from tensorwright_lab.strategies.covering import pick_covering
 
 _ROUNDS = 6  # of drawing again what is beyond the limits
 _DRAWN = 16  # so many times more are drawn than are proposed first

@@ -6,45 +6,33 @@ Those that are only compared are part of the laboratory, and are loaded by name.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 from tensorwright.base import LaboratoryPart, UsageError, did_you_mean
+from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingFactory, AnnealingOptions
 from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.strategies.guide import MakeGuide
 from tensorwright.tuning.strategies.random_search import RandomSearch
 from tensorwright.tuning.strategies.sources import MakeProposer
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 
-
-@runtime_checkable
-class GuidedSettings(Protocol):
-    """Settings of a strategy of the laboratory that asks a model what to try.
-
-    factory   makes a `StrategyFactory` from what makes guides, the settings, and what makes
-              proposers
-    """
-
-    factory: ClassVar[LaboratoryPart]
-
-
-Settings: TypeAlias = EvolutionOptions | GuidedSettings
+Settings: TypeAlias = EvolutionOptions | AnnealingOptions
 StrategyChoice: TypeAlias = str | Settings | StrategyFactory
 """A name of `STRATEGIES`, settings, which say whose they are, or what makes searches."""
 
 USUAL_STRATEGY = "evolution"
-_ANNEALING = "strategies.annealing"
 STRATEGIES: Mapping[str, Settings | StrategyFactory | LaboratoryPart] = {
     USUAL_STRATEGY: EvolutionOptions(),
-    "annealing": LaboratoryPart("strategy annealing", _ANNEALING, "USUAL"),
-    "annealing-vanilla": LaboratoryPart("strategy annealing-vanilla", _ANNEALING, "VANILLA"),
+    "annealing": AnnealingOptions(),
+    "annealing-vanilla": VANILLA,
     "genetic": LaboratoryPart("strategy genetic", "strategies", "GeneticSearch"),
     "grid": LaboratoryPart("strategy grid", "strategies", "GridSearch"),
     "random": RandomSearch,
 }
 
-TRAINED: Mapping[str, Settings | LaboratoryPart] = {
+TRAINED: Mapping[str, Settings] = {
     USUAL_STRATEGY: EvolutionOptions(start_share=0.5),
-    "annealing": LaboratoryPart("strategy annealing", _ANNEALING, "TRAINED"),
+    "annealing": AnnealingOptions(random_first=0),
 }
 """Settings where a model that was trained before knows which structures need not be tried."""
 
@@ -65,19 +53,22 @@ def choose_strategy(
     Raises:      UsageError for a name that is none, with a list; MachineError for one of the
                  laboratory, where that is not installed.
     """
-    match chosen := _named(choice, is_trained=is_trained):
+    chosen = _named(choice)
+    if is_trained and isinstance(choice, str):
+        chosen = TRAINED.get(choice, chosen)
+    match chosen:
         case EvolutionOptions():
             return EvolutionFactory(make_guide, chosen, make_proposer)
-        case GuidedSettings():
-            make: StrategyFactory = chosen.factory.load()(make_guide, chosen, make_proposer)
-            return make
+        case AnnealingOptions():
+            return AnnealingFactory(make_guide, chosen, make_proposer)
         case _:
             return chosen
 
 
 def is_guided(choice: StrategyChoice) -> bool:
     """Whether a strategy asks a model what to try."""
-    return isinstance(_named(choice), EvolutionOptions | GuidedSettings)
+    settings = STRATEGIES[choice] if isinstance(choice, str) else choice
+    return isinstance(settings, EvolutionOptions | AnnealingOptions)
 
 
 def check_strategy(choice: StrategyChoice) -> None:
@@ -85,7 +76,7 @@ def check_strategy(choice: StrategyChoice) -> None:
     _named(choice)
 
 
-def _named(choice: StrategyChoice, *, is_trained: bool = False) -> Settings | StrategyFactory:
+def _named(choice: StrategyChoice) -> Settings | StrategyFactory:
     """What a choice stands for; raises as `choose_strategy`."""
     if not isinstance(choice, str):
         return choice
@@ -99,9 +90,7 @@ def _named(choice: StrategyChoice, *, is_trained: bool = False) -> Settings | St
             remedy=f"{near} {names}".strip(),
         )
     named = STRATEGIES[choice]
-    if is_trained:
-        named = TRAINED.get(choice, named)
     if isinstance(named, LaboratoryPart):
-        loaded: Settings | StrategyFactory = named.load()
-        return loaded
+        searches: StrategyFactory = named.load()
+        return searches
     return named

@@ -14,9 +14,9 @@ from tensorwright.tuning.strategies import (
     check_strategy,
     choose_strategy,
 )
+from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingOptions, AnnealingSearch
 from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
 from tensorwright_lab.strategies import GeneticOptions, GeneticSearch, GridSearch, RandomGuide
-from tensorwright_lab.strategies.annealing import VANILLA, AnnealingOptions, AnnealingSearch
 
 KINDS = {
     "evolution": EvolutionarySearch,

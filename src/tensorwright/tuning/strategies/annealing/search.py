@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 
 from tensorwright.records import Record
 from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.strategies.annealing.archive import Archive
+from tensorwright.tuning.strategies.annealing.chains import Walk, anneal
+from tensorwright.tuning.strategies.annealing.covering import pick_covering
+from tensorwright.tuning.strategies.annealing.options import AnnealingOptions, Pick
+from tensorwright.tuning.strategies.annealing.temperature import Temperatures, unit_of
 from tensorwright.tuning.strategies.guide import Guide, MakeGuide
 from tensorwright.tuning.strategies.history import History
 from tensorwright.tuning.strategies.population import Population
@@ -33,11 +38,6 @@ from tensorwright.tuning.strategies.space_tables import make_space_tables
 from tensorwright.tuning.strategies.strategy import Candidate
 from tensorwright.tuning.strategies.variation import sample
 from tensorwright.tuning.task import Task
-from tensorwright_lab.strategies.annealing.archive import Archive
-from tensorwright_lab.strategies.annealing.chains import Walk, anneal
-from tensorwright_lab.strategies.annealing.options import AnnealingOptions, Pick
-from tensorwright_lab.strategies.annealing.temperature import Temperatures, unit_of
-from tensorwright_lab.strategies.covering import pick_covering
 
 _SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
 _SPARE_DRAWS = 8  # likewise of random ones: small structures are drawn as often as large ones

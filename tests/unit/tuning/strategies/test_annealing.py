@@ -12,12 +12,7 @@ from tests.unit.tuning.strategies.evolving import BEST_S, SPACE, TASK, Oracle, r
 
 from tensorwright.base import UsageError
 from tensorwright.tuning.strategies import Population, make_space_tables, sample
-from tensorwright.tuning.strategies.neighbours import neighbour_pairs
-from tensorwright.tuning.strategies.population import Keys
-from tensorwright.tuning.strategies.random_search import default_candidate
-from tensorwright.tuning.strategies.space_tables import SpaceTables
-from tensorwright.tuning.strategies.variation import DRAWS, everything
-from tensorwright_lab.strategies.annealing import (
+from tensorwright.tuning.strategies.annealing import (
     VANILLA,
     AnnealingOptions,
     AnnealingSearch,
@@ -31,7 +26,12 @@ from tensorwright_lab.strategies.annealing import (
     unit_of,
     wanted_acceptance,
 )
-from tensorwright_lab.strategies.covering import pick_covering
+from tensorwright.tuning.strategies.annealing.covering import pick_covering
+from tensorwright.tuning.strategies.neighbours import neighbour_pairs
+from tensorwright.tuning.strategies.population import Keys
+from tensorwright.tuning.strategies.random_search import default_candidate
+from tensorwright.tuning.strategies.space_tables import SpaceTables
+from tensorwright.tuning.strategies.variation import DRAWS, everything
 
 TABLES = make_space_tables(SPACE)
 ALL = np.ones(len(SPACE.sketches), np.bool_)

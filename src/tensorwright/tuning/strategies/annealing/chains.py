@@ -20,12 +20,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tensorwright.tuning.strategies.annealing.archive import Archive
+from tensorwright.tuning.strategies.annealing.options import AnnealingOptions
+from tensorwright.tuning.strategies.annealing.temperature import Temperatures
 from tensorwright.tuning.strategies.population import Population
 from tensorwright.tuning.strategies.space_tables import SpaceTables
 from tensorwright.tuning.strategies.variation import DRAWS, step_from
-from tensorwright_lab.strategies.annealing.archive import Archive
-from tensorwright_lab.strategies.annealing.options import AnnealingOptions
-from tensorwright_lab.strategies.annealing.temperature import Temperatures
 
 _LEAST = 1e-5  # added to temperatures: nothing is divided by 0
 

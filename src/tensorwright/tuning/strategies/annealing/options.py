@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar
 
-from tensorwright.base import LaboratoryPart, UsageError
+from tensorwright.base import UsageError
 from tensorwright.tuning.strategies.space_tables import Weights
 
 _EVEN = Weights(1.0, 1.0, 1.0, 1.0, 1.0, is_shared=False)
@@ -82,8 +81,6 @@ class AnnealingOptions:
                         schedule alone where 0
         refine_share    share of the proposals that are neighbours of the best measured programs
 
-    factory   what makes searches by these numbers
-
     Source:  temperatures of chains that swap: Earl and Deem, Phys. Chem. Chem. Phys. 7, 2005.
     Raises:  UsageError for numbers that make no sense.
     """
@@ -117,9 +114,6 @@ class AnnealingOptions:
     random_first: int = 64
     start_share: float = 0.5
     refine_share: float = 0.0
-    factory: ClassVar[LaboratoryPart] = LaboratoryPart(
-        "strategy annealing", "strategies.annealing", "AnnealingFactory"
-    )
 
     def __post_init__(self) -> None:
         least = {"chains": 1, "steps": 1, "tries": 1, "rungs": 1, "swap_every": 1, "spare": 1}
@@ -138,10 +132,6 @@ class AnnealingOptions:
         if self.rungs > self.chains:
             raise _fault("rungs", f"{self.rungs} temperatures for {self.chains} chains")
 
-
-USUAL = AnnealingOptions()
-TRAINED = AnnealingOptions(random_first=0)
-"""Where a model that was trained before knows what need not be tried."""
 
 VANILLA = AnnealingOptions(
     chains=128,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright_lab.strategies.annealing.options import AnnealingOptions, Cooling, Scale
+from tensorwright.tuning.strategies.annealing.options import AnnealingOptions, Cooling, Scale
 
 _NORMAL_QUARTILES = 1.349  # from quartile to quartile of a normal distribution, in its deviations
 _LEAST_SHARE = 1e-3  # exponential cooling does not come to 0: to this share of the first
