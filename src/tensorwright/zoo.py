@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorwright.base import laboratory
+from tensorwright.base import LaboratoryPart
 
 
 def __getattr__(name: str) -> Any:
@@ -18,4 +18,4 @@ def __getattr__(name: str) -> Any:
     """
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(laboratory("zoo", f"module {__name__}"), name)
+    return LaboratoryPart(f"module {__name__}", "zoo", name).load()

@@ -46,7 +46,7 @@ ROOMS = {
     "loop": "ir traversal passes lowering algorithms",
     "machine_code": "libm text numbers native_function compilation",
     "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
-    "positions registry catalogue",
+    "positions registry",
     "peers": "process competitors prices",
     "records": "record store logs",
     "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "

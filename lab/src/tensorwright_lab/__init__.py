@@ -1,4 +1,4 @@
-"""The laboratory of tensorwright: what compares, draws, pretrains and reproduces papers.
+"""The laboratory of tensorwright: what compares, draws, pretrains, judges and reproduces papers.
 
     zoo               networks of papers, of the onnx package, of PyTorch; random plausible ones
     competitors       runtimes at their best, one module each

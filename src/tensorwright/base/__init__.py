@@ -39,7 +39,6 @@ from tensorwright.base.laboratory import (
     LABORATORY,
     LaboratoryPart,
     has_laboratory,
-    laboratory,
     require_laboratory,
 )
 from tensorwright.base.linux import LINE_BYTES, Cache, read_caches, read_flags, read_text
@@ -153,7 +152,6 @@ __all__ = [
     "kind_of_file",
     "kinds_of",
     "knobs",
-    "laboratory",
     "line_of",
     "make_folder",
     "missing_here",

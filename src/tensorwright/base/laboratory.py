@@ -1,6 +1,6 @@
-"""What a second package adds, `tensorwright-lab`: networks of suites, competitors and benchmarks.
+"""What a second package adds, `tensorwright-lab`: networks, competitors, other ways to search.
 
-Nothing of the compiler imports it. Commands ask for its modules by name, where it is installed.
+Nothing of the compiler imports it: its modules are asked for by name, where it is installed.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 from tensorwright.base.errors import MachineError
@@ -35,15 +34,6 @@ def require_laboratory(where: str) -> None:
         )
 
 
-def laboratory(module: str, where: str) -> ModuleType:
-    """One of its modules; `where` says what needs it.
-
-    Raises:  MachineError where the package is not installed.
-    """
-    require_laboratory(where)
-    return importlib.import_module(f"{LABORATORY}.{module}")
-
-
 @dataclass(frozen=True, slots=True)
 class LaboratoryPart:
     """Something of the package that a user asks for by name, imported when it is asked for.
@@ -61,4 +51,5 @@ class LaboratoryPart:
 
         Raises:  MachineError where the package is not installed.
         """
-        return getattr(laboratory(self.module, self.where), self.attribute)
+        require_laboratory(self.where)
+        return getattr(importlib.import_module(f"{LABORATORY}.{self.module}"), self.attribute)

@@ -98,29 +98,24 @@ def build_kernel(
     workload: Schedulable,
     trace: Trace,
     target: Machine,
-    backend: Backend[Machine] | None = None,
     name: str = "kernel",
 ) -> Kernel:
     """Replay, lower, run the passes, emit and compile.
 
-    backend   the target's back end where None
     Raises:  ScheduleError for an illegal trace; the errors of later stages.
     """
     start = time.perf_counter()
-    kernel = build_program(loop_program(workload, trace, target, name), target, backend)
+    kernel = build_program(loop_program(workload, trace, target, name), target)
     return replace(kernel, seconds=time.perf_counter() - start)
 
 
-def build_program(
-    program: LoopProgram, target: Machine, backend: Backend[Machine] | None = None
-) -> Kernel:
+def build_program(program: LoopProgram, target: Target) -> Kernel:
     """Emit and compile a program after all passes.
 
-    backend   the target's back end where None
     Raises:  the errors of emitting and compiling.
     """
     start = time.perf_counter()
-    backend = backend or backend_of(target)
+    backend = backend_of(target)
     source = emit_source(program, target, backend)
     code = backend.compile(source, target)
     return Kernel(code, source.signature, time.perf_counter() - start, target)

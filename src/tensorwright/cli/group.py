@@ -17,8 +17,8 @@ from tensorwright.base import (
     TensorwrightError,
     did_you_mean,
     knobs,
-    laboratory,
     line_of,
+    require_laboratory,
 )
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.printing.wrapping import echo_prose
@@ -55,7 +55,7 @@ class LazyGroup(click.Group):
         """As click does, but an unknown name is answered with the nearest command."""
         names = self.list_commands(ctx)
         if args[:1] and args[0] in {entry.name for entry in OF_LABORATORY}:
-            laboratory(args[0], f"command {args[0]}")
+            require_laboratory(f"command {args[0]}")
         if args and not args[0].startswith("-") and args[0] not in names:
             hint = did_you_mean(args[0], names, "one of " + ", ".join(names))
             ctx.fail(f"no such command {args[0]!r}; {hint}")

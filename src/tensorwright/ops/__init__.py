@@ -9,7 +9,6 @@ contraction/   sums of products          host.py    what no expression says
 
 from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.ops.attributes import bool_of, int_of, text_of
-from tensorwright.ops.catalogue import catalogue
 from tensorwright.ops.operator import (
     BY_DIMENSION,
     ChannelScale,
@@ -44,7 +43,6 @@ __all__ = [
     "automatic_pads",
     "axis_in",
     "bool_of",
-    "catalogue",
     "infer_types",
     "int_of",
     "moved_bytes",

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tensorwright.tuning.models import Sample
-from tensorwright.tuning.models.fading import count_pairs
 from tensorwright.tuning.models.protocol import Features, Scores
 from tensorwright_lab.cost_models import judge, overall, scores_of, split
+from tensorwright_lab.cost_models.accuracy import count_pairs
 
 TIMES = np.array([1.0, 2.0, 4.0, 8.0])
 

@@ -66,6 +66,7 @@ def test_without_it_networks_by_name_and_its_peers_say_what_to_install(
         (("--features", "curve-paired@20"), "features 'curve-paired@20'"),
         (("--model", "embedding-pairs"), "model 'embedding-pairs'"),
         (("--model", "trees-squares"), "loss squares"),
+        (("--fading", "held-out"), "fading held-out"),
         (("--proposing", "proposing.npz"), "option --proposing"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.unit.ops.apply import meaning
+from tests.unit.ops.operator_page import operator_page
 
 from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
@@ -15,7 +16,6 @@ from tensorwright.ops import (
     OPERATORS,
     Pattern,
     TensorType,
-    catalogue,
     infer_types,
     moved_bytes,
     operator,
@@ -69,8 +69,8 @@ def test_every_operator_is_in_the_table_of_its_file() -> None:
 def test_the_page_of_operators_is_current(request: pytest.FixtureRequest) -> None:
     page = ROOT / "docs" / "operators.md"
     if request.config.getoption("--golden-update"):
-        page.write_text(catalogue(OPERATORS))
-    assert page.read_text() == catalogue(OPERATORS), "run the tests with --golden-update"
+        page.write_text(operator_page(OPERATORS))
+    assert page.read_text() == operator_page(OPERATORS), "run the tests with --golden-update"
 
 
 def test_an_unknown_operator() -> None:

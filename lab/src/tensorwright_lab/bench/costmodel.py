@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 from tensorwright.base import CpuTarget, knobs, write_atomically
-from tensorwright.cli.arguments.options import machine_options, seed_option, threads_of
+from tensorwright.cli.arguments.options import machine_options, seed_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.machine import detect_hardware, machine_of
@@ -36,6 +36,7 @@ from tensorwright.tuning.models import (
 )
 from tensorwright.tuning.space import space_of
 from tensorwright_lab.bench.costmodel_cases import Case, cases
+from tensorwright_lab.bench.machine import threads_of
 from tensorwright_lab.cost_models import Judgement, judge, overall, scores_of, split
 from tensorwright_lab.pretraining import CollectSetting, collect, known_records
 

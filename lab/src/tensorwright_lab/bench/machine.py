@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from tensorwright.base import CpuTarget, now_utc
+from tensorwright.base import CpuTarget, knobs, now_utc
 from tensorwright.cli.arguments.machine import warn_if_unfit
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, detect_hardware, kept_ceilings
 from tensorwright.runtime import measure_bandwidth, measure_peak
@@ -78,3 +78,8 @@ def peak_memory_bytes() -> int:
                 return int(line.split()[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def threads_of(threads: int | None) -> int:
+    """The threads that were asked for, else those of the knob."""
+    return knobs.THREADS.get() if threads is None else threads

@@ -22,13 +22,12 @@ from tensorwright.cli.arguments.options import (
     refuse_given,
     seed_option,
     shapes_option,
-    threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import shorten
 from tensorwright.peers.process import describe_error
 from tensorwright.records import MemoryStore, opened
-from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling
+from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling, threads_of
 from tensorwright_lab.bench.network_runs import Plan, bench_model
 from tensorwright_lab.bench.peers_option import peers_option
 from tensorwright_lab.bench.same_run import (

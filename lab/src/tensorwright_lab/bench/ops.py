@@ -16,11 +16,9 @@ import click
 from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder, now_utc
 from tensorwright.cli.arguments.options import (
     machine_options,
-    read_names,
     records_option,
     refuse_given,
     seed_option,
-    threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.machine import detect_hardware
@@ -29,7 +27,8 @@ from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
 from tensorwright.tuning.selection import choose
 from tensorwright.tuning.session import Budget, SearchArguments, SessionSetting, TuneOptions, tune
-from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling
+from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling, threads_of
+from tensorwright_lab.bench.peers_option import read_names
 from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option
 from tensorwright_lab.comparison import (
     METASCHEDULE,

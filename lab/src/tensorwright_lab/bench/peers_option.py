@@ -7,8 +7,16 @@ from contextlib import suppress
 import click
 
 from tensorwright.base import MachineError
-from tensorwright.cli.arguments.options import Command, read_names
+from tensorwright.cli.arguments.options import Command
 from tensorwright.peers.process import find_kind
+
+
+def read_names(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
+    """Names with commas between; none where the option is not given."""
+    names = tuple(filter(None, (each.strip() for each in (text or "").split(","))))
+    if text is not None and not names:
+        raise click.BadParameter("it names nothing.", ctx, param)
+    return names
 
 
 def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:

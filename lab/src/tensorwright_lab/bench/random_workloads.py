@@ -15,7 +15,7 @@ import click
 
 from tensorwright.base import CpuTarget, knobs, override, source_digest, write_atomically
 from tensorwright.cli.arguments.machine import check_before_measuring
-from tensorwright.cli.arguments.options import machine_options, threads_of
+from tensorwright.cli.arguments.options import machine_options
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.printing.tables import print_table
@@ -25,6 +25,7 @@ from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuild
 from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.session import check_measures_here
 from tensorwright.tuning.time_model import model_digest, pretrained_model
+from tensorwright_lab.bench.machine import threads_of
 from tensorwright_lab.bench.plausible_workloads import (
     FIRST_SEED,
     DrawnWorkload,

@@ -16,7 +16,7 @@ from tensorwright.base import CpuTarget, MachineError, TensorwrightError, UsageE
 from tensorwright.build import Kernel
 from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.models import check_model
-from tensorwright.cli.arguments.options import machine_options, threads_of
+from tensorwright.cli.arguments.options import machine_options
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.machine import detect_hardware
@@ -24,6 +24,7 @@ from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.time_model import load_time_model, model_digest, pretrained_model
+from tensorwright_lab.bench.machine import threads_of
 from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option
 from tensorwright_lab.bench.zero_groups import NETWORKS, Case, Group, groups_of
 from tensorwright_lab.bench.zero_plot import draw

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.tuning.models import CostModel, Features, Sample, Scores
-from tensorwright.tuning.models.fading import count_pairs
+
+LEAST_GAP = 0.03
+"""Pairs of programs whose times are closer than this share say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,13 @@ def judge(scores: Scores, times_s: NDArray[np.float64]) -> Judgement:
         float(np.sqrt(np.mean(error**2))),
         1.0 - float(np.sum(error**2)) / spread if spread else 1.0,
     )
+
+
+def count_pairs(scores: Scores, times_s: NDArray[np.float64]) -> tuple[float, int]:
+    """How many pairs are in the right order, and how many are further apart than the gap."""
+    fast, slow = np.nonzero(times_s[:, None] < times_s[None] * (1.0 - LEAST_GAP))
+    difference = scores[fast] - scores[slow]
+    return float(np.sum(difference > 0) + 0.5 * np.sum(difference == 0)), len(fast)
 
 
 def overall(judgements: Sequence[Judgement]) -> Judgement:

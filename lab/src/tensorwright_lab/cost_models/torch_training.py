@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tensorwright.tuning.models.losses import Column, make_loss
 from tensorwright.tuning.models.training import TrainingSet
 from tensorwright_lab.cost_models.network_settings import NetworkSettings
+from tensorwright_lab.cost_models.training_part import part_of
 from tensorwright_lab.cost_models.tree_arrays import Trees, trees_of
 from tensorwright_lab.cost_models.tree_gru import TreeGru, shapes_of
 
@@ -57,7 +58,7 @@ def _fit(data: TrainingSet, margin: Column, settings: NetworkSettings) -> dict[s
         chosen = np.flatnonzero(mask)
         scores = scores_by(weights, trees_of(rows[chosen], is_row[chosen]))
         now = margin[chosen] + scores.detach().numpy().astype(np.float64)
-        gradient, _ = make_loss(data.part(mask), settings).slopes(now, step)
+        gradient, _ = make_loss(part_of(data, mask), settings).slopes(now, step)
         optimizer.zero_grad()
         scores.backward(torch.from_numpy((gradient / len(chosen)).astype(np.float32)))
         torch.nn.utils.clip_grad_norm_(trained, _CLIP)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import onnx
 from onnx import ModelProto
 
-from tensorwright.base import laboratory
+from tensorwright.base import LaboratoryPart
 from tensorwright.cli.arguments.kinds import refuse_other_than_model, split
 from tensorwright.cli.arguments.options import Shapes
 from tensorwright.graph import Graph
@@ -25,7 +27,7 @@ def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph
     kind, name = split(model)
     if not kind:
         return load_onnx(name, shapes)
-    graph: Graph = laboratory("suites", f"network {model}").read_network(kind, name, shapes, seed)
+    graph: Graph = _of_suites(model, "read_network")(kind, name, shapes, seed)
     return graph
 
 
@@ -34,7 +36,7 @@ def check_model(model: str) -> None:
     refuse_other_than_model(model)
     kind, name = split(model)
     if kind:
-        laboratory("suites", f"network {model}").check_name(kind, name)
+        _of_suites(model, "check_name")(kind, name)
     elif not Path(name).exists():
         read_graph(model)
 
@@ -46,7 +48,7 @@ def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> Model
         return to_onnx(read_graph(model, shapes, seed))
     if not kind:
         return onnx.load(name)
-    proto: ModelProto = laboratory("suites", f"network {model}").read_proto(kind, name, seed)
+    proto: ModelProto = _of_suites(model, "read_proto")(kind, name, seed)
     return proto
 
 
@@ -65,3 +67,9 @@ def row_name(model: str) -> str:
     """The name of a MODEL argument in tables: SUITE:NAME, or a file without folder and suffix."""
     kind, name = split(model)
     return f"{kind}:{name}" if kind else Path(name).stem
+
+
+def _of_suites(model: str, function: str) -> Callable[..., Any]:
+    """A function of the suites of networks, which are part of the laboratory."""
+    called: Callable[..., Any] = LaboratoryPart(f"network {model}", "suites", function).load()
+    return called

@@ -43,14 +43,6 @@ def read_shapes(
     return shapes
 
 
-def read_names(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
-    """Names separated by commas; empty if the option is not given."""
-    names = tuple(filter(None, (each.strip() for each in (text or "").split(","))))
-    if text is not None and not names:
-        raise click.BadParameter("it does not name anything.", ctx, param)
-    return names
-
-
 class Minutes(click.FloatRange):
     """A finite number of minutes, 0 or more."""
 
@@ -175,8 +167,3 @@ def seed_option(function: Command) -> Command:
         default=knobs.SEED.get,
         help="Seed of every random choice.",
     )(function)
-
-
-def threads_of(threads: int | None) -> int:
-    """The given threads, or those of the knob."""
-    return knobs.THREADS.get() if threads is None else threads

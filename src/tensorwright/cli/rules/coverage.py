@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import laboratory
+from tensorwright.base import LaboratoryPart
 from tensorwright.cli.arguments.models import check_model, read_graph, row_name, short_name
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import print_table, write_objects
@@ -36,7 +36,7 @@ def command(
     Example: tensorwright rules coverage light:inception_v1
     """
     chosen = suites or (() if models else (_USUAL,))
-    listed = (laboratory("suites", f"suite {name}").suite(name) for name in chosen)
+    listed = (LaboratoryPart(f"suite {name}", "suites", "suite").load()(name) for name in chosen)
     names = tuple(dict.fromkeys((*models, *(each for names in listed for each in names))))
     for name in names:
         check_model(name)

@@ -115,7 +115,7 @@ class _Verifier:
         found = symbols_of(index)
         if found and not self._allow_decisions:
             names = ", ".join(sorted(map(str, found)))
-            self._fail(f"{names} is not bound", "bind_decisions")
+            self._fail(f"{names} is not bound", "bind the decisions of its trace")
 
     # statements
 

@@ -297,21 +297,16 @@ def _z3_module() -> ModuleType:
 
 
 def prove_all(
-    rules: Sequence[Rule], workers: int = 2, patience_s: float = 120.0, confirm: bool = True
+    rules: Sequence[Rule], workers: int = 2, patience_s: float = 120.0
 ) -> Iterator[tuple[int, Outcome]]:
     """Decide rules with the shipped axioms; yields (index, outcome) as they are decided.
 
     No process should run long, for every rule is decided within counted bounds; one that does is
     killed after `patience_s`, and the answer is unknown.
 
-    Raises:  MachineError where Z3 is wanted and is not installed.
+    Raises:  MachineError where Z3 is not installed.
     """
-    task = prove if confirm else _prove_without_z3
     with WorkerPool(workers) as pool:
-        for index, outcome in pool.results([Job(task, (rule,)) for rule in rules], patience_s):
+        for index, outcome in pool.results([Job(prove, (rule,)) for rule in rules], patience_s):
             answer = outcome.value if isinstance(outcome, Done) else None
             yield index, answer or Unknown(rules[index], str(outcome))
-
-
-def _prove_without_z3(rule: Rule) -> Outcome:
-    return prove(rule, confirm=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 from tensorwright.base import LaboratoryPart, UsageError, did_you_mean
 from tensorwright.tuning.features import STATEMENT, FeatureSet, feature_set
 from tensorwright.tuning.models import BoostedSettings, Fading, FitSettings, LossKind, loss_maker
+from tensorwright.tuning.models.fading import HELD_OUT_WEIGHT
 
 _TREES = "trees"
 _EMBEDDING = "embedding"
@@ -58,6 +59,8 @@ class Learning:
             )
         settings = self.settings(0)
         loss_maker(settings.loss)
+        if self.fading is Fading.HELD_OUT:
+            HELD_OUT_WEIGHT.load()
         if settings.reads not in ("", self.features):
             raise UsageError(
                 stage="tune",

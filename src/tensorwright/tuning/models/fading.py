@@ -1,6 +1,6 @@
 """When a model is fitted again, and how much what was known before still counts.
 
-Two ways to let the old model fade, as n own measurements come in:
+Two ways to let the old model fade, as n own measurements come in; the laboratory has the second:
 
     halving    weight = 1 / 2^(n / half_life), and nothing below 0.05
     held-out   the weight of 1, 1/2, 0 with which a fit to two thirds of the own programs orders
@@ -16,18 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tensorwright.base import LaboratoryPart
 from tensorwright.tuning.models.losses import Column
-from tensorwright.tuning.models.protocol import Scores
 from tensorwright.tuning.models.training import TrainingSet
-
-_WEIGHTS = (1.0, 0.5, 0.0)
-_FOLDS = 3
-
-LEAST_GAP = 0.03
-"""Pairs of programs whose times are closer than this share say nothing."""
 
 
 class Fading(StrEnum):
@@ -67,37 +58,6 @@ class RefitPolicy:
 
 
 ScoreBy = Callable[[TrainingSet, Column, TrainingSet], Column]
-
-
-def held_out_weight(data: TrainingSet, beliefs: Column, score_by: ScoreBy) -> float:
-    """The weight of a prior that does best on programs which a fit has not seen.
-
-    beliefs   the prior's scores of all programs (programs,)
-    score_by  fits to a set from a margin, and gives the scores of another without its margin
-    """
-    folds = np.random.default_rng(len(data.counts)).permutation(len(data.counts)) % _FOLDS
-    right = np.zeros(len(_WEIGHTS))
-    for fold in range(_FOLDS):
-        is_train = folds != fold
-        train, test = data.part(is_train), data.part(~is_train)
-        for place, weight in enumerate(_WEIGHTS):
-            scores = score_by(train, weight * beliefs[is_train], test)
-            right[place] += _pairs_right(scores + weight * beliefs[~is_train], test)
-    return _WEIGHTS[int(np.argmax(right))]
-
-
-def count_pairs(scores: Scores, times_s: NDArray[np.float64]) -> tuple[float, int]:
-    """How many pairs are in the right order, and how many are further apart than the gap."""
-    fast, slow = np.nonzero(times_s[:, None] < times_s[None] * (1.0 - LEAST_GAP))
-    difference = scores[fast] - scores[slow]
-    return float(np.sum(difference > 0) + 0.5 * np.sum(difference == 0)), len(fast)
-
-
-def _pairs_right(scores: Column, data: TrainingSet) -> float:
-    """How many pairs of equal workloads are in order; censored programs are left out."""
-    found = 0.0
-    for group in np.unique(data.groups):
-        own = (data.groups == group) & ~data.is_censored
-        if own.sum() > 1:
-            found += count_pairs(scores[own], 1.0 / data.throughput[own])[0]
-    return found
+"""Fits to a set from a margin, and gives the scores of another without its margin."""
+HELD_OUT_WEIGHT = LaboratoryPart("fading held-out", "cost_models.held_out", "held_out_weight")
+"""From a set, the prior's scores of its programs, and a `ScoreBy`: the weight of the prior."""

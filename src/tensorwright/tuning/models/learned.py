@@ -22,7 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from tensorwright.tuning.features import STATEMENT, FeatureSet
-from tensorwright.tuning.models.fading import Fading, RefitPolicy, held_out_weight
+from tensorwright.tuning.models.fading import HELD_OUT_WEIGHT, Fading, RefitPolicy
 from tensorwright.tuning.models.losses import Column
 from tensorwright.tuning.models.protocol import CostModel, Features, Sample, Scores
 from tensorwright.tuning.models.random_model import RandomModel
@@ -161,7 +161,8 @@ class LearnedModel:
             if len(data.counts) < self.policy.reweigh * self._weighed:
                 return self._weight
             self._weighed = len(data.counts)
-            return held_out_weight(data, beliefs, self._scorer(fit))
+            weigh: Callable[..., float] = HELD_OUT_WEIGHT.load()
+            return weigh(data, beliefs, self._scorer(fit))
         weight = 0.5 ** (self._fitted / self.policy.half_life)
         return float(weight) if weight >= _LEAST_WEIGHT else 0.0
 

@@ -37,17 +37,6 @@ class TrainingSet:
         """(rows,) -> (programs,): the sum over each program's statements."""
         return add_up(self.owner, values, len(self.counts))
 
-    def part(self, is_kept: NDArray[np.bool_]) -> TrainingSet:
-        """Some of the programs; the throughput of each stays what it is among all."""
-        _, groups = np.unique(self.groups[is_kept], return_inverse=True)
-        return TrainingSet(
-            self.rows[is_kept[self.owner]],
-            self.counts[is_kept],
-            groups.astype(np.int64, copy=False),
-            self.throughput[is_kept],
-            self.is_censored[is_kept],
-        )
-
 
 def add_up(
     places: NDArray[np.int64], values: NDArray[np.float64], count: int

@@ -7,7 +7,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tensorwright.tuning.population.population import Keys, Population
-from tensorwright.tuning.population.space_tables import SpaceTables
 
 Numbers = NDArray[np.int64]
 
@@ -65,37 +64,4 @@ def pick_diverse(
         one = int(np.argmin(worth))
         picked.append(one)
         likest = np.maximum(likest, likeness(population, one))
-    return np.array(picked, np.int64)
-
-
-def pick_covering(
-    tables: SpaceTables,
-    population: Population,
-    scores: NDArray[np.float64],
-    count: int,
-    variety: float,
-) -> Numbers:
-    """The numbers of some candidates whose scores are high and that take many decisions, in order.
-
-    What is made large is submodular: the sum of the scores, and for each choice how many of its
-    rows at least one of them takes.  Greedy, which comes within 1 - 1/e of the best.
-
-    variety   what it is worth to take no decision that another has, in the spread of the scores
-
-    Source:   Chen et al., AutoTVM, NeurIPS 2018, section 4 (its equation for diversity).
-    """
-    rows = tables.base[population.sketch] + population.genes
-    own = tables.slot[population.sketch] < tables.slots - 1
-    sizes = np.maximum(own.sum(axis=1), 1)
-    spread = float(np.std(scores)) if len(scores) else 0.0
-    worth = scores / (spread or 1.0)
-    is_covered = np.zeros(int(rows.max(initial=0)) + 1, np.bool_)
-    picked: list[int] = []
-    for _ in range(min(count, len(scores))):
-        fresh = (~is_covered[rows] & own).sum(axis=1) / sizes
-        gain = worth + variety * fresh
-        gain[picked] = -np.inf
-        one = int(np.argmax(gain))
-        picked.append(one)
-        is_covered[rows[one]] = True
     return np.array(picked, np.int64)

@@ -24,9 +24,9 @@ from tensorwright.tuning.learning import (
 from tensorwright.tuning.learning import recorded_start as starting
 from tensorwright.tuning.learning.recorded_start import described
 from tensorwright.tuning.models import LearnedModel
-from tensorwright.tuning.models.fading import count_pairs
 from tensorwright.tuning.population import make_space_tables, sample
 from tensorwright.tuning.space import space_of
+from tensorwright_lab.cost_models.accuracy import count_pairs
 
 TARGET = native_target()
 THREADS = 2

@@ -14,7 +14,6 @@ from tensorwright.base import UsageError
 from tensorwright.tuning.population import Population, make_space_tables, sample
 from tensorwright.tuning.population.candidate import default_candidate
 from tensorwright.tuning.population.neighbours import neighbour_pairs
-from tensorwright.tuning.population.picking import pick_covering
 from tensorwright.tuning.population.population import Keys
 from tensorwright.tuning.population.space_tables import SpaceTables
 from tensorwright.tuning.population.variation import DRAWS, everything
@@ -32,6 +31,7 @@ from tensorwright.tuning.strategies.annealing import (
     unit_of,
     wanted_acceptance,
 )
+from tensorwright.tuning.strategies.annealing.covering import pick_covering
 
 TABLES = make_space_tables(SPACE)
 ALL = np.ones(len(SPACE.sketches), np.bool_)

@@ -20,12 +20,11 @@ from tensorwright.cli.arguments.options import (
     refuse_given,
     seed_option,
     shapes_option,
-    threads_of,
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import write_objects
 from tensorwright.rewriting.candidates import CostKind, SearchKind
-from tensorwright_lab.bench.machine import describe_machine, measure_ceiling
+from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, threads_of
 from tensorwright_lab.bench.peers_option import peers_option
 from tensorwright_lab.bench.rewriting.growth import (
     SIZES,

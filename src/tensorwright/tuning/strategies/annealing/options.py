@@ -35,7 +35,7 @@ class Pick(StrEnum):
 
     BEST = "best"
     COVERING = "covering"
-    """For scores and for decisions that no other of them takes: `selection.pick_covering`."""
+    """For scores and for decisions that no other of them takes: `covering.pick_covering`."""
 
 
 @dataclass(frozen=True, slots=True)

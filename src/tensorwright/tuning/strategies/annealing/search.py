@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from tensorwright.records import Record
 from tensorwright.tuning.population.candidate import Candidate
-from tensorwright.tuning.population.picking import pick_covering
 from tensorwright.tuning.population.population import Population
 from tensorwright.tuning.population.space_tables import make_space_tables
 from tensorwright.tuning.population.variation import sample
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.annealing.archive import Archive
 from tensorwright.tuning.strategies.annealing.chains import Walk, anneal
+from tensorwright.tuning.strategies.annealing.covering import pick_covering
 from tensorwright.tuning.strategies.annealing.options import AnnealingOptions, Pick
 from tensorwright.tuning.strategies.annealing.temperature import Temperatures, unit_of
 from tensorwright.tuning.strategies.guide import Guide, MakeGuide

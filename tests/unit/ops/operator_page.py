@@ -16,7 +16,7 @@ run as loop algorithms, or in NumPy.
 """
 
 
-def catalogue(operators: Sequence[Operator]) -> str:
+def operator_page(operators: Sequence[Operator]) -> str:
     """A Markdown page with one row per operator, in alphabetical order."""
     rows = ["| operator | inputs | attributes | pattern | what it gives |", "|---|---|---|---|---|"]
     rows += [_row(each) for each in sorted(operators, key=lambda each: each.name)]

@@ -1,0 +1,40 @@
+"""How much a prior counts, by programs that a fit has not seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorwright.tuning.models.fading import ScoreBy
+from tensorwright.tuning.models.losses import Column
+from tensorwright.tuning.models.training import TrainingSet
+from tensorwright_lab.cost_models.accuracy import count_pairs
+from tensorwright_lab.cost_models.training_part import part_of
+
+_WEIGHTS = (1.0, 0.5, 0.0)
+_FOLDS = 3
+
+
+def held_out_weight(data: TrainingSet, beliefs: Column, score_by: ScoreBy) -> float:
+    """The weight of a prior that does best on programs which a fit has not seen.
+
+    beliefs   the prior's scores of all programs (programs,)
+    """
+    folds = np.random.default_rng(len(data.counts)).permutation(len(data.counts)) % _FOLDS
+    right = np.zeros(len(_WEIGHTS))
+    for fold in range(_FOLDS):
+        is_train = folds != fold
+        train, test = part_of(data, is_train), part_of(data, ~is_train)
+        for place, weight in enumerate(_WEIGHTS):
+            scores = score_by(train, weight * beliefs[is_train], test)
+            right[place] += _pairs_right(scores + weight * beliefs[~is_train], test)
+    return _WEIGHTS[int(np.argmax(right))]
+
+
+def _pairs_right(scores: Column, data: TrainingSet) -> float:
+    """How many pairs of equal workloads are in order; censored programs are left out."""
+    found = 0.0
+    for group in np.unique(data.groups):
+        own = (data.groups == group) & ~data.is_censored
+        if own.sum() > 1:
+            found += count_pairs(scores[own], 1.0 / data.throughput[own])[0]
+    return found
