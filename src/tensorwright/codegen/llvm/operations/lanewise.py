@@ -8,6 +8,7 @@ from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import (
     Val,
     literal_text,
+    memory_type,
     register_element,
     register_type,
 )
@@ -76,7 +77,7 @@ class Lanewise:
     def rounded(self, value: Val) -> Val:
         """Round an f32 that stands for an f16 or a bf16; other types are as they are."""
         if value.dtype is DType.F16:
-            kind, half = register_type(DType.F32, value.lanes), half_type(value.lanes)
+            kind, half = register_type(DType.F32, value.lanes), memory_type(DType.F16, value.lanes)
             small = self.emit(f"fptrunc {kind} {value.name} to {half}", value.dtype, value)
             return self.emit(f"fpext {half} {small.name} to {kind}", value.dtype, small)
         if value.dtype is DType.BF16:
@@ -96,8 +97,3 @@ class Lanewise:
         chosen = self.choose(is_nan, quiet, rounded)
         kept = self.binary("and", chosen, self.constant(0xFFFF0000, bits))
         return self.emit(f"bitcast {wide} {kept.name} to {kind}", value.dtype, kept)
-
-
-def half_type(lanes: int) -> str:
-    """The LLVM type of so many f16."""
-    return "half" if lanes == 1 else f"<{lanes} x half>"
