@@ -7,6 +7,7 @@ from tensorwright.codegen.analysis.indices import IndexEvaluator
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.llvm.memory.arithmetic import Arithmetic
 from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.codegen.llvm.text.lanewise import Lanewise
 from tensorwright.codegen.llvm.text.literals import Val, wrapped_literal
 from tensorwright.expr import Relation
 from tensorwright.machine_code import mangled, vector_type
@@ -21,6 +22,7 @@ class Indices(Arithmetic, IndexEvaluator[Val]):
         Arithmetic.__init__(self, function)
         IndexEvaluator.__init__(self)
         self.target = target
+        self.lanewise = Lanewise(function, target)
         self.guard: Val | None = None  # where loads and stores may happen, besides padding lanes
 
     def product(self, left: Linear, right: Linear) -> Linear:
@@ -67,9 +69,8 @@ class Indices(Arithmetic, IndexEvaluator[Val]):
     def logic(self, operation: str, left: Val, right: Val) -> Val:
         """Combine two masks."""
         lanes = max(left.lanes, right.lanes)
-        a, b = self.function.splat(left, lanes).name, self.function.splat(right, lanes).name
-        kind = "i1" if lanes == 1 else f"<{lanes} x i1>"
-        return Val(self.function.pure(f"{operation} {kind} {a}, {b}", a, b), DType.BOOL, lanes)
+        a, b = (self.function.splat(mask, lanes) for mask in (left, right))
+        return self.lanewise.binary(operation, a, b)
 
     def inverted(self, mask: Val) -> Val:
         """The other lanes."""

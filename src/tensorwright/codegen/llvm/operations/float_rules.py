@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isnan
 
-from tensorwright.codegen.llvm.operations.lanewise import Lanewise
+from tensorwright.codegen.llvm.text.lanewise import Lanewise
 from tensorwright.codegen.llvm.text.literals import Val, register_type, scalar_literal
 from tensorwright.expr import Fn
 

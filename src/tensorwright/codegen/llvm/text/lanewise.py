@@ -12,7 +12,7 @@ from tensorwright.codegen.llvm.text.literals import (
     register_element,
     register_type,
 )
-from tensorwright.machine_code import mangled, splat_literal
+from tensorwright.machine_code import mangled, shuffle_text, splat_literal
 
 
 class Lanewise:
@@ -55,6 +55,16 @@ class Lanewise:
         mask_kind = register_type(DType.BOOL, mask.lanes)
         text = f"select {mask_kind} {mask.name}, {kind} {then.name}, {kind} {otherwise.name}"
         return self.emit(text, then.dtype, then, mask, otherwise)
+
+    def part(self, value: Val, first: int, count: int = 1) -> Val:
+        """Some neighbouring lanes of a vector; a value that has no others as it is."""
+        if value.lanes == count:
+            return value
+        kind = register_type(value.dtype, value.lanes)
+        text = f"extractelement {kind} {value.name}, i64 {first}"
+        if count > 1:
+            text = shuffle_text(kind, value.name, "poison", range(first, first + count))
+        return Val(self.function.pure(text, value.name), value.dtype, count)
 
     def intrinsic(self, name: str, *args: Val) -> Val:
         """Call `llvm.<name>` on operands of one type."""
