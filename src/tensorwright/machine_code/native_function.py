@@ -15,7 +15,7 @@ Variables and arrays lie on the stack of the function; LLVM keeps the variables 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 from tensorwright.machine_code.numbers import (
     Kind,
@@ -26,7 +26,7 @@ from tensorwright.machine_code.numbers import (
     alignment,
     constant,
 )
-from tensorwright.machine_code.text import FunctionText, Lines, Module
+from tensorwright.machine_code.text import Branch, FunctionText, Module
 
 _STACK_ALIGN = 16
 
@@ -134,28 +134,9 @@ class NativeFunction(FunctionText):
         self.effect(f"br label %{head}")
         self.start(after)
 
-    @contextmanager
-    def when(self, test: Number) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-        """Where a test holds.
-
-        What it gives opens, when called just afterwards, what is done where it does not hold.
-        """
-        then, other = self.label(), self.label()
-        self.effect(f"br {test}, label %{then}, label %{other}")
-        self.start(then)
-        jump: Lines = [f"  br label %{other}"]
-
-        @contextmanager
-        def otherwise() -> Iterator[None]:
-            after = self.label()
-            jump[0] = f"  br label %{after}"
-            yield
-            self.effect(f"br label %{after}")
-            self.start(after)
-
-        yield otherwise
-        self.lines.append(jump)
-        self.start(other)
+    def when(self, test: Number) -> Branch:
+        """As `branch_on`, where a number is true."""
+        return self.branch_on(test.name)
 
     def switch(self, value: Number, count: int) -> Iterator[int]:
         """Each number below `count`; what is written then is done where the value is that."""

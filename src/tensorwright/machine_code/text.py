@@ -7,12 +7,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeAlias
 
 from tensorwright.base import DType
 
 Lines: TypeAlias = "list[str | Lines]"
+Branch: TypeAlias = AbstractContextManager[Callable[[], AbstractContextManager[None]]]
+"""A block that is written where something holds; it gives what opens the block of the rest."""
 
 _SUFFIX = {"float": "f32", "double": "f64", "half": "f16"}
 
@@ -130,6 +133,29 @@ class FunctionText:
         """Open a block."""
         self.lines.append(f"{label}:")
         self.block = label
+
+    @contextmanager
+    def branch_on(self, truth: str) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+        """Where a truth holds.
+
+        What it gives opens, when called just afterwards, what is done where it does not hold.
+        """
+        then, other = self.label(), self.label()
+        self.effect(f"br i1 {truth}, label %{then}, label %{other}")
+        self.start(then)
+        jump: Lines = [f"  br label %{other}"]
+
+        @contextmanager
+        def otherwise() -> Iterator[None]:
+            after = self.label()
+            jump[0] = f"  br label %{after}"
+            yield
+            self.effect(f"br label %{after}")
+            self.start(after)
+
+        yield otherwise
+        self.lines.append(jump)
+        self.start(other)
 
     def close(self, result: str = "void") -> str:
         """Return a typed result; the text of the function."""

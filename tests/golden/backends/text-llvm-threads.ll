@@ -73,22 +73,22 @@ entry:
   %v2 = icmp sgt i32 %threads, 1
   br i1 %v2, label %b3, label %b4
 b3:
-  %v6 = getelementptr i64, ptr %v1, i64 0
-  store ptr %p1, ptr %v6
-  %v7 = getelementptr i64, ptr %v1, i64 1
-  store ptr %p0, ptr %v7
-  %v8 = getelementptr i64, ptr %v1, i64 2
-  store ptr %workspace, ptr %v8
-  %v9 = getelementptr i64, ptr %v1, i64 3
-  store ptr %slice, ptr %v9
-  %v10 = icmp slt i32 %threads, 500
-  %v11 = select i1 %v10, i32 %threads, i32 500
-  call void @GOMP_parallel(ptr @threads.par0, ptr %v1, i32 %v11, i32 0)
-  br label %b5
+  %v5 = getelementptr i64, ptr %v1, i64 0
+  store ptr %p1, ptr %v5
+  %v6 = getelementptr i64, ptr %v1, i64 1
+  store ptr %p0, ptr %v6
+  %v7 = getelementptr i64, ptr %v1, i64 2
+  store ptr %workspace, ptr %v7
+  %v8 = getelementptr i64, ptr %v1, i64 3
+  store ptr %slice, ptr %v8
+  %v9 = icmp slt i32 %threads, 500
+  %v10 = select i1 %v9, i32 %threads, i32 500
+  call void @GOMP_parallel(ptr @threads.par0, ptr %v1, i32 %v10, i32 0)
+  br label %b11
 b4:
   call void @threads.par0.body(ptr %p1, ptr %p0, ptr %workspace, ptr %slice, i64 0, i64 500)
-  br label %b5
-b5:
+  br label %b11
+b11:
   ret void
 }
 

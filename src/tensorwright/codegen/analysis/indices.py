@@ -8,7 +8,6 @@ is a mask, the truth of a condition in one or all lanes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
 from tensorwright.base import InternalError
@@ -63,12 +62,10 @@ class IndexEvaluator(ABC, Generic[Mask]):
         """value - divisor * floor(value / divisor), likewise."""
 
     @abstractmethod
-    def smaller(self, left: Linear, right: Linear) -> Linear:
-        """The smaller of two values, where neither is known to be."""
-
-    @abstractmethod
-    def larger(self, left: Linear, right: Linear) -> Linear:
-        """The larger of two values, likewise."""
+    def extreme(
+        self, left: Linear, right: Linear, bounds: Bounds | None, *, is_min: bool
+    ) -> Linear:
+        """The smaller or the larger of two values, where neither is known to be; in bounds."""
 
     @abstractmethod
     def range_of(self, value: Linear, lanes: int = 0) -> Bounds | None:
@@ -120,15 +117,6 @@ class IndexEvaluator(ABC, Generic[Mask]):
             elif mask is not is_and:
                 return mask
         return is_and if total is None else total
-
-    def range_of_choice(
-        self, left: Linear, right: Linear, choose: Callable[[int, int], int]
-    ) -> Bounds | None:
-        """Bounds of the smaller or the larger of two values: `choose` is min or max."""
-        first, last = self.range_of(left), self.range_of(right)
-        if first is None or last is None:
-            return None
-        return choose(first[0], last[0]), choose(first[1], last[1])
 
     def evaluate(self, index: Index) -> Linear:
         """The value of an index expression."""
@@ -232,7 +220,12 @@ class IndexEvaluator(ABC, Generic[Mask]):
             return left if is_min else right
         if gap is not None and gap[1] <= 0:
             return right if is_min else left
-        return self.smaller(left, right) if is_min else self.larger(left, right)
+        choose = min if is_min else max
+        first, last = self.range_of(left), self.range_of(right)
+        bounds = None
+        if first is not None and last is not None:
+            bounds = choose(first[0], last[0]), choose(first[1], last[1])
+        return self.extreme(left, right, bounds, is_min=is_min)
 
     def _divisor(self, atom: IndexExpr, divisor: Index) -> int:
         value = self.evaluate(divisor)

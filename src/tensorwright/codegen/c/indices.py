@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tensorwright.codegen.analysis import (
     IndexEvaluator,
     Linear,
@@ -53,20 +51,12 @@ class Indices(IndexEvaluator[str]):
         whole = f"{self.helpers.floor_div()}({self.sum(value)}, {divisor})"
         return self._named(f"({self.sum(value)}) - {divisor} * {whole}", limits)
 
-    def smaller(self, left: Linear, right: Linear) -> Linear:
-        """The smaller of two values."""
-        return self._chosen(left, right, "<", min)
-
-    def larger(self, left: Linear, right: Linear) -> Linear:
-        """The larger of two values."""
-        return self._chosen(left, right, ">", max)
-
-    def _chosen(
-        self, left: Linear, right: Linear, operator: str, choose: Callable[[int, int], int]
+    def extreme(
+        self, left: Linear, right: Linear, bounds: tuple[int, int] | None, *, is_min: bool
     ) -> Linear:
+        """The smaller or the larger of two values."""
         a, b = self.sum(left), self.sum(right)
-        limits = self.range_of_choice(left, right, choose)
-        return self._named(f"({a} {operator} {b} ? {a} : {b})", limits)
+        return self._named(f"({a} {'<' if is_min else '>'} {b} ? {a} : {b})", bounds)
 
     def _named(self, text: str, limits: tuple[int, int] | None = None) -> Linear:
         name = f"({text})"

@@ -2,7 +2,8 @@
 
 From loop program to text: kernel.py, then statements.py and values.py, on `memory/` (index values
 and accesses), `operations/` (functions of values), `math/` (mathematical functions on vectors) and
-`text/` (names, blocks and scopes). `machine_code/` makes object code of the text.
+`text/` (scopes, values in registers, single instructions). `machine_code/` has what all of LLVM's
+text is written with, and makes object code of it.
 """
 
 from tensorwright.codegen.llvm.kernel import emit

@@ -18,12 +18,6 @@ from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.loop import Stmt, buffers_used
 from tensorwright.machine_code import Kind, Module, NativeFunction, Number
 
-_DECLARATIONS = (
-    "declare void @GOMP_parallel(ptr, ptr, i32, i32)",
-    "declare i32 @omp_get_thread_num()",
-    "declare i32 @omp_get_num_threads()",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Region:
@@ -39,10 +33,11 @@ class Region:
         listed = ", ".join([f"{kind} {name}" for kind, name in self.captured] + own)
         return f"define internal void @{self.name}.body({listed}) nounwind"
 
-    def arguments(self, slice_: str, first: str, stop: str) -> str:
-        """The arguments of a call of the body, under the captured names."""
-        own = ["ptr %workspace", f"ptr {slice_}", f"i64 {first}", f"i64 {stop}"]
-        return ", ".join([f"{kind.split()[0]} {name}" for kind, name in self.captured] + own)
+    @property
+    def context(self) -> tuple[tuple[str, str], ...]:
+        """The (type, name) of all that its threads are given, the slices of all of them last."""
+        captured = ((kind.split()[0], name) for kind, name in self.captured)
+        return (*captured, ("ptr", "%workspace"), ("ptr", "%slice"))
 
 
 def capture(
@@ -61,37 +56,27 @@ def capture(
 
 def write_region(function: Function, region: Region) -> None:
     """Write the place of a parallel loop: one thread calls the body, more go by libgomp."""
-    for line in _DECLARATIONS:
-        function.module.declare(line)
-    fields = [name for _, name in region.captured] + ["%workspace", "%slice"]
-    context = function.alloca(f"[{len(fields)} x i64]", 8)
+    context = function.alloca(f"[{len(region.context)} x i64]", 8)
     multi = function.emit("icmp sgt i32 %threads, 1")
-    together, alone, after = function.label(), function.label(), function.label()
-    function.effect(f"br i1 {multi}, label %{together}, label %{alone}")
-    function.start(together)
-    kinds = [kind.split()[0] for kind, _ in region.captured] + ["ptr", "ptr"]
-    for position, (kind, name) in enumerate(zip(kinds, fields, strict=True)):
-        place = function.emit(f"getelementptr i64, ptr {context}, i64 {position}")
-        function.effect(f"store {kind} {name}, ptr {place}")
-    few = function.emit(f"icmp slt i32 %threads, {region.extent}")
-    count = function.emit(f"select i1 {few}, i32 %threads, i32 {region.extent}")
-    function.effect(
-        f"call void @GOMP_parallel(ptr @{region.name}, ptr {context}, i32 {count}, i32 0)"
-    )
-    function.effect(f"br label %{after}")
-    function.start(alone)
-    arguments = region.arguments("%slice", "0", str(region.extent))
-    function.effect(f"call void @{region.name}.body({arguments})")
-    function.effect(f"br label %{after}")
-    function.start(after)
+    with function.branch_on(multi) as alone:
+        for position, (kind, name) in enumerate(region.context):
+            place = function.emit(f"getelementptr i64, ptr {context}, i64 {position}")
+            function.effect(f"store {kind} {name}, ptr {place}")
+        few = function.emit(f"icmp slt i32 %threads, {region.extent}")
+        count = function.emit(f"select i1 {few}, i32 %threads, i32 {region.extent}")
+        arguments = (("ptr", f"@{region.name}"), ("ptr", context), ("i32", count), ("i32", "0"))
+        function.effect(function.call_text("void", "GOMP_parallel", *arguments))
+    with alone():
+        listed = ", ".join(f"{kind} {name}" for kind, name in region.context)
+        body = f"@{region.name}.body({listed}, i64 0, i64 {region.extent})"
+        function.effect(f"call void {body}")
 
 
 def write_entry(module: Module, region: Region, slice_bytes: int) -> None:
     """Write what each thread runs: unpack the context, find its piece, call the body."""
     entry = NativeFunction(module, region.name, (Kind.POINTER,), is_internal=True)
     words = entry.parameters[0].array(Kind.I64)
-    kinds = [*(kind.split()[0] for kind, _ in region.captured), Kind.POINTER, Kind.POINTER]
-    fields = [words.address(n).array(kind)[0] for n, kind in enumerate(kinds)]
+    fields = [words.address(n).array(kind)[0] for n, (kind, _) in enumerate(region.context)]
     numbers = (
         entry.call(Kind.I32, "omp_get_thread_num"),
         entry.call(Kind.I32, "omp_get_num_threads"),

@@ -53,10 +53,6 @@ class MathEmitter(NativeFunction):
         """A float constant in every lane."""
         return self.number(value, self.kind)
 
-    def int_const(self, value: int) -> Number:
-        """An integer constant in every lane."""
-        return self.number(value, self.int_kind)
-
     def fma(self, a: Number, b: Operand, c: Operand) -> Number:
         """a * b + c"""
         return a.intrinsic("fmuladd", b, c)

@@ -223,12 +223,9 @@ class Accesses(Indices):
         if self.guard is not None:
             self.scatter(storage, place, self.function.splat(value, self.lanes))
             return
-        if value.lanes > 1:
-            kind = register_type(value.dtype, value.lanes)
-            first = self.function.pure(f"extractelement {kind} {value.name}, i64 0", value.name)
-            value = Val(first, value.dtype)
+        first = self.lanewise.part(value, 0)
         pointer = self.pointer(storage, place)
-        raw = self.to_memory(value, storage.dtype)
+        raw = self.to_memory(first, storage.dtype)
         kind = memory_element(storage.dtype)
         align = storage.dtype.size_bytes
         self.function.effect(f"store {kind} {raw}, ptr {pointer}, align {align}")

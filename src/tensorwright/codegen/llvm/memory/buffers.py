@@ -15,7 +15,6 @@ from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import Val, memory_type, register_type, scalar_literal
 from tensorwright.expr import Index, Value, has_element, loads_of
 from tensorwright.loop import Buffer
-from tensorwright.machine_code import shuffle_text
 
 _SLOT_ALIGN = 64
 _MOST_HOISTED = 8  # loads that leave one loop: each holds a register all the way through it
@@ -235,7 +234,7 @@ class Memory(Accesses):
         whole = self._load_whole(storage, buffer, place.const - lane)
         if not is_part or storage.width == 1:
             return whole
-        return self._some_lanes(whole, lane) if place.step else self._one_lane(whole, lane)
+        return self.lanewise.part(whole, lane, self.lanes if place.step else 1)
 
     def _load_whole(self, storage: Slots, buffer: str, offset: int) -> Val:
         known = self.function.known(buffer, offset)
@@ -252,7 +251,7 @@ class Memory(Accesses):
         lane = place.const % storage.width if not place.step else 0
         offset = place.const - lane
         if not place.step:
-            value = self._one_lane(value, 0)
+            value = self.lanewise.part(value, 0)
         if place.step or storage.width == 1:
             value = self.function.splat(value, storage.width)
         else:
@@ -266,18 +265,6 @@ class Memory(Accesses):
         self.function.effect(f"store {kind} {raw}, ptr {pointer}, align {storage.align}")
         self.function.remember(len(self.function.scopes) - 1, buffer, offset, value)
 
-    def _some_lanes(self, value: Val, first: int) -> Val:
-        kind = register_type(value.dtype, value.lanes)
-        text = shuffle_text(kind, value.name, "poison", range(first, first + self.lanes))
-        return Val(self.function.pure(text, value.name), value.dtype, self.lanes)
-
-    def _one_lane(self, value: Val, lane: int) -> Val:
-        if value.lanes == 1:
-            return value
-        kind = register_type(value.dtype, value.lanes)
-        name = self.function.pure(f"extractelement {kind} {value.name}, i64 {lane}", value.name)
-        return Val(name, value.dtype)
-
     def _with_lane(self, whole: Val, lane: int, value: Val) -> Val:
         kind, element = register_type(whole.dtype, whole.lanes), register_type(whole.dtype, 1)
         text = f"insertelement {kind} {whole.name}, {element} {value.name}, i64 {lane}"
@@ -285,16 +272,12 @@ class Memory(Accesses):
 
     def chosen(self, mask: Val, then: Val, otherwise: Val) -> Val:
         """`then` in the lanes of the mask, `otherwise` in the rest."""
-        function = self.function
         lanes = max(mask.lanes, then.lanes, otherwise.lanes)
-        a, b = function.splat(then, lanes), function.splat(otherwise, lanes)
+        a, b = (self.function.splat(value, lanes) for value in (then, otherwise))
         if a.name == b.name:
             return a
-        kind = register_type(a.dtype, lanes)
-        mask = function.splat(mask, lanes)  # a scalar one would become a branch
-        mask_kind = register_type(DType.BOOL, lanes)
-        text = f"select {mask_kind} {mask.name}, {kind} {a.name}, {kind} {b.name}"
-        return Val(function.pure(text, mask.name, a.name, b.name), a.dtype, lanes)
+        mask = self.function.splat(mask, lanes)  # a scalar one would become a branch
+        return self.lanewise.choose(mask, a, b)
 
 
 def _check_reads_other(buffer: Buffer, source: Value) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tensorwright.base import CpuTarget, DType
 from tensorwright.codegen.analysis.indices import IndexEvaluator
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.llvm.memory.arithmetic import Arithmetic
 from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.codegen.llvm.text.lanewise import Lanewise
 from tensorwright.codegen.llvm.text.literals import Val, wrapped_literal
 from tensorwright.expr import Relation
+from tensorwright.machine_code import mangled, vector_type
 
 _PREDICATE = {Relation.LT: "slt", Relation.LE: "sle", Relation.EQ: "eq", Relation.NE: "ne"}
 
@@ -22,6 +22,7 @@ class Indices(Arithmetic, IndexEvaluator[Val]):
         Arithmetic.__init__(self, function)
         IndexEvaluator.__init__(self)
         self.target = target
+        self.lanewise = Lanewise(function, target)
         self.guard: Val | None = None  # where loads and stores may happen, besides padding lanes
 
     def product(self, left: Linear, right: Linear) -> Linear:
@@ -36,25 +37,17 @@ class Indices(Arithmetic, IndexEvaluator[Val]):
         corners = [x * y for x in a for y in b]
         return min(corners), max(corners)
 
-    def smaller(self, left: Linear, right: Linear) -> Linear:
-        """The smaller of two values."""
-        return self._extreme_of(left, right, "smin", min)
-
-    def larger(self, left: Linear, right: Linear) -> Linear:
-        """The larger of two values."""
-        return self._extreme_of(left, right, "smax", max)
-
-    def _extreme_of(
-        self, left: Linear, right: Linear, name: str, choose: Callable[[int, int], int]
+    def extreme(
+        self, left: Linear, right: Linear, bounds: tuple[int, int] | None, *, is_min: bool
     ) -> Linear:
-        bounds = self.range_of_choice(left, right, choose)
-        uniform = self.is_uniform(left) and self.is_uniform(right)
-        kind = "i64" if uniform else f"<{self.lanes} x i64>"
-        read = self.scalar if uniform else (lambda value: self.vector_of(value, 64))
-        suffix = "i64" if uniform else f"v{self.lanes}i64"
-        x, y = read(left), read(right)
-        result = self.function.call(f"llvm.{name}.{suffix}", kind, (kind, x), (kind, y))
-        return self.atom(result, bounds, varies=not uniform)
+        """The smaller or the larger of two values."""
+        is_uniform = self.is_uniform(left) and self.is_uniform(right)
+        lanes = 1 if is_uniform else self.lanes
+        kind = vector_type("i64", lanes)
+        operands = (self.scalar(v) if is_uniform else self.vector_of(v, 64) for v in (left, right))
+        name = f"llvm.{'smin' if is_min else 'smax'}.{mangled('i64', lanes)}"
+        result = self.function.call(name, kind, *((kind, operand) for operand in operands))
+        return self.atom(result, bounds, varies=not is_uniform)
 
     def compared(self, relation: Relation, gap: Linear) -> Val:
         """Whether gap <relation> 0, in one lane or in all."""
@@ -76,9 +69,8 @@ class Indices(Arithmetic, IndexEvaluator[Val]):
     def logic(self, operation: str, left: Val, right: Val) -> Val:
         """Combine two masks."""
         lanes = max(left.lanes, right.lanes)
-        a, b = self.function.splat(left, lanes).name, self.function.splat(right, lanes).name
-        kind = "i1" if lanes == 1 else f"<{lanes} x i1>"
-        return Val(self.function.pure(f"{operation} {kind} {a}, {b}", a, b), DType.BOOL, lanes)
+        a, b = (self.function.splat(mask, lanes) for mask in (left, right))
+        return self.lanewise.binary(operation, a, b)
 
     def inverted(self, mask: Val) -> Val:
         """The other lanes."""

@@ -12,7 +12,7 @@ import numpy as np
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.codegen.llvm.operations.float_rules import FLOAT_RULES
 from tensorwright.codegen.llvm.operations.int_rules import INT_RULES
-from tensorwright.codegen.llvm.operations.lanewise import Lanewise
+from tensorwright.codegen.llvm.text.lanewise import Lanewise
 from tensorwright.codegen.llvm.text.literals import Val, register_type
 from tensorwright.expr import Fn
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isnan
 
-from tensorwright.codegen.llvm.operations.lanewise import Lanewise
+from tensorwright.codegen.llvm.text.lanewise import Lanewise
 from tensorwright.codegen.llvm.text.literals import Val, register_type, scalar_literal
 from tensorwright.expr import Fn
 
@@ -57,9 +57,9 @@ def _sign_float(ops: Lanewise, a: Val) -> Val:
 
 
 def _sigmoid(ops: Lanewise, a: Val) -> Val:
-    negative = ops.emit(f"fneg {register_type(a.dtype, a.lanes)} {a.name}", a.dtype, a)
     one = ops.constant(1, a)
-    return ops.binary("fdiv", one, ops.binary("fadd", one, ops.library("exp", negative)))
+    power = ops.library("exp", _negated_float(ops, a))
+    return ops.binary("fdiv", one, ops.binary("fadd", one, power))
 
 
 def _is_infinite(ops: Lanewise, a: Val) -> Val:

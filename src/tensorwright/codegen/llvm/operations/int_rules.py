@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensorwright.codegen.llvm.operations.lanewise import Lanewise
+from tensorwright.codegen.llvm.text.lanewise import Lanewise
 from tensorwright.codegen.llvm.text.literals import Val, scalar_literal
 from tensorwright.expr import Fn
 

@@ -229,14 +229,10 @@ class Function(FunctionText):
         """Run what is written inside where the condition holds."""
         scope = Scope(written, conditional=True)
         self.lines.append(scope.hoist)
-        then, after = self.label(), self.label()
-        self.effect(f"br i1 {condition}, label %{then}, label %{after}")
-        self.start(then)
-        self.scopes.append(scope)
-        yield
-        self.scopes.pop()
-        self.effect(f"br label %{after}")
-        self.start(after)
+        with self.branch_on(condition):
+            self.scopes.append(scope)
+            yield
+            self.scopes.pop()
 
     def known(self, buffer: str, access: object) -> Val | None:
         """What a buffer is known to hold at a place."""

@@ -8,10 +8,11 @@ from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import (
     Val,
     literal_text,
+    memory_type,
     register_element,
     register_type,
 )
-from tensorwright.machine_code import mangled, splat_literal
+from tensorwright.machine_code import mangled, shuffle_text, splat_literal
 
 
 class Lanewise:
@@ -55,6 +56,16 @@ class Lanewise:
         text = f"select {mask_kind} {mask.name}, {kind} {then.name}, {kind} {otherwise.name}"
         return self.emit(text, then.dtype, then, mask, otherwise)
 
+    def part(self, value: Val, first: int, count: int = 1) -> Val:
+        """Some neighbouring lanes of a vector; a value that has no others as it is."""
+        if value.lanes == count:
+            return value
+        kind = register_type(value.dtype, value.lanes)
+        text = f"extractelement {kind} {value.name}, i64 {first}"
+        if count > 1:
+            text = shuffle_text(kind, value.name, "poison", range(first, first + count))
+        return Val(self.function.pure(text, value.name), value.dtype, count)
+
     def intrinsic(self, name: str, *args: Val) -> Val:
         """Call `llvm.<name>` on operands of one type."""
         first = args[0]
@@ -76,7 +87,7 @@ class Lanewise:
     def rounded(self, value: Val) -> Val:
         """Round an f32 that stands for an f16 or a bf16; other types are as they are."""
         if value.dtype is DType.F16:
-            kind, half = register_type(DType.F32, value.lanes), half_type(value.lanes)
+            kind, half = register_type(DType.F32, value.lanes), memory_type(DType.F16, value.lanes)
             small = self.emit(f"fptrunc {kind} {value.name} to {half}", value.dtype, value)
             return self.emit(f"fpext {half} {small.name} to {kind}", value.dtype, small)
         if value.dtype is DType.BF16:
@@ -96,8 +107,3 @@ class Lanewise:
         chosen = self.choose(is_nan, quiet, rounded)
         kept = self.binary("and", chosen, self.constant(0xFFFF0000, bits))
         return self.emit(f"bitcast {wide} {kept.name} to {kind}", value.dtype, kept)
-
-
-def half_type(lanes: int) -> str:
-    """The LLVM type of so many f16."""
-    return "half" if lanes == 1 else f"<{lanes} x half>"
