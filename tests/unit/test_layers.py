@@ -50,11 +50,11 @@ ROOMS = {
     "meaning prove prune generate library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
     "rewriting.candidates": "kinds coverage search",
-    "rewriting.extraction": "problem cheapest_trees contraction draft local_search alternatives",
+    "rewriting.extraction": "problem cheapest_trees contraction draft local_search",
     "rewriting.generate": "preset fingerprint parallel enumerate candidates generalize presets "
     "generate",
-    "rewriting.networks": "opaque few_dimensions network_analysis term_builder counterparts read "
-    "write operator_costs program_prices extract rules saturate steps certificate "
+    "rewriting.networks": "opaque network_analysis term_builder counterparts read "
+    "forms write operator_costs program_prices extract rules saturate steps certificate "
     "certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",

@@ -10,6 +10,7 @@ contraction/   sums of products          host.py    what no expression says
 from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.ops.attributes import bool_of, int_of, text_of
 from tensorwright.ops.catalogue import catalogue
+from tensorwright.ops.moving.joining import slice_ranges
 from tensorwright.ops.operator import (
     BY_DIMENSION,
     ChannelScale,
@@ -50,6 +51,7 @@ __all__ = [
     "moved_bytes",
     "operator",
     "position_fault",
+    "slice_ranges",
     "tensor_operator",
     "text_of",
     "work",

@@ -9,11 +9,14 @@ from tensorwright.expr import FieldDomain, residues
 from tensorwright.rewriting.generate.enumerate.state import prepared_values
 from tensorwright.rewriting.generate.fingerprint.field import (
     P,
+    centred,
     invert,
     multiply,
     packed,
+    product,
     random_values,
     relu,
+    residues_of,
 )
 from tensorwright.rewriting.generate.fingerprint.fingerprints import (
     keys_of,
@@ -22,7 +25,6 @@ from tensorwright.rewriting.generate.fingerprint.fingerprints import (
     keys_of_unary,
 )
 from tensorwright.rewriting.generate.fingerprint.kernels import values_of
-from tensorwright.rewriting.generate.fingerprint.products import centred, product, residues_of
 from tensorwright.rewriting.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewriting.generate.fingerprint.structure import structure_of
 from tensorwright.rewriting.generate.preset import parse_preset

@@ -66,7 +66,7 @@ def _fits(
 
 def _operators(rule: Rule) -> frozenset[str]:
     """The names of operators, the outputs of one operator also as it."""
-    found = operator_names(*rule.left, *rule.right)
+    found = operator_names(*rule.roots)
     return found | {operator_named(name).output_of for name in found} - {""}
 
 

@@ -20,20 +20,19 @@ from tensorwright.rewriting.generate.candidates.congruence import (
     distinct_equalities,
     without_common_subgraphs,
 )
-from tensorwright.rewriting.generate.candidates.multi_root import multi_root_pairs, multi_root_rule
+from tensorwright.rewriting.generate.candidates.multi_root import (
+    has_common_inputs,
+    multi_root_pairs,
+    multi_root_rule,
+)
 from tensorwright.rewriting.generate.candidates.subsumption import without_subsumed
 from tensorwright.rewriting.generate.candidates.term_builder import TermBuilder
 from tensorwright.rewriting.generate.enumerate.checkpoint import WorkFolder, remove
-from tensorwright.rewriting.generate.enumerate.enumerate import (
-    Enumeration,
-    enumerate_terms,
-    run_of,
-)
+from tensorwright.rewriting.generate.enumerate.enumerate import Enumeration, enumerate_terms, run_of
 from tensorwright.rewriting.generate.generalize.steps import GeneralizationSteps
 from tensorwright.rewriting.generate.preset import Preset
 from tensorwright.rewriting.generate.presets import presets_of
 from tensorwright.rewriting.generate.progress import Say
-from tensorwright.rewriting.prune import has_common_inputs
 from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import rule_text
 

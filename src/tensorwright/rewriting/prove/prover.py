@@ -87,7 +87,6 @@ def _part_of(instances: tuple[Instance, ...], chains: tuple[Chain, ...], resourc
 
 def prove(
     rule: Rule,
-    axioms: Sequence[Axiom] | None = None,
     limits: Limits | None = None,
     confirm: bool = True,
 ) -> Outcome:
@@ -104,7 +103,7 @@ def prove(
 
     Raises:  MachineError where Z3 is wanted and is not installed; UsageError for unknown operators.
     """
-    used = load_axioms() if axioms is None else tuple(axioms)
+    used = load_axioms()
     smt = _z3_module() if confirm else None
     told = _told_by_axiom(rule, used)
     if told is not None:
@@ -270,7 +269,7 @@ def _saturated(
 ) -> Saturation | None:
     """With the axioms of the rule's own operators alone, which are fewer; else with all."""
     rule = problem.rule
-    own = operator_names(*rule.left, *rule.right)
+    own = operator_names(*rule.roots)
     found = saturate(problem, axioms, limits, among=own)
     if found is None or found.is_proved:
         return found
@@ -297,7 +296,7 @@ def _z3_module() -> ModuleType:
 
 
 def prove_all(
-    rules: Sequence[Rule], workers: int = 2, patience_s: float = 120.0, confirm: bool = True
+    rules: Sequence[Rule], workers: int = 2, patience_s: float = 120.0
 ) -> Iterator[tuple[int, Outcome]]:
     """Decide rules with the shipped axioms; yields (index, outcome) as they are decided.
 
@@ -306,12 +305,7 @@ def prove_all(
 
     Raises:  MachineError where Z3 is wanted and is not installed.
     """
-    task = prove if confirm else _prove_without_z3
     with WorkerPool(workers) as pool:
-        for index, outcome in pool.results([Job(task, (rule,)) for rule in rules], patience_s):
+        for index, outcome in pool.results([Job(prove, (rule,)) for rule in rules], patience_s):
             answer = outcome.value if isinstance(outcome, Done) else None
             yield index, answer or Unknown(rules[index], str(outcome))
-
-
-def _prove_without_z3(rule: Rule) -> Outcome:
-    return prove(rule, confirm=False)

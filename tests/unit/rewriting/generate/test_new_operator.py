@@ -18,23 +18,21 @@ from tensorwright.rewriting.generate.enumerate.enumerate import enumerate_terms,
 from tensorwright.rewriting.generate.generalize.steps import GeneralizationSteps
 from tensorwright.rewriting.generate.preset import Preset, parse_preset
 from tensorwright.rewriting.operators.operator import (
-    TENSOR,
     ArgumentRole,
     RewriteOperator,
     StructureKind,
     plain,
+    same_shape,
 )
 from tensorwright.rewriting.operators.split_points import first_points
 from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import rule_text
 
 
-def same_shape(params, shapes, needs):
-    return shapes[0]
-
-
 def _record(name: str, structure: StructureKind) -> RewriteOperator:
-    return RewriteOperator(name, (TENSOR,), (), same_shape, plain(name), structure, first_points)
+    return RewriteOperator(
+        name, same_shape, plain(name), structure=structure, split_points=first_points
+    )
 
 
 def _rules(preset: Preset, path: Path) -> set[str]:

@@ -20,9 +20,8 @@ from tensorwright.rewriting.generate.enumerate.last_level import repeated_words
 from tensorwright.rewriting.generate.enumerate.sharing import shared_pairs, union_size
 from tensorwright.rewriting.generate.enumerate.state import restore
 from tensorwright.rewriting.generate.enumerate.store import ValueStore
-from tensorwright.rewriting.generate.fingerprint.field import P
+from tensorwright.rewriting.generate.fingerprint.field import P, centred, product, residues_of
 from tensorwright.rewriting.generate.fingerprint.fingerprints import keys_of
-from tensorwright.rewriting.generate.fingerprint.products import centred, product, residues_of
 from tensorwright.rewriting.generate.progress import Meter
 
 _SETTINGS = settings(max_examples=30, deadline=None, derandomize=True)

@@ -11,7 +11,11 @@ from tensorwright.rewriting.generate.candidates.congruence import (
     distinct_equalities,
     without_common_subgraphs,
 )
-from tensorwright.rewriting.generate.candidates.multi_root import multi_root_pairs, multi_root_rule
+from tensorwright.rewriting.generate.candidates.multi_root import (
+    has_common_inputs,
+    multi_root_pairs,
+    multi_root_rule,
+)
 from tensorwright.rewriting.generate.candidates.subsumption import without_subsumed
 from tensorwright.rewriting.generate.candidates.term_builder import TermBuilder
 from tensorwright.rewriting.generate.enumerate.checkpoint import WorkFolder
@@ -19,7 +23,6 @@ from tensorwright.rewriting.generate.enumerate.enumerate import enumerate_terms,
 from tensorwright.rewriting.generate.fingerprint.random_inputs import Evaluator
 from tensorwright.rewriting.generate.preset import parse_preset
 from tensorwright.rewriting.operators import operator_count
-from tensorwright.rewriting.prune import has_common_inputs
 from tensorwright.rewriting.terms import Apply, Input, input_names, substitute
 from tensorwright.rewriting.text import parse_rule, rule_text
 

@@ -13,8 +13,8 @@ from tensorwright.rewriting.prune import (
     subsuming_rules,
     systematic_name,
 )
+from tensorwright.rewriting.prune.examine import tidied
 from tensorwright.rewriting.prune.naming import unused_name
-from tensorwright.rewriting.prune.tidy import tidied
 
 FIRST = "split0[1, x.1](concat[1](?x, ?y)) == ?x"
 SECOND = "split1[1, x.1](concat[1](?x, ?y)) == ?y"

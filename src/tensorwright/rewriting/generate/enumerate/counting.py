@@ -17,12 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewriting.generate.enumerate.classes import (
-    INPUT,
-    ClassTable,
-    Ints,
-    Places,
-)
+from tensorwright.rewriting.generate.enumerate.classes import INPUT, ClassTable, Ints, Places
 from tensorwright.rewriting.generate.enumerate.grouping import Equalities
 
 Sizes = NDArray[np.float64]

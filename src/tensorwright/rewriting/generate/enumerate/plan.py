@@ -17,13 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.rewriting.generate.enumerate.blocks import Block, Order
-from tensorwright.rewriting.generate.enumerate.classes import (
-    INPUT,
-    ClassTable,
-    Ints,
-    Kind,
-    Places,
-)
+from tensorwright.rewriting.generate.enumerate.classes import INPUT, ClassTable, Ints, Kind, Places
 from tensorwright.rewriting.generate.enumerate.sharing import Sharing
 from tensorwright.rewriting.generate.preset import MAX_ELEMENTS, Application, Preset
 from tensorwright.rewriting.operators import IntShape, StructureKind, operator_named

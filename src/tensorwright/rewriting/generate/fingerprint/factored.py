@@ -15,13 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.rewriting.generate.fingerprint.field import Centred, centred, product, residues_of
 from tensorwright.rewriting.generate.fingerprint.kernels import Values, factors, values_of
-from tensorwright.rewriting.generate.fingerprint.products import (
-    Centred,
-    centred,
-    product,
-    residues_of,
-)
 from tensorwright.rewriting.generate.fingerprint.structure import Bilinear
 
 _SHORT = 8

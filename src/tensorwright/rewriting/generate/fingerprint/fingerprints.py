@@ -21,14 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.rewriting.generate.fingerprint.factored import matrix_of
-from tensorwright.rewriting.generate.fingerprint.field import Numbers, P, multiply
-from tensorwright.rewriting.generate.fingerprint.kernels import Values, factors, values_of
-from tensorwright.rewriting.generate.fingerprint.products import (
+from tensorwright.rewriting.generate.fingerprint.field import (
     Centred,
+    Numbers,
+    P,
     centred,
+    multiply,
     product,
     residues_of,
 )
+from tensorwright.rewriting.generate.fingerprint.kernels import Values, factors, values_of
 from tensorwright.rewriting.generate.fingerprint.structure import Bilinear, Linear, Structure
 from tensorwright.rewriting.operators import IntShape
 

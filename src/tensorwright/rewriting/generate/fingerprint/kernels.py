@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from tensorwright.rewriting.generate.fingerprint.field import (
     Numbers,
     P,
+    centred,
     invert,
     multiply,
+    product,
     reduce,
     relu,
+    residues_of,
 )
-from tensorwright.rewriting.generate.fingerprint.products import centred, product, residues_of
 from tensorwright.rewriting.generate.fingerprint.structure import (
     Affine,
     Bilinear,

@@ -18,7 +18,7 @@ from itertools import combinations, product
 from tensorwright.rewriting.assumptions import assume
 from tensorwright.rewriting.dims import Dim, Extent
 from tensorwright.rewriting.generate.generalize.random_shapes import RandomShapes
-from tensorwright.rewriting.meaning import infer, symbolic_shape
+from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
 from tensorwright.rewriting.operators import (
     STRIDES,
     IntShape,
@@ -37,6 +37,7 @@ from tensorwright.rewriting.terms import (
     Rule,
     Term,
     applications,
+    numbers_in,
 )
 
 _FEW, _SOME, _MANY = 6, 12, 40
@@ -53,8 +54,7 @@ def with_extent_conditions(
     random_shapes    where its two sides are compared
     shapes   of the inputs, where the rule was found
     """
-    symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
-    typing = infer((*rule.left, *rule.right), symbolic)
+    typing = infer(rule.roots, symbolic_shapes(shapes))
     if isinstance(typing, Misfit):
         return None
     asked = (*typing.facts, *(fact for fact in needed if isinstance(fact, Equal | Divides)))
@@ -117,12 +117,8 @@ class _Search:
 
 def _candidates(rule: Rule, shapes: Mapping[str, IntShape]) -> list[tuple[int, Fact]]:
     """What is true where the rule was found with its kind, the likeliest to be needed last."""
-    extents = {
-        Extent(name, axis): extent
-        for name, shape in shapes.items()
-        for axis, extent in enumerate(shape)
-    }
-    kernels, numbers = _kernels(rule), {1, *_numbers(rule)}
+    extents = extents_at(shapes)
+    kernels, numbers = _kernels(rule), {1, *numbers_in(*rule.roots)}
     found: list[tuple[int, Fact]] = [
         (_NUMBER, Equal(Dim.of(extent), value))
         for extent, value in extents.items()
@@ -149,15 +145,10 @@ def _ordered_pairs(
         yield ((a, m), (b, n)) if m >= n else ((b, n), (a, m))
 
 
-def _numbers(rule: Rule) -> set[int]:
-    sides = applications(*rule.left, *rule.right)
-    return {param for each in sides for param in each.params if isinstance(param, int)}
-
-
 def _has_strides(rule: Rule) -> bool:
     return any(
         param == 2 and kind in STRIDES
-        for each in applications(*rule.left, *rule.right)
+        for each in applications(*rule.roots)
         for param, kind in zip(each.params, _kinds(each), strict=True)
     )
 
@@ -172,7 +163,7 @@ def _kernels(rule: Rule) -> dict[tuple[str, str], int]:
     Of as many parts on both sides, the first meets the first.
     """
     found: dict[tuple[str, str], int] = {}
-    for each in applications(*rule.left, *rule.right):
+    for each in applications(*rule.roots):
         if operator_named(each.operator).structure is StructureKind.CONVOLUTION:
             x, w = each.args
             is_direct = isinstance(x, Input) and isinstance(w, Input)
