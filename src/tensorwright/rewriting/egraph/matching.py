@@ -155,9 +155,11 @@ class Matcher(Generic[Data]):
 
         terms   where the node is, if not in this graph; its heads are those of this graph
         """
-        variables = pattern.variables
+        variables, terms = pattern.variables, terms or self._graph
+        if self.bindings(pattern.node, terms.head_of(name)) is None:  # most often
+            return []
         free = (_FREE,) * len(variables.tensors), (-1,) * len(variables.params)
-        matches = self._node(terms or self._graph, pattern.node, name, (*free, (), ()))
+        matches = self._node(terms, pattern.node, name, (*free, (), ()))
         return [Match(*each) for each in matches]
 
     def bindings(self, pattern: NodePattern, head: Head) -> Bindings | None:

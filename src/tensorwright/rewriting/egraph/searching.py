@@ -65,9 +65,9 @@ class GraphIndex(Generic[Data]):
         """The matches of a pattern of which a part came since then, and maybe others, each with its
         root.
         """
-        found = self._by_joins(pattern)
-        if found is not None:
-            yield from found.since(since)
+        joined = self._by_joins(pattern)
+        if joined is not None:
+            yield from joined.since(since)
             return
         for name in self.with_operator(pattern.node.operator):
             if self._is_fresh(name, pattern.depth, since):

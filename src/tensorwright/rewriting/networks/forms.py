@@ -85,10 +85,10 @@ class Forms:
     def _operands(self, node: Id) -> tuple[Id, ...]:
         """The operands at one place without what broadcasting does anyway."""
         operands = list(self._terms.children(node))
-        for place, operand in enumerate(operands):
-            others = (*operands[:place], *operands[place + 1 :])
+        for at, operand in enumerate(operands):
+            others = (*operands[:at], *operands[at + 1 :])
             if any(self._shape(other) == self._shape(node) for other in others):
-                operands[place] = self._unstretched(operand)
+                operands[at] = self._unstretched(operand)
         return tuple(operands)
 
     def _unstretched(self, operand: Id) -> Id:
@@ -131,11 +131,11 @@ class Forms:
         """(the axis, from, to) of a part."""
         operator, params = self.parts(node)
         (child,) = self._terms.children(node)
-        axis, *places = (param for param in params if isinstance(param, int))
+        axis, *bounds = (param for param in params if isinstance(param, int))
         if operator == "slice":
-            return axis, places[0], places[1]
+            return axis, bounds[0], bounds[1]
         extent = self._shape(child)[axis]
-        return (axis, 0, places[0]) if operator == "split0" else (axis, places[0], extent)
+        return (axis, 0, bounds[0]) if operator == "split0" else (axis, bounds[0], extent)
 
     def _folded(self, node: Id) -> tuple[Id, tuple[int, ...]]:
         """(the tensor, the axes) of which nested reductions of one kind are one."""
@@ -173,7 +173,7 @@ class Forms:
         if not is_row or not drops or not pads[0] == pads[2] == 0:
             return None
         shapes = map(_without_row, map(self._shape, operands))
-        lines = (Step("reshape", {"shape": each}, place) for place, each in enumerate(shapes))
+        lines = (Step("reshape", {"shape": each}, at) for at, each in enumerate(shapes))
         return Form(operands, (*lines, *map(_along_columns, steps)))
 
     def _rows(self, node: Id) -> Form | None:
