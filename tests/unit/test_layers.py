@@ -49,13 +49,13 @@ ROOMS = {
     "positions registry",
     "peers": "process competitors prices",
     "records": "record store logs",
-    "rewriting": "traversal dims terms assumptions shapes operators text egraph extraction axioms "
-    "meaning prove derivation library networks backtracking candidates",
+    "rewriting": "traversal dims terms assumptions shapes operators text naming egraph "
+    "extraction axioms meaning prove derivation library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
     "rewriting.candidates": "kinds coverage search",
-    "rewriting.extraction": "problem cheapest_trees contraction draft local_search alternatives",
-    "rewriting.networks": "opaque few_dimensions network_analysis term_builder counterparts read "
-    "write operator_costs program_prices extract rules saturate steps certificate "
+    "rewriting.extraction": "problem cheapest_trees contraction draft local_search",
+    "rewriting.networks": "opaque network_analysis term_builder counterparts read "
+    "forms write operator_costs program_prices extract rules saturate steps certificate "
     "certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",

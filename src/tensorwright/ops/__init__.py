@@ -9,6 +9,7 @@ contraction/   sums of products          host.py    what no expression says
 
 from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.ops.attributes import bool_of, int_of, text_of
+from tensorwright.ops.moving.joining import slice_ranges
 from tensorwright.ops.operator import (
     BY_DIMENSION,
     ChannelScale,
@@ -48,6 +49,7 @@ __all__ = [
     "moved_bytes",
     "operator",
     "position_fault",
+    "slice_ranges",
     "tensor_operator",
     "text_of",
     "work",

@@ -10,16 +10,8 @@ rules that ship.
 """
 
 from tensorwright.rewriting.meaning import evaluate_terms
-from tensorwright.rewriting.operators import (
-    operator_named,
-)
-from tensorwright.rewriting.terms import (
-    Rule,
-    Term,
-    applications,
-    canonical_rule,
-    operator_names,
-)
+from tensorwright.rewriting.operators import operator_named
+from tensorwright.rewriting.terms import Rule, Term, applications, canonical_rule, operator_names
 from tensorwright.rewriting.text import (
     condition_text,
     parse_rule,

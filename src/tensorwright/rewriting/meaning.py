@@ -38,6 +38,7 @@ from tensorwright.rewriting.terms import (
     substitute,
 )
 
+_DTYPE = DType.F64
 _READY, _NUMBERED = 4096, 1024
 """How many applications at given shapes are kept ready, and how many roots with numbers."""
 
@@ -57,6 +58,20 @@ class Typing:
 def symbolic_shape(name: str, rank: int) -> Shape:
     """The shape of an input whose extents are open: (x.0, x.1, ...)."""
     return tuple(Extent(name, axis) for axis in range(rank))
+
+
+def symbolic_shapes(shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Shapes of the same ranks whose extents are open."""
+    return {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
+
+
+def extents_at(shapes: Mapping[str, IntShape]) -> dict[Extent, int]:
+    """Each extent of some inputs, with its number."""
+    return {
+        Extent(name, axis): extent
+        for name, shape in shapes.items()
+        for axis, extent in enumerate(shape)
+    }
 
 
 def infer(roots: Sequence[Term], shapes: Mapping[str, Shape]) -> Typing | Misfit:
@@ -184,7 +199,6 @@ def evaluate_terms(
     roots: Sequence[Term],
     inputs: Mapping[str, Array],
     domain: Domain = NUMPY,
-    dtype: DType = DType.F64,
 ) -> tuple[Array, ...]:
     """The values of terms at concrete inputs that fit them, over a number domain.
 
@@ -193,11 +207,11 @@ def evaluate_terms(
     shapes = {name: array.shape for name, array in inputs.items()}
     numbered = fitting(_numbered(tuple(roots), tuple(shapes.items())))
     arrays: dict[Term, Array] = {
-        Input(name): domain.inject(array, dtype) for name, array in inputs.items()
+        Input(name): domain.inject(array, _DTYPE) for name, array in inputs.items()
     }
     for each in numbered.applications:
         values = [arrays[arg] for arg in each.args]
-        ready = _ready(each.operator, each.params, tuple(value.shape for value in values), dtype)
+        ready = _ready(each.operator, each.params, tuple(value.shape for value in values))
         arrays[each] = ready.value(values, domain)
     return tuple(arrays[root] for root in numbered.roots)
 
@@ -217,11 +231,9 @@ class _Ready:
 
 
 @lru_cache(maxsize=_READY)
-def _ready(
-    operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...], dtype: DType
-) -> _Ready:
+def _ready(operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> _Ready:
     """Found out once: random trials evaluate the same operators at few shapes again and again."""
-    arguments = tuple(placeholder(f"a{n}", shape, dtype) for n, shape in enumerate(shapes))
+    arguments = tuple(placeholder(f"a{n}", shape, _DTYPE) for n, shape in enumerate(shapes))
     result = tensor_of(Apply(operator, params, ()), arguments)
     order = (each for each in topological_order(result) if isinstance(each, Compute))
     return _Ready(arguments, tuple(map(Prepared, order)))

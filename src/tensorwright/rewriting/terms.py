@@ -173,6 +173,11 @@ class Rule:
         if not self.left or len(self.left) != len(self.right):
             raise ValueError("the sides of a rule have as many roots, at least one")
 
+    @property
+    def roots(self) -> tuple[Term, ...]:
+        """Those of the left side, then those of the right one."""
+        return (*self.left, *self.right)
+
 
 def applications(*roots: Term) -> tuple[Apply, ...]:
     """The distinct operator applications below some roots, arguments first: equal terms once."""
@@ -192,6 +197,12 @@ def applications(*roots: Term) -> tuple[Apply, ...]:
 def operator_names(*roots: Term) -> frozenset[str]:
     """The operators of a graph."""
     return frozenset(each.operator for each in applications(*roots))
+
+
+def numbers_in(*roots: Term) -> set[int]:
+    """The numbers among the parameters of a graph."""
+    applied = applications(*roots)
+    return {param for each in applied for param in each.params if isinstance(param, int)}
 
 
 def _names(term: Term) -> Iterator[str]:
@@ -293,13 +304,13 @@ def _renamed(extent: Extent, names: Mapping[str, str]) -> Extent:
     return replace(extent, name=names.get(extent.name, extent.name))
 
 
-def canonical_rule(rule: Rule, prefix: str = "x") -> Rule:
+def canonical_rule(rule: Rule) -> Rule:
     """The rule with inputs named x1, x2, ... in the order of their appearance, left side first.
 
     Two rules that differ only in the names of their inputs get the same form.
     """
-    order = input_names(*rule.left, *rule.right)
-    names = {old: f"{prefix}{number}" for number, old in enumerate(order, 1)}
+    order = input_names(*rule.roots)
+    names = {old: f"x{number}" for number, old in enumerate(order, 1)}
     return rename_rule(rule, names)
 
 

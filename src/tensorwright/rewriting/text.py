@@ -289,16 +289,19 @@ def parse_rules(lines: Iterable[str]) -> tuple[Rule, ...]:
 
     Raises:  UsageError that names the line and the place in it.
     """
-    found = []
+    return tuple(rule for _, rule in numbered_rules(lines))
+
+
+def numbered_rules(lines: Iterable[str]) -> Iterator[tuple[int, Rule]]:
+    """Read the lines of a file: the rules, each with the number of its line.
+
+    Raises:  UsageError that names the line and the place in it.
+    """
     for number, line in enumerate(lines, 1):
         text = line.strip()
-        if text and not text.startswith("#"):
-            found.append(_parse_numbered(text, number))
-    return tuple(found)
-
-
-def _parse_numbered(text: str, number: int) -> Rule:
-    try:
-        return parse_rule(text)
-    except UsageError as error:
-        raise error.at(f"line {number}, {error.where}") from None
+        if not text or text.startswith("#"):
+            continue
+        try:
+            yield number, parse_rule(text)
+        except UsageError as error:
+            raise error.at(f"line {number}, {error.where}") from None

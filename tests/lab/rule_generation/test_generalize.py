@@ -111,7 +111,7 @@ def test_a_general_rule_holds_at_any_shapes_that_meet_its_condition(line, seed):
     for problem in problems_of(rule):
         for shapes in islice(sample_shapes(problem, seed, largest=5), 1):
             inputs = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
-            values = evaluate_terms((*rule.left, *rule.right), inputs)
+            values = evaluate_terms(rule.roots, inputs)
             count = len(rule.left)
             for a, b in zip(values[:count], values[count:], strict=True):
                 assert a.shape == b.shape

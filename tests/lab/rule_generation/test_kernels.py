@@ -14,11 +14,14 @@ from tensorwright.rewriting.text import parse_rule
 from tensorwright_lab.rule_generation.enumerate.state import prepared_values
 from tensorwright_lab.rule_generation.fingerprint.field import (
     P,
+    centred,
     invert,
     multiply,
     packed,
+    product,
     random_values,
     relu,
+    residues_of,
 )
 from tensorwright_lab.rule_generation.fingerprint.fingerprints import (
     keys_of,
@@ -27,7 +30,6 @@ from tensorwright_lab.rule_generation.fingerprint.fingerprints import (
     keys_of_unary,
 )
 from tensorwright_lab.rule_generation.fingerprint.kernels import values_of
-from tensorwright_lab.rule_generation.fingerprint.products import centred, product, residues_of
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.fingerprint.structure import structure_of
 from tensorwright_lab.rule_generation.preset import parse_preset

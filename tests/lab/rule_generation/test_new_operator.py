@@ -8,11 +8,11 @@ import pytest
 
 from tensorwright.rewriting import operators
 from tensorwright.rewriting.operators.operator import (
-    TENSOR,
     ArgumentRole,
     RewriteOperator,
     StructureKind,
     plain,
+    same_shape,
 )
 from tensorwright.rewriting.operators.split_points import first_points
 from tensorwright.rewriting.terms import Rule, canonical_rule
@@ -29,12 +29,10 @@ from tensorwright_lab.rule_generation.generalize.steps import GeneralizationStep
 from tensorwright_lab.rule_generation.preset import Preset, parse_preset
 
 
-def same_shape(params, shapes, needs):
-    return shapes[0]
-
-
 def _record(name: str, structure: StructureKind) -> RewriteOperator:
-    return RewriteOperator(name, (TENSOR,), (), same_shape, plain(name), structure, first_points)
+    return RewriteOperator(
+        name, same_shape, plain(name), structure=structure, split_points=first_points
+    )
 
 
 def _rules(preset: Preset, path: Path) -> set[str]:

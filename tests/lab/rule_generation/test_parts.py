@@ -20,9 +20,8 @@ from tensorwright_lab.rule_generation.enumerate.last_level import repeated_words
 from tensorwright_lab.rule_generation.enumerate.sharing import shared_pairs, union_size
 from tensorwright_lab.rule_generation.enumerate.state import restore
 from tensorwright_lab.rule_generation.enumerate.store import ValueStore
-from tensorwright_lab.rule_generation.fingerprint.field import P
+from tensorwright_lab.rule_generation.fingerprint.field import P, centred, product, residues_of
 from tensorwright_lab.rule_generation.fingerprint.fingerprints import keys_of
-from tensorwright_lab.rule_generation.fingerprint.products import centred, product, residues_of
 from tensorwright_lab.rule_generation.progress import Meter
 
 _SETTINGS = settings(max_examples=30, deadline=None, derandomize=True)

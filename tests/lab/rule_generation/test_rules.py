@@ -14,14 +14,17 @@ from tensorwright_lab.rule_generation.candidates.congruence import (
     distinct_equalities,
     without_common_subgraphs,
 )
-from tensorwright_lab.rule_generation.candidates.multi_root import multi_root_pairs, multi_root_rule
+from tensorwright_lab.rule_generation.candidates.multi_root import (
+    has_common_inputs,
+    multi_root_pairs,
+    multi_root_rule,
+)
 from tensorwright_lab.rule_generation.candidates.subsumption import without_subsumed
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import enumerate_terms, run_of
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.preset import parse_preset
-from tensorwright_lab.rule_generation.selection import has_common_inputs
 
 _MERGING = parse_preset(
     "merging",

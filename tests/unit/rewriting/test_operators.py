@@ -24,7 +24,7 @@ from tensorwright.rewriting.meaning import (
     symbolic_shape,
 )
 from tensorwright.rewriting.operators import OPERATORS, number_word, operator_named
-from tensorwright.rewriting.operators.functions import number_of_word
+from tensorwright.rewriting.operators.parameters import number_of_word
 from tensorwright.rewriting.shapes import Misfit, Needs, fitting
 from tensorwright.rewriting.terms import Apply, Input
 from tensorwright.rewriting.text import parse_term

@@ -27,17 +27,10 @@ from tensorwright_lab.rule_generation.selection import (
     sides_key,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A preset, all its parts, and how many operators a side may have."""
-
-    preset: str
-    max_operators: int
-
-
-SOURCES = (Source("taso", 3), Source("volumes", 3), Source("full", 2))
-"""In order: a later source adds what the earlier ones do not imply; no part is enumerated twice."""
+SOURCES = (("taso", 3), ("volumes", 3), ("full", 2))
+"""Presets, and how many operators a side may have, in order: a later source adds what the earlier
+ones do not imply; no part is enumerated twice.
+"""
 
 SCHEMAS, CONSTANTS, KNOWN = (
     "listed by hand, for all parameters",
@@ -64,7 +57,6 @@ class Built:
 def build_library(
     seed: int = 0,
     workers: int = 2,
-    sources: Sequence[Source] = SOURCES,
     verdicts: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
     progress: Callable[[Progress], None] = lambda each: None,
@@ -94,7 +86,7 @@ def build_library(
     with pool:
         add(SCHEMAS, (), listed_rules("schemas"))
         add(CONSTANTS, (), listed_rules("constants"))
-        for part, max_operators in _parts(sources).items():
+        for part, max_operators in _parts().items():
             origin = f"{part}, up to {max_operators} operators"
             say(f"{origin}:")
             generated = generate_rules(part, max_operators, seed, say, workers=workers)
@@ -112,12 +104,12 @@ def build_library(
     return Built(tuple(rules), library_text(head, rules), tuple(tables), tuple(failed))
 
 
-def _parts(sources: Sequence[Source]) -> dict[str, int]:
-    """The enumerations of some sources, each once, and their operators."""
+def _parts() -> dict[str, int]:
+    """The enumerations of all sources, each once, and their operators."""
     found: dict[str, int] = {}
-    for source in sources:
-        for part in presets_of(source.preset):
-            found.setdefault(part.name, source.max_operators)
+    for preset, max_operators in SOURCES:
+        for part in presets_of(preset):
+            found.setdefault(part.name, max_operators)
     return found
 
 

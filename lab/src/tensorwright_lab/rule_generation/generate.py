@@ -22,7 +22,11 @@ from tensorwright_lab.rule_generation.candidates.congruence import (
     distinct_equalities,
     without_common_subgraphs,
 )
-from tensorwright_lab.rule_generation.candidates.multi_root import multi_root_pairs, multi_root_rule
+from tensorwright_lab.rule_generation.candidates.multi_root import (
+    has_common_inputs,
+    multi_root_pairs,
+    multi_root_rule,
+)
 from tensorwright_lab.rule_generation.candidates.subsumption import without_subsumed
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder, remove
@@ -35,7 +39,6 @@ from tensorwright_lab.rule_generation.generalize.steps import GeneralizationStep
 from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.presets import presets_of
 from tensorwright_lab.rule_generation.progress import Say
-from tensorwright_lab.rule_generation.selection import has_common_inputs
 
 
 @dataclass(frozen=True, slots=True)

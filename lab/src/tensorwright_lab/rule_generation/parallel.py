@@ -1,6 +1,6 @@
 """Chunks of work in worker processes, or in this one where that is quicker.
 
-    map_chunks(KeysJob(store), [first, second, ...], workers=2)
+    map_chunks(partial(chunk_keys, store), [first, second, ...], workers=2)
     step       each goes to a process that is free
     yields     keys of the first, keys of the second, ...
 

@@ -123,19 +123,19 @@ def parse_preset(name: str, text: str) -> Preset:
 def _parse_application(text: str, about: str) -> Application:
     term = parse_term(f"{text}()")
     assert isinstance(term, Apply), "a name and brackets are an application"
-    found = Application(term.operator, term.params)
+    application = Application(term.operator, term.params)
     for option in filter(None, about.split(", ")):
         match option.split():
             case ["rank", *ranks]:
-                found = replace(found, ranks=tuple(map(int, ranks)))
+                application = replace(application, ranks=tuple(map(int, ranks)))
             case ["with", *names]:
-                found = replace(found, operands=tuple(names))
+                application = replace(application, operands=tuple(names))
             case ["of", "data"]:
-                found = replace(found, of_data=True)
+                application = replace(application, of_data=True)
             case ["by", "weights"]:
-                found = replace(found, by_weights=True)
+                application = replace(application, by_weights=True)
             case ["on", "inputs"]:
-                found = replace(found, inputs_only=True)
+                application = replace(application, inputs_only=True)
             case _:
                 raise ValueError(f"nobody knows what it is to try {text.strip()} {option}")
-    return found
+    return application

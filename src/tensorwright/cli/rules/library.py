@@ -65,9 +65,9 @@ def _fits(
 
 
 def _operators(rule: Rule) -> frozenset[str]:
-    """The names of operators; the outputs of one operator also count as that operator."""
-    derived = operator_names(*rule.left, *rule.right)
-    return derived | {operator_named(name).output_of for name in derived} - {""}
+    """The names of operators, the outputs of one operator also as it."""
+    found = operator_names(*rule.roots)
+    return found | {operator_named(name).output_of for name in found} - {""}
 
 
 def _print_counts(title: str, words: Iterable[str]) -> None:

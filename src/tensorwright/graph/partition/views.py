@@ -7,7 +7,7 @@ from math import prod
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import is_row_major, memory_order, outer_extent
-from tensorwright.ops import Movement
+from tensorwright.ops import Movement, slice_ranges
 
 ALIGNMENT_BYTES = 64  # every argument of a kernel begins at a multiple of this
 
@@ -66,21 +66,11 @@ def _piece_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
 
 def _contiguous_cut(node: Node, shape: tuple[int, ...]) -> tuple[int, int] | None:
     """(dimension, first index) of a slice that shortens one dimension at most, with step 1."""
-    given = {key: value for key, value in node.attributes if isinstance(value, tuple)}
-    starts, ends, axes, steps = (given.get(key, ()) for key in ("starts", "ends", "axes", "steps"))
-    if any(step != 1 for step in steps):
+    taken = slice_ranges(shape, node.attribute_map)
+    cut = [(axis, own.start) for axis, own in enumerate(taken) if len(own) != shape[axis]]
+    if len(cut) > 1 or any(own.step != 1 for own in taken):
         return None
-    found = (0, 0)
-    changed = 0
-    for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        axis = axes[at] if axes else at
-        if not (isinstance(start, int) and isinstance(end, int) and isinstance(axis, int)):
-            return None
-        taken = range(shape[axis])[start:end]
-        if len(taken) != shape[axis]:
-            changed += 1
-            found = (axis % len(shape), taken.start)
-    return found if changed <= 1 else None
+    return cut[0] if cut else (0, 0)
 
 
 def _offsets(

@@ -114,7 +114,7 @@ def _split(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute
     return tuple(part(number, sum(sizes[:number]), size) for number, size in enumerate(sizes))
 
 
-def _ranges(shape: tuple[int, ...], attributes: Attributes) -> tuple[range, ...]:
+def slice_ranges(shape: tuple[int, ...], attributes: Attributes) -> tuple[range, ...]:
     """The indices that a slice takes, per dimension."""
     starts, ends = ints_of(attributes, "starts"), ints_of(attributes, "ends")
     axes = ints_of(attributes, "axes") or tuple(range(len(starts)))
@@ -136,11 +136,11 @@ def _ranges(shape: tuple[int, ...], attributes: Attributes) -> tuple[range, ...]
 
 
 def _sliced(own: Shape, attributes: Attributes) -> Shape:
-    return tuple(len(each) for each in _ranges(own, attributes))
+    return tuple(len(each) for each in slice_ranges(own, attributes))
 
 
 def _before_slicing(indices: Indices, own: Shape, _: Shape, attributes: Attributes) -> Indices:
-    places = zip(indices, _ranges(own, attributes), strict=True)
+    places = zip(indices, slice_ranges(own, attributes), strict=True)
     return tuple(index * each.step + each.start for index, each in places)
 
 

@@ -165,10 +165,10 @@ def _parse_axiom(line: str, triggers: tuple[str, ...], origin: str) -> Axiom:
     flags = {flag.strip() for flag in rule.stamp.split(",") if flag.strip()}
     if not rule.name or flags - _FLAGS or len(rule.left) != 1:
         raise _fault(origin, line, "an axiom has a name, one root, and no such mark")
-    for side in (*rule.left, *rule.right):
+    for side in rule.roots:
         for each in applications(side):
             operator_named(each.operator)
-    wanted = variables_of(*rule.left, *rule.right)
+    wanted = variables_of(*rule.roots)
     candidates: list[Term] = list(rule.left)
     if "forward" not in flags:
         candidates += rule.right
@@ -191,7 +191,7 @@ def _computed_from(rule: Rule) -> set[str]:
     """The variables of which parameters are computed."""
     return {
         name
-        for each in applications(*rule.left, *rule.right)
+        for each in applications(*rule.roots)
         for param in each.params
         if isinstance(param, Reordered)
         for name in param.names

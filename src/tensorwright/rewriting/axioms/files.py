@@ -18,11 +18,11 @@ AXIOM_FILES = ("taso", "full", "functions", "folds", "reshapes")
 
 
 @cache
-def load_axioms(names: tuple[str, ...] = AXIOM_FILES) -> tuple[Axiom, ...]:
-    """The axioms of some files of this folder."""
+def load_axioms() -> tuple[Axiom, ...]:
+    """The axioms of the files of this folder."""
     folder = Path(__file__).parent
     found: list[Axiom] = []
-    for name in names:
+    for name in AXIOM_FILES:
         path = folder / f"{name}.rules"
         found.extend(parse_axioms(path.read_text(encoding="utf-8"), path.name))
     return tuple(found)

@@ -4,10 +4,7 @@
 and what that gains, `network_search.py` reads a network and hands back what was found as terms.
 """
 
-from tensorwright.rewriting.backtracking.network_search import (
-    BacktrackedNetwork,
-    backtrack_network,
-)
+from tensorwright.rewriting.backtracking.network_search import BacktrackedNetwork, backtrack_network
 from tensorwright.rewriting.backtracking.search import BacktrackingLimits
 
 __all__ = ["BacktrackedNetwork", "BacktrackingLimits", "backtrack_network"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from tensorwright.rewriting.egraph import Head
+from tensorwright.rewriting.egraph import Head, Id
 from tensorwright.rewriting.traversal import arguments_first
 
 
@@ -28,7 +28,7 @@ class PlacedNode(NamedTuple):
     """
 
     head: Head
-    children: tuple[int, ...]
+    children: tuple[Id, ...]
     data: int
     mark: int
     cost: float
@@ -42,14 +42,14 @@ class DraftGraph:
     """
 
     def __init__(self) -> None:
-        self.nodes: dict[int, PlacedNode] = {}
-        self.readers: dict[int, frozenset[int]] = {}
-        self.roots: tuple[int, ...] = ()
+        self.nodes: dict[Id, PlacedNode] = {}
+        self.readers: dict[Id, frozenset[Id]] = {}
+        self.roots: tuple[Id, ...] = ()
         self.cost = 0.0
         self.key = 0
-        self.changed: set[int] = set()
-        self.gone: set[int] = set()
-        self._alike: dict[tuple[int, ...], int] = {}
+        self.changed: set[Id] = set()
+        self.gone: set[Id] = set()
+        self._alike: dict[tuple[int, ...], Id] = {}
         self._next = 0
 
     def copy(self) -> DraftGraph:
@@ -60,28 +60,28 @@ class DraftGraph:
         other._alike, other._next = self._alike.copy(), self._next
         return other
 
-    def add(self, node: PlacedNode) -> int:
+    def add(self, node: PlacedNode) -> Id:
         """The place that holds a node; a new one where none does."""
         held = (node.head, *node.children)
         place = self._alike.get(held)
         if place is None:
-            place = self._next
+            place = Id(self._next)
             self._next += 1
             self.readers[place] = frozenset()
             self._hold(place, node)
         return place
 
-    def place_of(self, head: Head, children: Iterable[int]) -> int | None:
+    def place_of(self, head: Head, children: Iterable[Id]) -> Id | None:
         """The place that holds a head over some places."""
         return self._alike.get((head, *children))
 
-    def finish(self, roots: Iterable[int]) -> None:
+    def finish(self, roots: Iterable[Id]) -> None:
         """Say which places are the outputs; what they do not need goes."""
         self.roots = tuple(roots)
         for place in sorted(self.nodes, reverse=True):
             self._let_go(place)
 
-    def replace(self, place: int, node: PlacedNode) -> None:
+    def replace(self, place: Id, node: PlacedNode) -> None:
         """Let a place hold another node, which does not need the place itself."""
         twin = self._alike.get((node.head, *node.children))
         if twin is not None:
@@ -93,7 +93,7 @@ class DraftGraph:
         for child in before.children:
             self._let_go(child)
 
-    def redirect(self, place: int, other: int) -> None:
+    def redirect(self, place: Id, other: Id) -> None:
         """Let all who read a place read another, which does not need it."""
         if place == other:
             return
@@ -112,9 +112,7 @@ class DraftGraph:
             self._hold(reader, node._replace(children=children))
         self._let_go(place)
 
-    def needs(
-        self, places: Iterable[int], wanted: frozenset[int], turns: Mapping[int, int]
-    ) -> bool:
+    def needs(self, places: Iterable[Id], wanted: frozenset[Id], turns: Mapping[Id, int]) -> bool:
         """Whether some places are, or read through others, one of those that are wanted.
 
         turns   the number of each place in an order like `in_order`
@@ -132,11 +130,11 @@ class DraftGraph:
                     stack.append(child)
         return False
 
-    def in_order(self) -> Iterator[int]:
+    def in_order(self) -> Iterator[Id]:
         """All places, each after those that it reads."""
         return arguments_first(self.roots, lambda place: self.nodes[place].children)
 
-    def _hold(self, place: int, node: PlacedNode) -> None:
+    def _hold(self, place: Id, node: PlacedNode) -> None:
         self.nodes[place] = node
         self._alike[(node.head, *node.children)] = place
         self.cost += node.cost
@@ -146,7 +144,7 @@ class DraftGraph:
         for child in node.children:
             self.readers[child] |= {place}
 
-    def _release(self, place: int) -> None:
+    def _release(self, place: Id) -> None:
         """Take what a place holds away from it."""
         node = self.nodes[place]
         del self._alike[(node.head, *node.children)]
@@ -155,7 +153,7 @@ class DraftGraph:
         for child in node.children:
             self.readers[child] -= {place}
 
-    def _let_go(self, place: int) -> None:
+    def _let_go(self, place: Id) -> None:
         """Forget a place that nobody reads, and what only it read."""
         stack = [place]
         while stack:

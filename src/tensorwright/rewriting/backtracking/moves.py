@@ -11,20 +11,20 @@ places they were swapped.  So no move only swaps operands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
 from tensorwright.rewriting.backtracking.draft_graph import DraftGraph, PlacedNode
 from tensorwright.rewriting.egraph import (
+    Bound,
     EGraph,
     Head,
     Id,
     Match,
     Matcher,
     Merge,
-    NodePattern,
     Plan,
     Rewrite,
     RootPattern,
@@ -42,14 +42,12 @@ class Move(NamedTuple):
 
     match    what its variables stand for; nodes are places
     roots    the places that change                  side   which side of the rule they become
-    swaps    places of which the operands were swapped to match
     """
 
     rewrite: Rewrite
     match: Match
-    roots: tuple[int, ...]
+    roots: tuple[Id, ...]
     side: int
-    swaps: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +60,12 @@ class Found:
     move: Move
     merge: Merge | None
     height: int
+
+    @property
+    def bound(self) -> Bound:
+        """What the variables of a merge's root stand for."""
+        assert self.merge is not None, "only roots of merges are paired"
+        return self.move.match.bound(self.merge.root.variables)
 
 
 class Change(NamedTuple):
@@ -86,7 +90,26 @@ class _Entry:
     rewrite: Rewrite
     side: int
     merge: Merge | None
-    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """A graph as a matcher sees it: each place is its own class."""
+
+    nodes: Mapping[Id, PlacedNode]
+    commutative: Container[str]
+
+    def head_of(self, name: Id) -> Head:
+        return self.nodes[name].head
+
+    def children(self, name: Id) -> tuple[Id, ...]:
+        return self.nodes[name].children
+
+    def find(self, name: Id) -> Id:
+        return name
+
+    def members(self, name: Id, operator: str) -> tuple[Id]:
+        return (name,)
 
 
 class Moves:
@@ -119,10 +142,10 @@ class Moves:
             if not _swapped(rewrite):
                 self._enter(rewrite)
         for merge in merges:
-            entry = _Entry(merge.root, merge.rewrite, 1, merge, _height(merge.root.node))
+            entry = _Entry(merge.root, merge.rewrite, 1, merge)
             self._by_operator.setdefault(merge.root.node.operator, []).append(entry)
         entries = [each for some in self._by_operator.values() for each in some]
-        self.height = max((entry.height for entry in entries), default=0)
+        self.height = max((entry.pattern.height for entry in entries), default=0)
 
     def _enter(self, rewrite: Rewrite) -> None:
         for trigger in rewrite.triggers:
@@ -130,26 +153,27 @@ class Moves:
             sides = (rewrite.rule.left[0], rewrite.rule.right[0])
             if pattern.term in sides:
                 side = 1 - sides.index(pattern.term)
-                entry = _Entry(pattern, rewrite, side, None, _height(pattern.node))
+                entry = _Entry(pattern, rewrite, side, None)
                 self._by_operator.setdefault(pattern.node.operator, []).append(entry)
 
-    def at(self, graph: DraftGraph, place: int, least: int = 0) -> Iterator[Found]:
+    def at(self, graph: DraftGraph, place: Id, least: int = 0) -> Iterator[Found]:
         """The matches at a place of patterns that reach so many levels below it at least."""
         if not self._is_open(graph.nodes[place].data):
             return
+        places = _Places(graph.nodes, self.commutative)
         for entry in self._entries(graph.nodes[place].head):
-            if entry.height < least:
+            if entry.pattern.height < least:
                 continue
-            for match, swaps in self._matches(graph, entry.pattern, place):
-                move = Move(entry.rewrite, match, (place,), entry.side, swaps)
-                yield Found(move, entry.merge, entry.height)
+            for match in self._matcher.at(entry.pattern, place, places):
+                move = Move(entry.rewrite, match, (place,), entry.side)
+                yield Found(move, entry.merge, entry.pattern.height)
 
     def pairs(self, graph: DraftGraph, members: Iterable[Found], most: int) -> Iterator[Move]:
         """The moves that merge two of some matches of merges, so many of a group at most."""
         groups: dict[tuple[object, ...], list[Found]] = {}
         for member in members:
             assert member.merge is not None, "only roots of merges are paired"
-            bound = _bound(member)
+            bound = member.bound
             shared = tuple(bound[name] for name in member.merge.shared)
             groups.setdefault((member.merge.rewrite.number, *shared), []).append(member)
         turns = {place: turn for turn, place in enumerate(graph.in_order())} if groups else {}
@@ -184,7 +208,7 @@ class Moves:
         gone = set(move.roots)
         lost = sum(graph.nodes[place].cost for place in move.roots)
         stack = [child for place in move.roots for child in graph.nodes[place].children]
-        shared: dict[int, int] = {}
+        shared: dict[Id, int] = {}
         while stack:
             name = stack.pop()
             if name in gone or name in read or name in graph.roots:
@@ -199,16 +223,16 @@ class Moves:
         promise = sum(graph.nodes[name].cost / count for name, count in shared.items())
         return Change(added - lost, promise)
 
-    def _added(self, graph: DraftGraph, move: Move, plan: Plan) -> tuple[float, set[int]]:
+    def _added(self, graph: DraftGraph, move: Move, plan: Plan) -> tuple[float, set[Id]]:
         """What new nodes of a move cost, and the places that they read."""
         total = 0.0
-        read: set[int] = set()
-        done: dict[Template, tuple[int | None, int]] = {}
+        read: set[Id] = set()
+        done: dict[Template, tuple[Id | None, int]] = {}
 
-        def visit(template: Template) -> tuple[int | None, int]:
+        def visit(template: Template) -> tuple[Id | None, int]:
             nonlocal total
             if isinstance(template, int):
-                place = int(move.match.nodes[template])
+                place = move.match.nodes[template]
                 return place, graph.nodes[place].data
             if template in done:
                 return done[template]
@@ -242,7 +266,7 @@ class Moves:
                 return None
             template = pair[move.side]
             if isinstance(template, int):
-                made.redirect(root, int(move.match.nodes[template]))
+                made.redirect(root, move.match.nodes[template])
                 continue
             made.replace(root, self._node(made, move, template))
         return made
@@ -252,7 +276,7 @@ class Moves:
         assert not isinstance(template, int), "a variable is a place already"
         head, args = template
         places = tuple(
-            int(move.match.nodes[arg])
+            move.match.nodes[arg]
             if isinstance(arg, int)
             else graph.add(self._node(graph, move, arg))
             for arg in args
@@ -260,7 +284,7 @@ class Moves:
         return self.placed(graph, head, places)
 
     def placed(
-        self, graph: DraftGraph, head: Head, places: tuple[int, ...], data: int | None = None
+        self, graph: DraftGraph, head: Head, places: tuple[Id, ...], data: int | None = None
     ) -> PlacedNode:
         """The node of a head over some places; its data are made from theirs if not given."""
         below = tuple(graph.nodes[place].data for place in places)
@@ -274,7 +298,7 @@ class Moves:
         return made
 
     def _plan(self, graph: DraftGraph, move: Move) -> Plan | None:
-        data = tuple(graph.nodes[int(place)].data for place in move.match.nodes)
+        data = tuple(graph.nodes[place].data for place in move.match.nodes)
         return self._runner.planned(move.rewrite, move.match, data)
 
     def _entries(self, head: Head) -> Sequence[_Entry]:
@@ -285,77 +309,9 @@ class Moves:
             found = self._by_head[head] = [
                 entry
                 for entry in self._by_operator.get(operator, ())
-                if self._matcher.bindings(entry.pattern.node, entry.pattern.variables, head)
-                is not None
+                if self._matcher.bindings(entry.pattern.node, head) is not None
             ]
         return found
-
-    def _matches(
-        self, graph: DraftGraph, pattern: RootPattern, place: int
-    ) -> Iterator[tuple[Match, tuple[int, ...]]]:
-        variables = pattern.variables
-        start = Match(
-            (Id(-1),) * len(variables.tensors),
-            (-1,) * len(variables.params),
-            (),
-        )
-        return self._below(graph, pattern, pattern.node, place, (start, ()))
-
-    def _below(
-        self,
-        graph: DraftGraph,
-        root: RootPattern,
-        pattern: NodePattern,
-        place: int,
-        partial: tuple[Match, tuple[int, ...]],
-    ) -> Iterator[tuple[Match, tuple[int, ...]]]:
-        """The ways in which a place is an instance of a pattern, given what is bound."""
-        node = graph.nodes[place]
-        found = self._matcher.bindings(pattern, root.variables, node.head)
-        if found is None:
-            return
-        match, swaps = partial
-        values = match.values
-        for at, value in found[0]:
-            if values[at] < 0:
-                values = (*values[:at], value, *values[at + 1 :])
-            elif values[at] != value:
-                return
-        match = Match(match.nodes, values, match.sizes + found[1])
-        yield from self._args(graph, root, pattern.args, node.children, (match, swaps))
-        if pattern.operator in self.commutative and node.children[0] != node.children[1]:
-            turned = (node.children[1], node.children[0])
-            yield from self._args(graph, root, pattern.args, turned, (match, (*swaps, place)))
-
-    def _args(
-        self,
-        graph: DraftGraph,
-        root: RootPattern,
-        args: Sequence[int | NodePattern],
-        places: Sequence[int],
-        partial: tuple[Match, tuple[int, ...]],
-    ) -> Iterator[tuple[Match, tuple[int, ...]]]:
-        if not args:
-            yield partial
-            return
-        arg, place = args[0], places[0]
-        if not isinstance(arg, int):
-            for each in self._below(graph, root, arg, place, partial):
-                yield from self._args(graph, root, args[1:], places[1:], each)
-            return
-        match, swaps = partial
-        if match.nodes[arg] == -1:
-            nodes = (*match.nodes[:arg], Id(place), *match.nodes[arg + 1 :])
-            match = match._replace(nodes=nodes)
-        elif match.nodes[arg] != place:
-            return
-        yield from self._args(graph, root, args[1:], places[1:], (match, swaps))
-
-
-def _height(pattern: NodePattern) -> int:
-    """How many levels of places a pattern reaches below its own; variables are none."""
-    below = [_height(arg) + 1 for arg in pattern.args if not isinstance(arg, int)]
-    return max(below, default=0)
 
 
 def _merged(one: Found, other: Found) -> Move | None:
@@ -363,24 +319,10 @@ def _merged(one: Found, other: Found) -> Move | None:
     assert merge is not None, "only roots of merges are paired"
     if one.move.roots == other.move.roots:
         return None
-    renamed = {merge.second[name]: value for name, value in _bound(other).items()}
-    bound = {**renamed, **_bound(one)}
-    variables = merge.rewrite.variables
-    match = Match(
-        tuple(Id(bound[name]) for name in variables.tensors),
-        tuple(bound[name] for name in variables.params),
-        (),
-    )
+    match = merge.match(one.bound, other.bound)
+    swaps = (*one.move.match.swaps, *other.move.match.swaps)
     roots = (*one.move.roots, *other.move.roots)
-    return Move(merge.rewrite, match, roots, 1, (*one.move.swaps, *other.move.swaps))
-
-
-def _bound(found: Found) -> Mapping[str, int]:
-    """What the variables of a merge's root stand for, by name."""
-    assert found.merge is not None, "only roots of merges are paired"
-    variables, match = found.merge.root.variables, found.move.match
-    names = (*variables.tensors, *variables.params)
-    return dict(zip(names, (*match.nodes, *match.values), strict=True))
+    return Move(merge.rewrite, match._replace(swaps=swaps), roots, 1)
 
 
 def _swapped(rewrite: Rewrite) -> str:

@@ -13,11 +13,7 @@ from typing import Any
 from tensorwright.processes import never
 from tensorwright.rewriting.backtracking.draft_graph import DraftGraph, PlacedNode
 from tensorwright.rewriting.backtracking.moves import Move, Moves
-from tensorwright.rewriting.backtracking.search import (
-    BacktrackingLimits,
-    Visited,
-    backtrack,
-)
+from tensorwright.rewriting.backtracking.search import BacktrackingLimits, Visited, backtrack
 from tensorwright.rewriting.egraph import Head, Id, Match, Rewrite, Runner, StopReason
 from tensorwright.rewriting.networks import (
     Network,
@@ -96,10 +92,10 @@ def _is_open(network: Network) -> Callable[[int], bool]:
 
 def _started(
     network: Network, moves: Moves, outputs: tuple[Id, ...]
-) -> tuple[DraftGraph, dict[int, Id]]:
+) -> tuple[DraftGraph, dict[Id, Id]]:
     """The graph of some outputs, and the node that each place stands for."""
     terms, graph = network.terms, DraftGraph()
-    places: dict[Id, int] = {}
+    places: dict[Id, Id] = {}
     for name in arguments_first(outputs, terms.children):
         children = tuple(places[child] for child in terms.children(name))
         head = terms.head_of(name)
@@ -116,7 +112,7 @@ def _applied(
     runner: Runner[Any],
     moves: Moves,
     start: DraftGraph,
-    terms: Mapping[int, Id],
+    terms: Mapping[Id, Id],
     found: Visited,
 ) -> tuple[Id, ...] | None:
     """Make the moves that led to a graph in the e-graph, and write its terms down: the nodes of its
@@ -135,7 +131,7 @@ def _applied(
                     return None
                 named[place] = made
         graph = after
-    written: dict[int, Id] = {}
+    written: dict[Id, Id] = {}
     for place in graph.in_order():
         made = _written(network, written, graph.nodes[place])
         if made is None or not network.terms.are_equal(made, named[place]):
@@ -147,17 +143,17 @@ def _applied(
 
 
 def _apply(
-    runner: Runner[Any], moves: Moves, graph: DraftGraph, named: Mapping[int, Id], move: Move
+    runner: Runner[Any], moves: Moves, graph: DraftGraph, named: Mapping[Id, Id], move: Move
 ) -> None:
     """Make the terms of a move equal; first those at which operands are swapped."""
-    for place in move.swaps:
+    for place in move.match.swaps:
         node = graph.nodes[place]
         operator, _ = runner.graph.parts(node.head)
         swap = moves.commutative[operator]
         below = tuple(named[child] for child in node.children)
-        runner.apply(swap, Match(_by_variable(swap, below), (), ()))
+        runner.apply(swap, Match(_by_variable(swap, below), ()))
     nodes = tuple(named[place] for place in move.match.nodes)
-    runner.apply(move.rewrite, Match(nodes, move.match.values, move.match.sizes))
+    runner.apply(move.rewrite, move.match._replace(nodes=nodes, swaps=()))
 
 
 def _by_variable(swap: Rewrite, operands: tuple[Id, ...]) -> tuple[Id, ...]:
@@ -170,6 +166,6 @@ def _by_variable(swap: Rewrite, operands: tuple[Id, ...]) -> tuple[Id, ...]:
     )
 
 
-def _written(network: Network, named: Mapping[int, Id], node: PlacedNode) -> Id | None:
+def _written(network: Network, named: Mapping[Id, Id], node: PlacedNode) -> Id | None:
     """The node of the e-graph for what a place holds."""
     return network.terms.put(node.head, tuple(named[child] for child in node.children))

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from tensorwright.processes import never
 from tensorwright.rewriting.backtracking.draft_graph import DraftGraph
 from tensorwright.rewriting.backtracking.moves import Change, Found, Move, Moves
-from tensorwright.rewriting.egraph import BudgetSpent, Saturated, StopReason
+from tensorwright.rewriting.egraph import BudgetSpent, Id, Saturated, StopReason
 
 _LEAST = 1e-9  # of the cost: less is rounding
 _NEXT = 1 / 24  # of what alpha allows: a move that gains nothing, and goes on with the one before
@@ -68,13 +68,13 @@ class Visited:
     before: Visited | None = None
     move: Move | None = None
     depth: int = 0
-    found: dict[int, tuple[Found, ...]] = field(default_factory=dict)
+    found: dict[Id, tuple[Found, ...]] = field(default_factory=dict)
     changes: dict[Move, Change] = field(default_factory=dict)
     order: list[tuple[float, Move]] = field(default_factory=list)
     turn: int = 0
 
     @property
-    def near(self) -> frozenset[int]:
+    def near(self) -> frozenset[Id]:
         """The places that the last move read or changed."""
         return frozenset((*self.move.match.nodes, *self.move.roots) if self.move else ())
 
@@ -234,7 +234,7 @@ class _Search:
         margin = (self._limits.alpha - 1) * self._least
         return margin * (_NEXT if goes_on else _ELSEWHERE)
 
-    def _above(self, graph: DraftGraph) -> dict[int, int]:
+    def _above(self, graph: DraftGraph) -> dict[Id, int]:
         """The places at which matches may have come or gone, and how far above what changed."""
         touched = dict.fromkeys(graph.changed, 0)
         edge = set(graph.changed)

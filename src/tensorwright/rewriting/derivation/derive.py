@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tensorwright.rewriting.derivation.ruleset import RuleSet, larger_side, usable_directions
 from tensorwright.rewriting.egraph import (
@@ -25,7 +26,7 @@ from tensorwright.rewriting.egraph import (
 from tensorwright.rewriting.prove import Problem, cases_of, has_parameter_variables, problems_of
 from tensorwright.rewriting.prove.explain import chains_of
 from tensorwright.rewriting.prove.saturate import ProofSearch
-from tensorwright.rewriting.terms import Rule, Term, operator_names
+from tensorwright.rewriting.terms import Rule, operator_names
 
 QUICK_LIMITS = Limits(rounds=2, nodes=300, matches=100)
 PRUNE_LIMITS = Limits(rounds=6, nodes=1500, matches=200)
@@ -72,7 +73,7 @@ def subsuming_rules(
     if len(rule.left) > 1 and all(directions):
         at_one = _both_ways
     elif has_parameter_variables(rule) and any(directions) and not all(directions):
-        at_one = _from_left if directions[0] else _from_right
+        at_one = partial(_from_side, is_turned=not directions[0])
     else:
         at_one = _meeting
     found = _at_all_ranks(rule, rules, lambda problem, some: at_one(problem, some, limits))
@@ -97,7 +98,7 @@ def _at_all_ranks(
 
 def _stages(rule: Rule, rules: RuleSet) -> tuple[RuleSet, ...]:
     """Some of the rules, then all: large rules fill the graph, and small ones mostly suffice."""
-    own = operator_names(*rule.left, *rule.right)
+    own = operator_names(*rule.roots)
     sets = (rules.smaller_than(larger_side(rule)), rules.among(own))
     return (*(some for some in sets if len(some) < len(rules)), rules)
 
@@ -123,28 +124,20 @@ def _both_ways(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | No
         return None
     if _reaches(search, rules.reversible, goal):
         return Derived(tuple(sorted(_names(search, goal))), ())
-    one, other = _from_left(problem, rules, limits), _from_right(problem, rules, limits)
+    one = _from_side(problem, rules, limits, is_turned=False)
+    other = _from_side(problem, rules, limits, is_turned=True)
     if one is None or other is None:
         return None
     return Derived(tuple(sorted({*one.names, *other.names})), ())
 
 
-def _from_left(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | None:
-    return _from_side(problem, rules, limits, problem.rule.left, problem.rule.right)
-
-
-def _from_right(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | None:
-    return _from_side(problem, rules, limits, problem.rule.right, problem.rule.left)
-
-
 def _from_side(
-    problem: Problem,
-    rules: RuleSet,
-    limits: Limits,
-    start: tuple[Term, ...],
-    end: tuple[Term, ...],
+    problem: Problem, rules: RuleSet, limits: Limits, *, is_turned: bool
 ) -> Derived | None:
-    """All rules from one side alone, then reversible ones from both."""
+    """All rules from the left side alone, or the right one, then reversible ones from both."""
+    start, end = problem.rule.left, problem.rule.right
+    if is_turned:
+        start, end = end, start
     search = ProofSearch(problem, limits)
     search.goal(start, start)
     search.runner.run(rules.rewrites)

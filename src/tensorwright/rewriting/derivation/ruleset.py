@@ -102,7 +102,7 @@ def _usable(rule: Rule) -> Usable:
         is_reversible=variables_of(*rule.left) == variables_of(*rule.right),
         roots=len(rule.left),
         count=larger_side(rule),
-        operators=operator_names(*rule.left, *rule.right),
+        operators=operator_names(*rule.roots),
     )
 
 
@@ -129,14 +129,14 @@ def usable_directions(rule: Rule) -> tuple[bool, bool]:
 def _binds_all(rule: Rule, side: tuple[Term, ...]) -> bool:
     if not all(isinstance(each, Apply) and can_be_matched(each) for each in side):
         return False
-    wanted = variables_of(*rule.left, *rule.right) | _named_in_sizes(rule)
+    wanted = variables_of(*rule.roots) | _named_in_sizes(rule)
     return wanted <= variables_of(*side)
 
 
 def _named_in_sizes(rule: Rule) -> set[str]:
     """The names in the condition, and those that only sizes speak of."""
     found = {name for fact in rule.condition for name in names_in(fact)}
-    return found | set(input_names(*rule.left, *rule.right))
+    return found | set(input_names(*rule.roots))
 
 
 def with_size_variables(rule: Rule) -> Rule:
@@ -145,7 +145,7 @@ def with_size_variables(rule: Rule) -> Rule:
     A variable may also stand for several parameters; that they are sizes is asked for in the
     condition, where several are none.
     """
-    roots = (*rule.left, *rule.right)
+    roots = rule.roots
     sized = set(input_names(*roots)) - variables_of(*roots)
     if not sized:
         return rule

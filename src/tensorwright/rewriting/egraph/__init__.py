@@ -5,13 +5,12 @@ Read `egraph.py` first, then `analysis.py` (class data), `patterns.py` (rewrites
 axioms, and of shapes only what an analysis (`shape_analysis.py`) says.
 """
 
-from tensorwright.rewriting.egraph.analysis import Analysis, Applies, Scope, Value, axis_in, listed
+from tensorwright.rewriting.egraph.analysis import Analysis, Applies, Scope, Value, listed
 from tensorwright.rewriting.egraph.egraph import INPUT, EGraph, Head, Id
 from tensorwright.rewriting.egraph.explanation import Chain, Step, chain_between, used_applications
-from tensorwright.rewriting.egraph.matching import Match, Matcher
+from tensorwright.rewriting.egraph.matching import Bound, Match, Matcher, instance_params
 from tensorwright.rewriting.egraph.merging import Merge, merges_among
 from tensorwright.rewriting.egraph.patterns import (
-    NodePattern,
     Rewrite,
     RootPattern,
     can_be_matched,
@@ -38,6 +37,7 @@ __all__ = [
     "Analysis",
     "Application",
     "Applies",
+    "Bound",
     "BudgetSpent",
     "Chain",
     "EGraph",
@@ -49,7 +49,6 @@ __all__ = [
     "Match",
     "Matcher",
     "Merge",
-    "NodePattern",
     "Plan",
     "Rewrite",
     "RootPattern",
@@ -61,9 +60,9 @@ __all__ = [
     "StopReason",
     "Template",
     "Value",
-    "axis_in",
     "can_be_matched",
     "chain_between",
+    "instance_params",
     "is_parameter_variable",
     "listed",
     "merges_among",

@@ -12,13 +12,25 @@ Source:  Willsey et al., egg, POPL 2021, section 4 (e-class analyses).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
-from tensorwright.rewriting.dims import Extent, Size
-from tensorwright.rewriting.terms import ConditionAtom, Param, Rule
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
+from tensorwright.rewriting.terms import (
+    AtLeast,
+    ConditionAtom,
+    Different,
+    Divides,
+    Equal,
+    Fact,
+    Param,
+    Rank,
+    Rule,
+)
 
 Data = TypeVar("Data", bound=Hashable)
 
@@ -39,7 +51,7 @@ class Scope(Generic[Data]):
     data: Mapping[str, Data]
 
 
-def axis_in(extent: Extent, scope: Scope[Data]) -> int | None:
+def _axis_in(extent: Extent, scope: Scope[Data]) -> int | None:
     """The dimension that an extent speaks of where variables have values; None where it is none."""
     if not extent.variable:
         return extent.axis
@@ -55,35 +67,71 @@ class Applies(Enum):
     UNKNOWN = "unknown"  # it has, and no proof speaks of it
 
 
-class Analysis(Protocol[Data]):
-    """The data of classes, and what patterns say of sizes.
+class Analysis(ABC, Generic[Data]):
+    """The data of classes, which have a shape, and what patterns say of sizes.
 
     An application of `?` with the name of an input as its parameter is that input.
     """
 
+    @abstractmethod
     def make(self, operator: str, params: tuple[Param, ...], args: tuple[Data, ...]) -> Data | None:
         """The data of an application to classes with data; None where there is no such term."""
-        ...
 
     def merge(self, kept: Data, lost: Data) -> Data:
-        """The data of a class that two classes become.
+        """The data of a class that two classes become: either, where they are equal.
 
         Of three the result must not depend on the order, but for data that `may_merge` holds equal.
         """
-        ...
+        return kept
 
+    @abstractmethod
     def may_merge(self, left: Data, right: Data) -> bool:
         """Whether classes with these data may become one; asked before a rewrite is applied."""
-        ...
-
-    def size(self, size: Size, scope: Scope[Data] | None) -> Size | None:
-        """A size in normal form, None where it is none; a pattern's size has a scope."""
-        ...
-
-    def holds(self, fact: ConditionAtom, scope: Scope[Data]) -> bool:
-        """Whether an atom of a rewrite's condition is known to hold."""
-        ...
 
     def admits(self, rule: Rule, scope: Scope[Data]) -> Applies:
         """Whether a rule whose condition holds may be applied to classes with such data."""
-        ...
+        return Applies.YES
+
+    @abstractmethod
+    def shape_of(self, data: Data) -> Shape:
+        """The shape of a class."""
+
+    @abstractmethod
+    def normal(self, size: Size) -> Size:
+        """A size in normal form."""
+
+    @abstractmethod
+    def entails(self, fact: Fact) -> bool:
+        """Whether a fact is known to be true."""
+
+    def size(self, size: Size, scope: Scope[Data] | None) -> Size | None:
+        """A size in normal form, extents of variables replaced; None where one does not exist."""
+        if isinstance(size, int):
+            return size
+        if scope is None:
+            return self.normal(size)
+        extents: dict[Extent, Size] = {}
+        for extent in atoms_of(size):
+            value: Value | None = scope.values.get(extent.name)
+            if not extent.name.startswith("_"):
+                shape = self.shape_of(scope.data[extent.name]) if extent.name in scope.data else ()
+                axis = _axis_in(extent, scope)
+                value = shape[axis] if axis is not None and axis < len(shape) else None
+            if not isinstance(value, int | IndexExpr):
+                return None
+            extents[extent] = value
+        try:
+            return self.normal(value_of(size, extents))
+        except ZeroDivisionError:
+            return None
+
+    def holds(self, fact: ConditionAtom, scope: Scope[Data]) -> bool:
+        """Whether an atom of a condition is known to be true."""
+        match fact:
+            case Rank(name, rank):
+                return len(self.shape_of(scope.data[name])) == rank
+            case Different(left_name, right_name):
+                return scope.values[left_name] != scope.values[right_name]
+            case Equal(one, other) | AtLeast(one, other) | Divides(one, other):
+                left, right = self.size(one, scope), self.size(other, scope)
+        return left is not None and right is not None and self.entails(type(fact)(left, right))

@@ -50,7 +50,10 @@ class EGraph(Generic[Data]):
 
     clock    a number of the caller's: new nodes and changes of classes are stamped with it
     version  counts nodes and unions: while it stays, so does the graph
+    commutative   operators whose operands a matcher takes in either order: none, rules say so
     """
+
+    commutative: frozenset[str] = frozenset()
 
     def __init__(self, analysis: Analysis[Data], *, with_proofs: bool = True) -> None:
         self.analysis = analysis

@@ -11,10 +11,11 @@ A match is three tuples: the classes of the tensor variables, the values of the 
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeAlias
+from collections.abc import Container, Iterable
+from typing import Generic, NamedTuple, Protocol, TypeAlias
 
 from tensorwright.expr import IndexExpr
-from tensorwright.rewriting.egraph.analysis import Data, Scope, Value
+from tensorwright.rewriting.egraph.analysis import Analysis, Data, Scope, Value, listed
 from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
 from tensorwright.rewriting.egraph.patterns import (
     NodePattern,
@@ -22,13 +23,16 @@ from tensorwright.rewriting.egraph.patterns import (
     Variables,
     is_parameter_variable,
 )
-from tensorwright.rewriting.terms import Param
+from tensorwright.rewriting.terms import Param, Reordered
 
 _FREE = Id(-1)
 
 Sizes: TypeAlias = tuple[tuple[IndexExpr, Param], ...]
 """Sizes in a pattern with the parameters that they must be equal to."""
-Partial: TypeAlias = tuple[tuple[Id, ...], tuple[int, ...], Sizes]
+Bound: TypeAlias = dict[str, int]
+"""What variables stand for by name: classes, and numbers of parameter values."""
+Swaps: TypeAlias = tuple[Id, ...]
+Partial: TypeAlias = tuple[tuple[Id, ...], tuple[int, ...], Sizes, Swaps]
 Bindings: TypeAlias = "tuple[tuple[tuple[int, int], ...], Sizes]"
 """(place, number of the value) for each parameter variable, and the sizes to be compared."""
 
@@ -38,11 +42,75 @@ class Match(NamedTuple):
 
     values  numbers of parameter values, see `Matcher.value`
     sizes   those in the pattern with the parameters that they must be equal to
+    swaps   nodes of which the operands were swapped to match
     """
 
     nodes: tuple[Id, ...]
     values: tuple[int, ...]
-    sizes: Sizes
+    sizes: Sizes = ()
+    swaps: Swaps = ()
+
+    @staticmethod
+    def of(variables: Variables, bound: Bound) -> Match:
+        """The match in which variables stand for this, their sizes compared."""
+        nodes = tuple(Id(bound[name]) for name in variables.tensors)
+        return Match(nodes, tuple(bound[name] for name in variables.params))
+
+    def bound(self, variables: Variables) -> Bound:
+        """What variables stand for, by name."""
+        names = (*variables.tensors, *variables.params)
+        return dict(zip(names, (*self.nodes, *self.values), strict=True))
+
+
+class Matched(Protocol):
+    """Where patterns are looked for: an e-graph, or a graph in which each node is its own class."""
+
+    @property
+    def commutative(self) -> Container[str]:
+        """Operators whose operands count in either order."""
+        ...
+
+    def head_of(self, name: Id) -> Head:
+        """The head of a node."""
+        ...
+
+    def children(self, name: Id) -> tuple[Id, ...]:
+        """The nodes below a node."""
+        ...
+
+    def find(self, name: Id) -> Id:
+        """What stands for all nodes that are equal to a node."""
+        ...
+
+    def members(self, name: Id, operator: str) -> Iterable[Id]:
+        """The nodes of an operator that are equal to a node."""
+        ...
+
+
+def instance_params(
+    params: tuple[Param, ...], scope: Scope[Data], analysis: Analysis[Data]
+) -> tuple[Param, ...] | None:
+    """Parameters of a pattern where its variables have values; None where one does not exist.
+
+    Raises:  KeyError for a variable without a value.
+    """
+    replaced: list[Param] = []
+    for param in params:
+        if isinstance(param, IndexExpr):
+            size = analysis.size(param, scope)
+            if size is None:
+                return None
+            replaced.append(size)
+        elif isinstance(param, Reordered):
+            elements = param.value({name: listed(scope.values[name]) for name in param.names})
+            if elements is None:
+                return None
+            replaced.extend(elements)
+        elif is_parameter_variable(param):
+            replaced.extend(listed(scope.values[str(param)]))
+        else:
+            replaced.append(param)
+    return tuple(replaced)
 
 
 class Matcher(Generic[Data]):
@@ -82,56 +150,66 @@ class Matcher(Generic[Data]):
         scope = self.scope(variables, match, data)
         return all(self._graph.analysis.size(size, scope) == param for size, param in match.sizes)
 
-    def at(self, pattern: RootPattern, name: Id) -> list[Match]:
-        """The ways in which a node is an instance of a pattern."""
-        variables = pattern.variables
-        start = ((_FREE,) * len(variables.tensors), (-1,) * len(variables.params), ())
-        return [Match(*each) for each in self._node(pattern.node, variables, name, start)]
+    def at(self, pattern: RootPattern, name: Id, terms: Matched | None = None) -> list[Match]:
+        """The ways in which a node is an instance of a pattern.
 
-    def bindings(self, pattern: NodePattern, variables: Variables, head: Head) -> Bindings | None:
+        terms   where the node is, if not in this graph; its heads are those of this graph
+        """
+        variables, terms = pattern.variables, terms or self._graph
+        if self.bindings(pattern.node, terms.head_of(name)) is None:  # most often
+            return []
+        free = (_FREE,) * len(variables.tensors), (-1,) * len(variables.params)
+        matches = self._node(terms, pattern.node, name, (*free, (), ()))
+        return [Match(*each) for each in matches]
+
+    def bindings(self, pattern: NodePattern, head: Head) -> Bindings | None:
         """What the parameters of a pattern bind at a head; None where they do not fit."""
         key = (pattern.number, head)
         if key not in self._bindings:
-            self._bindings[key] = self._bind_params(pattern, variables, head)
+            self._bindings[key] = self._bind_params(pattern, head)
         return self._bindings[key]
 
-    def _class(
-        self, pattern: NodePattern, variables: Variables, name: Id, partial: Partial
-    ) -> list[Partial]:
-        matches: list[Partial] = []
-        for member in self._graph.members(name, pattern.operator):
-            matches += self._node(pattern, variables, member, partial)
-        return matches
-
     def _node(
-        self, pattern: NodePattern, variables: Variables, name: Id, partial: Partial
+        self, terms: Matched, pattern: NodePattern, name: Id, partial: Partial
     ) -> list[Partial]:
-        graph = self._graph
-        bindings = self.bindings(pattern, variables, graph.head_of(name))
+        bindings = self.bindings(pattern, terms.head_of(name))
         if bindings is None:
             return []
-        nodes, values, sizes = partial
+        nodes, values, sizes, swaps = partial
         for place, value in bindings[0]:
             bound = values[place]
             if bound < 0:
                 values = (*values[:place], value, *values[place + 1 :])
             elif bound != value:
                 return []
-        matches: list[Partial] = [(nodes, values, sizes + bindings[1])]
-        for arg, child in zip(pattern.args, graph.children(name), strict=True):
+        partial = (nodes, values, sizes + bindings[1], swaps)
+        children = terms.children(name)
+        matches = self._args(terms, pattern, children, partial)
+        if pattern.operator in terms.commutative and children[0] != children[1]:
+            partial = (*partial[:3], (*swaps, name))
+            matches += self._args(terms, pattern, children[::-1], partial)
+        return matches
+
+    def _args(
+        self, terms: Matched, pattern: NodePattern, children: tuple[Id, ...], partial: Partial
+    ) -> list[Partial]:
+        """The ways in which the arguments of a pattern stand for some nodes."""
+        matches = [partial]
+        for arg, child in zip(pattern.args, children, strict=True):
             if isinstance(arg, int):
-                matches = _bind(matches, arg, graph.find(child))
+                matches = _bind(matches, arg, terms.find(child))
             else:
                 matches = [
-                    more for each in matches for more in self._class(arg, variables, child, each)
+                    more
+                    for each in matches
+                    for member in terms.members(child, arg.operator)
+                    for more in self._node(terms, arg, member, each)
                 ]
             if not matches:
                 break
         return matches
 
-    def _bind_params(
-        self, pattern: NodePattern, variables: Variables, head: Head
-    ) -> Bindings | None:
+    def _bind_params(self, pattern: NodePattern, head: Head) -> Bindings | None:
         """Bind parameter variables; a last variable takes all that are left; sizes come later."""
         operator, actual = self._graph.parts(head)
         wanted = pattern.params
@@ -147,7 +225,7 @@ class Matcher(Generic[Data]):
                 value = actual[place:]
             if isinstance(param, str) and is_parameter_variable(param):
                 number = self._number(value)
-                if bound.setdefault(variables.params.index(param), number) != number:
+                if bound.setdefault(pattern.variables.params.index(param), number) != number:
                     return None
             elif isinstance(value, tuple):
                 return None
@@ -171,7 +249,7 @@ def _bind(partials: list[Partial], place: int, leader: Id) -> list[Partial]:
         nodes = partial[0]
         if nodes[place] == _FREE:
             nodes = (*nodes[:place], leader, *nodes[place + 1 :])
-            kept.append((nodes, partial[1], partial[2]))
+            kept.append((nodes, *partial[1:]))
         elif nodes[place] == leader:
             kept.append(partial)
     return kept

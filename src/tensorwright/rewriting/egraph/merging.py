@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tensorwright.rewriting.egraph.matching import Bound, Match
 from tensorwright.rewriting.egraph.patterns import (
     NodePattern,
     Pattern,
@@ -44,6 +45,11 @@ class Merge:
     second: Mapping[str, str]
     merged: NodePattern
 
+    def match(self, one: Bound, other: Bound) -> Match:
+        """The match of both roots, of what the variables of the first stand for at either."""
+        renamed = {self.second[name]: value for name, value in other.items()}
+        return Match.of(self.rewrite.variables, {**renamed, **one})
+
 
 def merges_among(rewrites: Iterable[Rewrite]) -> tuple[Merge, ...]:
     """The rules that are merges and whose roots share a tensor."""
@@ -66,8 +72,8 @@ def _merge(rewrite: Rewrite) -> Merge | None:
     if patterns is None or second is None or not isinstance(one, Apply):
         return None
     inner = tuple(_inner(root, one.operator) for root in rule.right)
-    merged = _inner_pattern(rewrite.right[0], one.operator)
-    if merged is None or inner[0] is None or inner[0] != inner[1]:
+    merged = _inner(rewrite.right[0], one.operator)
+    if not isinstance(merged, NodePattern) or inner[0] is None or inner[0] != inner[1]:
         return None
     shared = tuple(name for name, its in second.items() if name == its)
     if not set(shared) & set(patterns[0].variables.tensors):
@@ -99,18 +105,10 @@ def _renaming(one: Term, other: Term) -> dict[str, str] | None:
     return found
 
 
-def _inner(term: Term, operator: str) -> Apply | None:
+def _inner(side: Term | Pattern, operator: str) -> Apply | NodePattern | None:
     """The application of an operator below operators of one argument."""
-    while isinstance(term, Apply) and term.operator != operator:
-        if len(term.args) != 1:
+    while isinstance(side, Apply | NodePattern) and side.operator != operator:
+        if len(side.args) != 1:
             return None
-        (term,) = term.args
-    return term if isinstance(term, Apply) else None
-
-
-def _inner_pattern(pattern: Pattern, operator: str) -> NodePattern | None:
-    while isinstance(pattern, NodePattern) and pattern.operator != operator:
-        if len(pattern.args) != 1:
-            return None
-        (pattern,) = pattern.args
-    return pattern if isinstance(pattern, NodePattern) else None
+        (side,) = side.args
+    return side if isinstance(side, Apply | NodePattern) else None

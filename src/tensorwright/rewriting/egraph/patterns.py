@@ -68,14 +68,16 @@ class Variables:
 class NodePattern:
     """An application in a pattern.
 
-    number  its own; results that depend on it are kept under it
-    args    the places of tensor variables, and patterns
+    number     its own; results that depend on it are kept under it
+    args       the places of tensor variables, and patterns
+    variables  those of the whole pattern
     """
 
     number: int
     operator: str
     params: tuple[Param, ...]
     args: tuple[Pattern, ...]
+    variables: Variables
 
 
 Pattern: TypeAlias = int | NodePattern
@@ -85,12 +87,14 @@ Pattern: TypeAlias = int | NodePattern
 class RootPattern:
     """A term to be looked for, with variables of its own.
 
-    depth  how many levels of classes below the root a change of which may give a new match
+    height  how many levels of nodes it has below the root
+    depth   how many levels of classes below the root a change of which may give a new match
     """
 
     term: Apply
     node: NodePattern
     variables: Variables
+    height: int
     depth: int
 
 
@@ -135,17 +139,17 @@ def rewrite_of(rule: Rule, triggers: Sequence[Sequence[Apply]]) -> Rewrite:
 
     Raises:  ValueError where a group of them does not bind the variables of the rule.
     """
-    names = variables_of(*rule.left, *rule.right)
+    names = variables_of(*rule.roots)
     if not triggers or any(variables_of(*terms) != names for terms in triggers):
         raise ValueError(f"a trigger of rewrite {rule.name} does not bind just its variables")
     if not all(can_be_matched(term) for terms in triggers for term in terms):
         raise ValueError(f"a trigger of rewrite {rule.name} has a parameter that is computed")
-    variables = _variables_in(*rule.left, *rule.right)
-    largest = max(len(applications(root)) for root in (*rule.left, *rule.right))
+    variables = _variables_in(*rule.roots)
+    largest = max(len(applications(root)) for root in rule.roots)
     return Rewrite(
         number=next(_NUMBERS),
         rule=rule,
-        operators=operator_names(*rule.left, *rule.right),
+        operators=operator_names(*rule.roots),
         variables=variables,
         left=tuple(_pattern(root, variables) for root in rule.left),
         right=tuple(_pattern(root, variables) for root in rule.right),
@@ -164,12 +168,9 @@ def _root_pattern(term: Apply) -> RootPattern:
     """A term as a pattern; the same for all rewrites that look for it."""
     variables = _variables_in(term)
     is_repeated = any(times > 1 for times in Counter(_leaves(term)).values())
-    return RootPattern(
-        term=term,
-        node=_node_pattern(term, variables),
-        variables=variables,
-        depth=_height(term) - 1 + is_repeated,
-    )
+    height = _height(term) - 1
+    node = _node_pattern(term, variables)
+    return RootPattern(term, node, variables, height, height + is_repeated)
 
 
 def _variables_in(*terms: Term) -> Variables:
@@ -186,7 +187,7 @@ def _pattern(term: Term, variables: Variables) -> Pattern:
 
 def _node_pattern(term: Apply, variables: Variables) -> NodePattern:
     args = tuple(_pattern(arg, variables) for arg in term.args)
-    return NodePattern(next(_NUMBERS), term.operator, term.params, args)
+    return NodePattern(next(_NUMBERS), term.operator, term.params, args, variables)
 
 
 def _height(term: Term) -> int:

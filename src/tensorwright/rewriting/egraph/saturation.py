@@ -16,15 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias
 
-from tensorwright.expr import IndexExpr
 from tensorwright.processes import never
-from tensorwright.rewriting.egraph.analysis import Applies, Data, Scope, Value, listed
+from tensorwright.rewriting.egraph.analysis import Applies, Data, Scope, Value
 from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
-from tensorwright.rewriting.egraph.matching import Match, Matcher
+from tensorwright.rewriting.egraph.matching import Bound, Match, Matcher, instance_params
 from tensorwright.rewriting.egraph.merging import Merge
 from tensorwright.rewriting.egraph.patterns import Pattern, Rewrite
-from tensorwright.rewriting.egraph.searching import Bound, GraphIndex, Search, searches_for
-from tensorwright.rewriting.terms import Param, Reordered
+from tensorwright.rewriting.egraph.searching import GraphIndex, Search, searches_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,23 +167,19 @@ class Runner(Generic[Data]):
     def _merge_pair(self, merge: Merge, one: Bound, other: Bound) -> Bound | None:
         """What the merge of two members binds as a member; None where they cannot be merged."""
         rewrite = merge.rewrite
-        bound = {**{merge.second[name]: value for name, value in other.items()}, **one}
-        nodes = tuple(Id(bound[name]) for name in rewrite.variables.tensors)
-        match = Match(nodes, tuple(bound[name] for name in rewrite.variables.params), ())
+        match = merge.match(one, other)
         if self.planned(rewrite, match) is None:
             return None
         self.apply(rewrite, match)
         scope = self.matcher.scope(rewrite.variables, match)
-        data = tuple(map(self.graph.data_number, nodes))
+        data = tuple(map(self.graph.data_number, match.nodes))
         template = self._template(merge.merged, scope, data)
         name = None if template is None else self._build(template[0], match)
         if name is None:
             return None
         self._merged.add(name)
-        variables = merge.root.variables
         found = self.matcher.at(merge.root, name)
-        names = (*variables.tensors, *variables.params)
-        return dict(zip(names, (*found[0].nodes, *found[0].values), strict=True)) if found else None
+        return found[0].bound(merge.root.variables) if found else None
 
     def _is_full(self) -> bool:
         return len(self.graph) > self.limits.nodes
@@ -283,33 +277,12 @@ class Runner(Generic[Data]):
                 return None
             args.append(template[0])
             below.append(template[1])
-        params = self._params(pattern.params, scope)
+        params = instance_params(pattern.params, scope, self.graph.analysis)
         if params is None:
             return None
         head = self.graph.head(pattern.operator, params)
         made = self.graph.made(head, tuple(below))
         return None if made is None else ((head, tuple(args)), made)
-
-    def _params(self, params: tuple[Param, ...], scope: Scope[Data]) -> tuple[Param, ...] | None:
-        """Parameters of a pattern, variables replaced; None where a size does not exist."""
-        replaced: list[Param] = []
-        for param in params:
-            if isinstance(param, IndexExpr):
-                size = self.graph.analysis.size(param, scope)
-                if size is None:
-                    return None
-                replaced.append(size)
-            elif isinstance(param, str) and param in scope.values:
-                replaced.extend(listed(scope.values[param]))
-            elif isinstance(param, Reordered):
-                known = {name: listed(scope.values[name]) for name in param.names}
-                found = param.value(known)
-                if found is None:
-                    return None
-                replaced.extend(found)
-            else:
-                replaced.append(param)
-        return tuple(replaced)
 
     def _build(self, template: Template, match: Match) -> Id | None:
         """The node of a template; None where a class has other data than was planned with."""

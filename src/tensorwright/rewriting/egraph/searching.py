@@ -16,14 +16,12 @@ from typing import Generic, TypeAlias
 
 from tensorwright.rewriting.egraph.analysis import Data
 from tensorwright.rewriting.egraph.egraph import EGraph, Id
-from tensorwright.rewriting.egraph.matching import Match, Matcher
+from tensorwright.rewriting.egraph.matching import Bound, Match, Matcher
 from tensorwright.rewriting.egraph.patterns import Rewrite, RootPattern, Trigger
 from tensorwright.rewriting.egraph.tables import Found, Tables
 
 _MANY = 1000  # nodes, from which on tables pay
 
-Bound: TypeAlias = dict[str, int]
-"""What variables stand for by name: classes, and numbers of parameter values."""
 Option: TypeAlias = tuple[Id, Bound]
 """A class at which a pattern matches, and what its variables stand for there."""
 Table: TypeAlias = tuple[tuple[str, ...], dict[tuple[int, ...], list[Option]]]
@@ -63,8 +61,21 @@ class GraphIndex(Generic[Data]):
             self._by_operator[operator] = found
         return self._by_operator[operator]
 
-    def found(self, pattern: RootPattern) -> Found[Data] | None:
-        """All matches of a pattern, by joins of tables; None where there are few nodes."""
+    def matches(self, pattern: RootPattern, since: int = 0) -> Iterator[tuple[Id, Match]]:
+        """The matches of a pattern of which a part came since then, and maybe others, each with its
+        root.
+        """
+        joined = self._by_joins(pattern)
+        if joined is not None:
+            yield from joined.since(since)
+            return
+        for name in self.with_operator(pattern.node.operator):
+            if self._is_fresh(name, pattern.depth, since):
+                for match in self.matcher.at(pattern, name):
+                    yield name, match
+
+    def _by_joins(self, pattern: RootPattern) -> Found[Data] | None:
+        """All matches of a pattern; None where there are few nodes."""
         if len(self.graph) < _MANY:
             return None
         self._keep_up()
@@ -74,7 +85,7 @@ class GraphIndex(Generic[Data]):
             self._found[pattern] = self._tables.find(pattern)
         return self._found[pattern]
 
-    def is_fresh(self, name: Id, depth: int, since: int) -> bool:
+    def _is_fresh(self, name: Id, depth: int, since: int) -> bool:
         """Whether a node came since then, or a class so many levels below it has changed."""
         if self.graph.born(name) >= since:
             return True
@@ -101,25 +112,12 @@ class GraphIndex(Generic[Data]):
         self._keep_up()
         if pattern not in self._options:
             variables = pattern.variables
-            names = (*variables.tensors, *variables.params)
             self._options[pattern] = [
-                (
-                    self.graph.find(name),
-                    dict(zip(names, (*match.nodes, *match.values), strict=True)),
-                )
-                for name, match in self._all(pattern)
+                (self.graph.find(name), match.bound(variables))
+                for name, match in self.matches(pattern)
                 if self.matcher.sizes_agree(variables, match)
             ]
         return self._options[pattern]
-
-    def _all(self, pattern: RootPattern) -> Iterator[tuple[Id, Match]]:
-        found = self.found(pattern)
-        if found is not None:
-            yield from found.since(0)
-            return
-        for name in self.with_operator(pattern.node.operator):
-            for match in self.matcher.at(pattern, name):
-                yield name, match
 
     def _keep_up(self) -> None:
         if self._version != self.graph.version:
@@ -159,7 +157,8 @@ class RootSearch(Search[Data]):
     def matches(self, limit: int) -> list[Match]:
         """New matches; those beyond the limit are found the next time."""
         matches: list[Match] = []
-        for match in self._candidates():
+        (pattern,) = self._patterns
+        for _, match in self._index.matches(pattern, self._since):
             if match in self._done:
                 continue
             self._done.add(match)
@@ -170,17 +169,6 @@ class RootSearch(Search[Data]):
         self.is_cut = False
         self._since = self._index.graph.clock + 1
         return matches
-
-    def _candidates(self) -> Iterator[Match]:
-        """The matches of which a part came since the last look, and maybe others."""
-        index, (pattern,) = self._index, self._patterns
-        found = index.found(pattern)
-        if found is not None:
-            yield from (match for _, match in found.since(self._since))
-            return
-        for name in index.with_operator(pattern.node.operator):
-            if index.is_fresh(name, pattern.depth, self._since):
-                yield from index.matcher.at(pattern, name)
 
 
 class JoinSearch(Search[Data]):
@@ -193,8 +181,7 @@ class JoinSearch(Search[Data]):
         seen = 0
         for bound in islice(self._joined(), limit):
             seen += 1
-            nodes = tuple(Id(bound[name]) for name in variables.tensors)
-            match = Match(nodes, tuple(bound[name] for name in variables.params), ())
+            match = Match.of(variables, bound)
             if match not in self._done:
                 self._done.add(match)
                 matches.append(match)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tensorwright.rewriting.egraph.analysis import Data
 from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
 from tensorwright.rewriting.egraph.matching import Match, Matcher, Sizes
-from tensorwright.rewriting.egraph.patterns import NodePattern, RootPattern, Variables
+from tensorwright.rewriting.egraph.patterns import NodePattern, RootPattern
 
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -66,12 +66,12 @@ class _Matches:
         self.waiting = [each[kept] for each in self.waiting]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Found(Generic[Data]):
     """All matches of a pattern in one version of a graph."""
 
-    def __init__(self, matches: _Matches, sizes: Callable[[NodePattern, int], Sizes]) -> None:
-        self._matches = matches
-        self._sizes = sizes
+    _matches: _Matches
+    _matcher: Matcher[Data]
 
     def since(self, clock: int) -> Iterator[tuple[Id, Match]]:
         """Those of which a part came at this time or later, each with its root."""
@@ -82,7 +82,7 @@ class Found(Generic[Data]):
         )
         sizes: list[Sizes] = [()] * len(chosen)
         for pattern, heads in self._matches.heads:
-            told = [self._sizes(pattern, head) for head in heads[chosen].tolist()]
+            told = [self._sizes(pattern, Head(head)) for head in heads[chosen].tolist()]
             if any(told):
                 sizes = [one + other for one, other in zip(sizes, told, strict=True)]
         empty = [()] * len(chosen)
@@ -95,6 +95,10 @@ class Found(Generic[Data]):
         )
         for root, nodes, values, its_sizes in rows:
             yield Id(root), Match(nodes, values, its_sizes)
+
+    def _sizes(self, pattern: NodePattern, head: Head) -> Sizes:
+        bindings = self._matcher.bindings(pattern, head)
+        return () if bindings is None else bindings[1]
 
 
 class Tables(Generic[Data]):
@@ -130,22 +134,13 @@ class Tables(Generic[Data]):
             np.zeros(len(rows), np.int64),
             table.node[rows],
         )
-        self._join(pattern.node, variables, rows, matches)
-        return Found(matches, self._sizes_of(variables))
+        self._join(pattern.node, rows, matches)
+        return Found(matches, self._matcher)
 
-    def _sizes_of(self, variables: Variables) -> Callable[[NodePattern, int], Sizes]:
-        def sizes(pattern: NodePattern, head: int) -> Sizes:
-            bindings = self._matcher.bindings(pattern, variables, Head(head))
-            return () if bindings is None else bindings[1]
-
-        return sizes
-
-    def _join(
-        self, pattern: NodePattern, variables: Variables, rows: Numbers, matches: _Matches
-    ) -> None:
+    def _join(self, pattern: NodePattern, rows: Numbers, matches: _Matches) -> None:
         """Let each match go on with a row of the pattern's table, as far as that fits."""
         table = self._table(pattern)
-        rows, has_sizes = self._bind_params(pattern, variables, table, rows, matches)
+        rows, has_sizes = self._bind_params(pattern, table, rows, matches)
         matches.stamp = np.maximum(matches.stamp, table.born[rows])
         if has_sizes:
             matches.heads.append((pattern, table.head[rows]))
@@ -170,22 +165,17 @@ class Tables(Generic[Data]):
             matches.take(kept)
             matches.stamp = np.maximum(matches.stamp, self._changed[child[kept]])
             matches.waiting.append(rows[kept])
-            self._join(arg, variables, theirs, matches)
+            self._join(arg, theirs, matches)
             rows = matches.waiting.pop()
 
     def _bind_params(
-        self,
-        pattern: NodePattern,
-        variables: Variables,
-        table: OperatorTable,
-        rows: Numbers,
-        matches: _Matches,
+        self, pattern: NodePattern, table: OperatorTable, rows: Numbers, matches: _Matches
     ) -> tuple[Numbers, bool]:
         """The rows whose parameters fit, and whether some have sizes that are compared later; what
         a head binds is found out once for each head.
         """
         heads, which = np.unique(table.head[rows], return_inverse=True)
-        found = [self._matcher.bindings(pattern, variables, Head(head)) for head in heads.tolist()]
+        found = [self._matcher.bindings(pattern, Head(head)) for head in heads.tolist()]
         fits = np.array([each is not None for each in found], bool)[which]
         bound = [dict(each[0]) if each is not None else {} for each in found]
         columns = {

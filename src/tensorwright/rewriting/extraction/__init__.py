@@ -1,19 +1,16 @@
 """The cheapest term of an e-graph, shared subterms counted once. Read `problem.py` first.
 
-`cheapest_trees.py` starts, `local_search.py` improves by steps that `draft.py` counts, and
-`alternatives.py` finds others; `contraction.py` leaves out what is free.
+`cheapest_trees.py` starts, `local_search.py` improves by steps that `draft.py` counts, and finds
+others; `contraction.py` leaves out what is free.
 """
 
-from tensorwright.rewriting.extraction.alternatives import cheap_selections
 from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees
-from tensorwright.rewriting.extraction.contraction import Contraction, contracted
-from tensorwright.rewriting.extraction.local_search import LocalSearch, cheapest_dag
+from tensorwright.rewriting.extraction.contraction import contracted
+from tensorwright.rewriting.extraction.local_search import cheap_selections, cheapest_dag
 from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection
 
 __all__ = [
-    "Contraction",
     "ExtractionProblem",
-    "LocalSearch",
     "Selection",
     "cheap_selections",
     "cheapest_dag",

@@ -41,14 +41,12 @@ class Draft:
     steps   classes that were looked at or changed, for limits that are counts
     """
 
-    def __init__(
-        self, problem: ExtractionProblem, usual: Choice, start: Selection | None = None
-    ) -> None:
+    def __init__(self, problem: ExtractionProblem, usual: Choice) -> None:
         self.problem = problem
         self._usual = usual
         self._below = tuple(problem.below(node) for node in range(len(problem.cost)))
         self._cycle = cyclic_parts(problem)
-        self.begin(start)
+        self.begin()
 
     def rebase(self, usual: Choice) -> None:
         """Give other nodes to classes that come in from now on; what is used stays as it is.

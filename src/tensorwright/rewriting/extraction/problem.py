@@ -20,6 +20,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from tensorwright.rewriting.traversal import NeedsItselfError, arguments_first
+
 Choice: TypeAlias = Mapping[int, int]
 """The node taken for each class."""
 
@@ -86,23 +88,11 @@ class Selection:
 
         Raises:  KeyError for a class without a node, ValueError for a class that needs itself.
         """
-        found: dict[int, int] = {}
-        opened: set[int] = set()
-        stack = [(root, False) for root in reversed(problem.roots)]
-        while stack:
-            name, is_done = stack.pop()
-            if name in found:
-                continue
-            if is_done:
-                found[name] = choice[name]
-                continue
-            if name in opened:
-                raise ValueError(f"class {name} needs itself")
-            opened.add(name)
-            stack.append((name, True))
-            below = problem.below(choice[name])
-            stack += [(each, False) for each in reversed(below) if each not in found]
-        nodes = tuple(found.values())
+        order = arguments_first(problem.roots, lambda name: problem.below(choice[name]))
+        try:
+            nodes = tuple(choice[name] for name in order)
+        except NeedsItselfError as loop:
+            raise ValueError(f"class {loop.name} needs itself") from None
         return Selection(nodes, math.fsum(problem.cost[node] for node in nodes))
 
     def choice(self, problem: ExtractionProblem) -> dict[int, int]:

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from tensorwright.base import UsageError
 from tensorwright.rewriting.library.files import load_library, rule_lines
+from tensorwright.rewriting.naming import unused_name
 from tensorwright.rewriting.prove import (
     Outcome,
     Proved,
@@ -29,7 +30,7 @@ from tensorwright.rewriting.prove import (
     stamped,
 )
 from tensorwright.rewriting.terms import Rule, canonical_rule
-from tensorwright.rewriting.text import parse_rule, rule_text
+from tensorwright.rewriting.text import numbered_rules, parse_rule, rule_text
 
 _MOST_WORKERS = 2
 
@@ -76,14 +77,12 @@ def _listed(source: str | os.PathLike[str]) -> Iterator[_Listed]:
         yield _Listed(parse_rule(text), f"rule {text!r}")
         return
     stem = re.sub(r"\W", "-", Path(text).stem)
-    for number, line in enumerate(rule_lines(Path(text)), 1):
-        if line.strip() and not line.strip().startswith("#"):
-            where = f"file {text}, line {number}"
-            try:
-                rule = parse_rule(line)
-            except UsageError as error:
-                raise error.at(f"{where}, {error.where}") from None
-            yield _Listed(replace(rule, name=rule.name or f"own-{stem}-{number}"), where)
+    try:
+        for number, rule in numbered_rules(rule_lines(Path(text))):
+            named = replace(rule, name=rule.name or f"own-{stem}-{number}")
+            yield _Listed(named, f"file {text}, line {number}")
+    except UsageError as error:
+        raise error.at(f"file {text}, {error.where}") from None
 
 
 def _meaning(rule: Rule) -> str:
@@ -127,11 +126,8 @@ def _refuse(each: _Listed, outcome: Outcome) -> NoReturn:
 
 def _named(rules: Sequence[Rule]) -> Iterator[Rule]:
     """The rules, each with a name that no other has, those that ship included."""
-    taken = {"", *(each.rule.name for each in load_library())}
+    taken = {*(each.rule.name for each in load_library())}
     for rule in rules:
-        name, number = rule.name or "own", 2
-        while name in taken:
-            name = f"{rule.name or 'own'}-{number}"
-            number += 1
+        name = unused_name(rule.name or "own", taken)
         taken.add(name)
         yield replace(rule, name=name)

@@ -13,23 +13,15 @@ from tensorwright.rewriting.networks.certificate import (
     replay,
     without_spare_steps,
 )
-from tensorwright.rewriting.networks.certificate_text import (
-    Binding,
-    ExplainedCertificate,
-    ExplainedStep,
-    explain_certificate,
-)
+from tensorwright.rewriting.networks.certificate_text import explain_certificate
 from tensorwright.rewriting.networks.extract import (
     Corrections,
     NetworkExtraction,
     choice_seconds,
     operator_seconds,
 )
-from tensorwright.rewriting.networks.network_analysis import (
-    NetworkAnalysis,
-    TensorData,
-    TypedOperator,
-)
+from tensorwright.rewriting.networks.forms import Choice
+from tensorwright.rewriting.networks.network_analysis import TensorData, TypedOperator
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts, Roofline
 from tensorwright.rewriting.networks.program_prices import (
@@ -49,20 +41,17 @@ from tensorwright.rewriting.networks.saturate import (
     unsaturated,
 )
 from tensorwright.rewriting.networks.steps import choice_of, chosen_outputs, steps_between
-from tensorwright.rewriting.networks.write import Choice, Outline, write_network, write_outline
+from tensorwright.rewriting.networks.write import Outline, write_network, write_outline
 
 __all__ = [
     "ANCHORS",
     "CALL",
     "NO_STEPS",
-    "Binding",
     "Certificate",
     "Choice",
     "Corrections",
-    "ExplainedCertificate",
-    "ExplainedStep",
+    "Memory",
     "Network",
-    "NetworkAnalysis",
     "NetworkExtraction",
     "NetworkRules",
     "NetworkSaturation",

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tensorwright.base import UsageError
-from tensorwright.expr import IndexExpr
 from tensorwright.graph import Graph
 from tensorwright.rewriting.derivation import with_size_variables
 from tensorwright.rewriting.egraph import (
@@ -34,19 +33,20 @@ from tensorwright.rewriting.egraph import (
     Id,
     Scope,
     Value,
+    instance_params,
     is_parameter_variable,
     listed,
 )
-from tensorwright.rewriting.networks.few_dimensions import is_of_few, rule_of_few
-from tensorwright.rewriting.networks.network_analysis import TensorData
+from tensorwright.rewriting.networks.network_analysis import TensorData, is_of_few, rule_of_few
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.read import Network, read_network
 from tensorwright.rewriting.networks.saturate import NetworkSaturation
 from tensorwright.rewriting.networks.steps import choice_of, steps_between
 from tensorwright.rewriting.networks.write import write_network
 from tensorwright.rewriting.prove import has_parameter_variables, is_of_several, places_of
-from tensorwright.rewriting.terms import Input, Param, Reordered, Rule, Term
+from tensorwright.rewriting.terms import Input, Param, Rule, Term
 from tensorwright.rewriting.text import parse_rule, rule_text
+from tensorwright.rewriting.traversal import arguments_first
 
 _MOST_REPLAYED = 30_000  # steps and terms
 FORMAT = "tensorwright rewriting certificate 1"
@@ -116,29 +116,21 @@ def certify(
     terms = saturation.network.terms
     steps = steps_between(saturation, outputs)
     used = {step.rewrite.name: rules[step.rewrite.name] for step in steps}
-    needed: set[Id] = set()
-    stack = [*outputs, *(node for step in steps for node in step.nodes.values())]
-    while stack:
-        name = stack.pop()
-        if name not in needed:
-            needed.add(name)
-            stack += terms.children(name)
-    number = {name: place for place, name in enumerate(sorted(needed))}
-    listed: list[CertifiedTerm] = []
-    for name in sorted(needed):
+    named = [*outputs, *(node for step in steps for node in step.nodes.values())]
+    needed = sorted(arguments_first(named, terms.children))
+    number = {name: place for place, name in enumerate(needed)}
+    certified: list[CertifiedTerm] = []
+    for name in needed:
         operator, params = terms.parts(terms.head_of(name))
         args = tuple(number[child] for child in terms.children(name))
-        listed.append(CertifiedTerm(operator, _plain(params), args))
+        certified.append(CertifiedTerm(operator, _plain(params), args))
     return Certificate(
-        tuple(listed),
+        tuple(certified),
         tuple(
             CertifiedStep(
                 step.rewrite.name,
                 {name: number[node] for name, node in step.nodes.items()},
-                {
-                    name: _plain(value if isinstance(value, tuple) else (value,))
-                    for name, value in step.params.items()
-                },
+                {name: _plain(listed(value)) for name, value in step.params.items()},
             )
             for step in steps
         ),
@@ -352,10 +344,9 @@ class _Replay:
 
     def _check_dimensions(self, where: str, rule: Rule, scope: Scope[TensorData]) -> None:
         """Refuse a rule that does not follow at many dimensions from a proved one of few."""
-        shapes = {name: data.shape for name, data in scope.data.items()}
-        if is_of_few(rule, scope.values, shapes):
+        few = rule_of_few(rule, scope)
+        if few is rule:
             return
-        few = rule_of_few(rule, scope.values, shapes)
         if few is Applies.NO:
             _refuse(where, "its sides do not fit these tensors")
         if isinstance(few, Applies) or not self._is_proved(few):
@@ -372,29 +363,16 @@ class _Replay:
         """The term of a side of a rule, its variables replaced; None where there is none."""
         if isinstance(side, Input):
             return nodes[side.name]
-        params: list[Param] = []
-        for param in side.params:
-            if isinstance(param, IndexExpr):
-                size = self._terms.analysis.size(param, scope)
-                if size is None:
-                    return None
-                params.append(size)
-            elif isinstance(param, Reordered):
-                found = param.value({name: listed(scope.values[name]) for name in param.names})
-                if found is None:
-                    return None
-                params.extend(found)
-            elif is_parameter_variable(param):
-                params.extend(listed(scope.values[str(param)]))
-            else:
-                params.append(param)
+        params = instance_params(side.params, scope, self._terms.analysis)
+        if params is None:
+            return None
         args: list[Id] = []
         for arg in side.args:
             made = self._instance(arg, nodes, scope)
             if made is None:
                 return None
             args.append(made)
-        return self._terms.put(self._terms.head(side.operator, tuple(params)), tuple(args))
+        return self._terms.put(self._terms.head(side.operator, params), tuple(args))
 
 
 @lru_cache(maxsize=1024)

@@ -17,7 +17,7 @@ there is none, the operator is called as it is (`opaque.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
@@ -25,10 +25,10 @@ from typing import TypeAlias
 
 from tensorwright.base import DType
 from tensorwright.graph import Node
-from tensorwright.ops import TensorType, automatic_pads
+from tensorwright.ops import TensorType, automatic_pads, slice_ranges
 from tensorwright.rewriting.egraph import Id
 from tensorwright.rewriting.networks.network_analysis import has_rules
-from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
+from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.term_builder import TermBuilder
 from tensorwright.rewriting.operators import (
     FUNCTIONS,
@@ -63,27 +63,17 @@ Terms: TypeAlias = "tuple[Id, ...] | None"
 Counterpart: TypeAlias = Callable[[TermBuilder, Application], Terms]
 
 
-def _pair(operator: str) -> Counterpart:
-    """Of two operands, broadcast as NumPy does."""
-
-    def counterpart(terms: TermBuilder, found: Application) -> Terms:
-        one, other = (terms.stretched(arg, found.shape) for arg in found.args)
-        return (terms.apply(operator, (), one, other),)
-
-    return counterpart
-
-
 def _product(terms: TermBuilder, found: Application) -> Terms:
     """A product with a constant number is a multiple."""
     for place, arg in enumerate(found.args):
         factor, other = terms.number(arg), found.args[1 - place]
         if factor is not None and terms.shape(other) == found.shape:
             return (terms.apply("scalar_mul", (), other, factor),)
-    return _pair("ewmul")(terms, found)
+    return _of_any("ewmul")(terms, found)
 
 
 def _of_any(operator: str) -> Counterpart:
-    """Of any number of operands, one after the other."""
+    """Of any number of operands, one after the other, broadcast as NumPy does."""
 
     def counterpart(terms: TermBuilder, found: Application) -> Terms:
         folded, *others = (terms.stretched(arg, found.shape) for arg in found.args)
@@ -243,14 +233,10 @@ def _split(terms: TermBuilder, found: Application) -> Terms:
 
 def _slice(terms: TermBuilder, found: Application) -> Terms:
     """Along one dimension: a run, all backwards, or with a step from the first on."""
-    node, (x,) = found.node, found.args
+    (x,) = found.args
     shape = terms.shape(x)
-    axes = node.ints("axes") or tuple(range(len(node.ints("starts"))))
-    steps = node.ints("steps") or (1,) * len(axes)
-    bounds = zip(axes, node.ints("starts"), node.ints("ends"), steps, strict=True)
-    places = {axis % len(shape): slice(*one) for axis, *one in bounds}
-    taken = {axis: range(*place.indices(shape[axis])) for axis, place in _whole(places, shape)}
-    cut = [axis for axis, place in taken.items() if place != range(shape[axis])]
+    taken = slice_ranges(shape, found.node.attribute_map)
+    cut = [axis for axis, places in enumerate(taken) if places != range(shape[axis])]
     if len(cut) != 1:
         return None
     axis = cut[0]
@@ -262,13 +248,6 @@ def _slice(terms: TermBuilder, found: Application) -> Terms:
     if step > 1 and start == 0 and count == (shape[axis] - 1) // step + 1:
         return (terms.apply("strided", (axis, step), x),)
     return None
-
-
-def _whole(places: Mapping[int, slice], shape: tuple[int, ...]) -> Iterator[tuple[int, slice]]:
-    """Slices with an end of None where a step backwards goes past the first element."""
-    for axis, place in places.items():
-        is_past = place.step < 0 and place.stop < -shape[axis]
-        yield axis, slice(place.start, None, place.step) if is_past else place
 
 
 def _reduction(operator: str) -> Counterpart:
@@ -300,13 +279,13 @@ def _layer_norm(terms: TermBuilder, found: Application) -> Terms:
     return (terms.apply("layer_norm", (axis, epsilon), *found.args),)
 
 
-def _rows(terms: TermBuilder, found: Application, opaque: OpaqueOperators) -> Terms:
+def _rows(terms: TermBuilder, found: Application) -> Terms:
     """Rows of a matrix at positions that are no constants: a product with what selects them."""
     table, positions = found.args
     shape = terms.shape(table)
     if found.node.integer("axis") or len(shape) != 2 or terms.terms.data(positions).is_constant:
         return None
-    chosen = terms.call(opaque.row_selector(shape[0]), 0, (positions,))
+    chosen = terms.call(terms.opaque.row_selector(shape[0]), 0, (positions,))
     flat = terms.reshaped(chosen, (prod(terms.shape(positions)), shape[0]))
     return (terms.reshaped(terms.apply("matmul", (), flat, table), found.shape),)
 
@@ -323,16 +302,16 @@ _COMPARISONS: Mapping[str, tuple[str, bool]] = MappingProxyType(
 """Of networks: the comparison of rules, and whether the operands change places."""
 
 
-def _where(terms: TermBuilder, found: Application, opaque: OpaqueOperators) -> Terms:
+def _where(terms: TermBuilder, found: Application) -> Terms:
     """Rules know truth as a number: of a comparison of numbers its own, else a cast."""
     condition, *others = found.args
-    truth = _truth(terms, condition, opaque)
+    truth = _truth(terms, condition)
     operands = (terms.stretched(each, found.shape) for each in (truth, *others))
     return (terms.apply("select", (), *operands),)
 
 
-def _truth(terms: TermBuilder, condition: Id, opaque: OpaqueOperators) -> Id:
-    egraph = terms.terms
+def _truth(terms: TermBuilder, condition: Id) -> Id:
+    egraph, opaque = terms.terms, terms.opaque
     operator, params = egraph.parts(egraph.head_of(condition))
     compared = _COMPARISONS.get(opaque.kind(str(params[0]))[0]) if operator == CALL else None
     operands = egraph.children(condition)
@@ -344,18 +323,17 @@ def _truth(terms: TermBuilder, condition: Id, opaque: OpaqueOperators) -> Id:
     return terms.apply(name, (), *(terms.stretched(each, shape) for each in ordered))
 
 
-MIXED: Mapping[str, Callable[[TermBuilder, Application, OpaqueOperators], Terms]]
-MIXED = MappingProxyType({"gather": _rows, "where": _where})
-"""Of operators of which some operands are positions or truth, of which rules do not speak."""
+MIXED = frozenset({"gather", "where"})
+"""Of their operands some are positions or truth, of which rules do not speak."""
 COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
     {
-        "add": _pair("ewadd"),
-        "sub": _pair("ewsub"),
+        "add": _of_any("ewadd"),
+        "sub": _of_any("ewsub"),
         "mul": _product,
-        "div": _pair("ewdiv"),
+        "div": _of_any("ewdiv"),
         "max": _of_any("ewmax"),
         "min": _of_any("ewmin"),
-        "pow": _pair("ewpow"),
+        "pow": _of_any("ewpow"),
         **{each.name: _function(each) for each in FUNCTIONS},
         "matmul": _matmul,
         "gemm": _gemm,
@@ -374,6 +352,8 @@ COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
         **{name: _reduction(name) for name in sorted(REDUCTIONS)},
         "softmax": _softmax,
         "layer_norm": _layer_norm,
+        "gather": _rows,
+        "where": _where,
     }
 )
 """By the name of the operator in networks."""

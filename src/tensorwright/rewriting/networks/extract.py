@@ -8,11 +8,12 @@ from math import fsum
 from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import Id
 from tensorwright.rewriting.extraction import ExtractionProblem, Selection, contracted
+from tensorwright.rewriting.networks.forms import Choice
 from tensorwright.rewriting.networks.network_analysis import TypedOperator
 from tensorwright.rewriting.networks.operator_costs import OperatorCosts
 from tensorwright.rewriting.networks.program_prices import PricedKernel
 from tensorwright.rewriting.networks.read import Network, read_network
-from tensorwright.rewriting.networks.write import Choice, Outline
+from tensorwright.rewriting.networks.write import Outline
 
 
 class NetworkExtraction:

@@ -11,28 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tensorwright.base import DType
-from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
-from tensorwright.rewriting.egraph import INPUT, Applies, Scope, Value, axis_in
-from tensorwright.rewriting.networks.few_dimensions import (
-    MOST_DIMENSIONS,
-    is_of_few,
-    rule_of_few,
-)
+from tensorwright.rewriting.dims import Shape, Size
+from tensorwright.rewriting.egraph import INPUT, Analysis, Applies, Scope, Value, listed
 from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
-from tensorwright.rewriting.operators import operator_named
+from tensorwright.rewriting.operators import IntShape, operator_named
+from tensorwright.rewriting.prove import concrete_rule, longest_list, most_dimensions, reduced_at
 from tensorwright.rewriting.shapes import Misfit, Needs
-from tensorwright.rewriting.terms import (
-    AtLeast,
-    ConditionAtom,
-    Different,
-    Divides,
-    Equal,
-    Param,
-    Rank,
-    Rule,
-)
+from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rule
+
+MOST_DIMENSIONS = 8
+"""Tensors of more are none of rules' concern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +69,7 @@ def has_rules(data: TensorData) -> bool:
     return data.dtype is DType.F32 and len(data.shape) <= MOST_DIMENSIONS and has_elements
 
 
-class NetworkAnalysis:
+class NetworkAnalysis(Analysis[TensorData]):
     """The data of terms over the inputs and constants of a network.
 
     Rules speak of numbers in f32.  They are proved for few dimensions, and applied to more where
@@ -135,49 +126,59 @@ class NetworkAnalysis:
         """Whether they have one shape and one element type."""
         return (left.shape, left.dtype) == (right.shape, right.dtype)
 
-    def size(self, size: Size, scope: Scope[TensorData] | None) -> Size | None:
-        """The number that a size is; None where it is none."""
-        if isinstance(size, int) or scope is None:
-            return size
-        extents: dict[Extent, Size] = {}
-        for extent in atoms_of(size):
-            value: Value | None = scope.values.get(extent.name)
-            if not extent.name.startswith("_"):
-                data = scope.data.get(extent.name)
-                shape, axis = () if data is None else data.shape, axis_in(extent, scope)
-                value = shape[axis] if axis is not None and axis < len(shape) else None
-            if not isinstance(value, int):
-                return None
-            extents[extent] = value
-        try:
-            return value_of(size, extents)
-        except ZeroDivisionError:
-            return None
-
     def admits(self, rule: Rule, scope: Scope[TensorData]) -> Applies:
         """Whether the rule at these shapes follows from one of few dimensions."""
-        shapes = {name: data.shape for name, data in scope.data.items()}
-        if is_of_few(rule, scope.values, shapes):
-            return Applies.YES
-        few = rule_of_few(rule, scope.values, shapes)
+        few = rule_of_few(rule, scope)
         return few if isinstance(few, Applies) else Applies.YES
 
-    def holds(self, fact: ConditionAtom, scope: Scope[TensorData]) -> bool:
-        """Whether an atom of a condition is true."""
-        if isinstance(fact, Rank):
-            return len(scope.data[fact.name].shape) == fact.rank
-        if isinstance(fact, Different):
-            return scope.values[fact.left] != scope.values[fact.right]
-        first, second = (
-            (fact.divisor, fact.number) if isinstance(fact, Divides) else (fact.left, fact.right)
-        )
-        one, other = self.size(first, scope), self.size(second, scope)
-        if not isinstance(one, int) or not isinstance(other, int):
-            return False
+    def shape_of(self, data: TensorData) -> Shape:
+        """The shape of a tensor."""
+        return data.shape
+
+    def normal(self, size: Size) -> Size:
+        """A size, which is a number where all extents are."""
+        return size
+
+    def entails(self, fact: Fact) -> bool:
+        """Whether a fact is true of numbers."""
         match fact:
-            case Equal():
-                return one == other
-            case AtLeast():
-                return one >= other
-            case Divides():
-                return one != 0 and other % one == 0
+            case Equal(left, right):
+                return left == right
+            case AtLeast(int(left), int(right)):
+                return left >= right
+            case Divides(int(divisor), int(number)):
+                return divisor != 0 and number % divisor == 0
+        return False
+
+
+def is_of_few(rule: Rule, values: Mapping[str, Value], shapes: Mapping[str, IntShape]) -> bool:
+    """Whether no tensor of an application has more dimensions than those for which it is proved."""
+    lists = tuple((name, each) for name, each in values.items() if isinstance(each, tuple))
+    ranks = (len(shape) for shape in shapes.values())
+    return max(_longest_list(rule, lists), *ranks, 0) <= most_dimensions(rule)
+
+
+@lru_cache(maxsize=1 << 12)
+def _longest_list(rule: Rule, lists: tuple[tuple[str, tuple[Param, ...]], ...]) -> int:
+    return longest_list(concrete_rule(rule, dict(lists)) if lists else rule)
+
+
+def rule_of_few(rule: Rule, scope: Scope[TensorData]) -> Rule | Applies:
+    """The rule that holds for few dimensions just where this application does, itself if it is one
+    of few; NO or UNKNOWN where there is none.
+
+    relu(concat[3](?x, ?y)) == ...  at (2, 3, 4, 5, 6), (2, 3, 4, 7, 6)
+    follows from                    relu(concat[1](?x, ?y)) == ... at (24, 5, 6), (24, 7, 6)
+    """
+    shapes = {name: data.shape for name, data in scope.data.items()}
+    if is_of_few(rule, scope.values, shapes):
+        return rule
+    return _rule_of_few(rule, tuple(sorted(scope.values.items())), tuple(sorted(shapes.items())))
+
+
+@lru_cache(maxsize=1 << 12)
+def _rule_of_few(
+    rule: Rule, values: tuple[tuple[str, Value], ...], shapes: tuple[tuple[str, IntShape], ...]
+) -> Rule | Applies:
+    given = {name: listed(value) for name, value in values}
+    return reduced_at(concrete_rule(rule, given), dict(shapes))

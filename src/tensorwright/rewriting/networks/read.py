@@ -53,28 +53,25 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
         for name in (*graph.inputs, *graph.constants)
     }
     terms = EGraph(NetworkAnalysis(known, opaque), with_proofs=with_proofs)
-    builder = TermBuilder(terms)
+    builder = TermBuilder(terms, opaque)
     nodes = {name: builder.input(name) for name in known}
     for node in graph.nodes:
         args = tuple(nodes[name] for name in node.inputs)
         found = Application(node, args, tuple(graph.types[name] for name in node.outputs))
-        nodes.update(zip(node.outputs, _terms_of(builder, opaque, found), strict=True))
+        nodes.update(zip(node.outputs, _terms_of(builder, found), strict=True))
     return Network(graph, terms, opaque, nodes)
 
 
-def _terms_of(builder: TermBuilder, opaque: OpaqueOperators, found: Application) -> tuple[Id, ...]:
-    counterpart = COUNTERPARTS.get(found.node.operator)
+def _terms_of(builder: TermBuilder, found: Application) -> tuple[Id, ...]:
+    operator = found.node.operator
+    counterpart = COUNTERPARTS.get(operator)
     data = [builder.terms.data(arg) for arg in found.args]
+    if operator in MIXED:
+        data = [each for each in data if each.dtype.is_float]
     data += [TensorData(type_.shape, type_.dtype) for type_ in found.types]
     if counterpart is not None and all(map(has_rules, data)):
         terms = counterpart(builder, found)
         if terms is not None:
             return terms
-    mixed = MIXED.get(found.node.operator)
-    numbers = [each for each in data if each.dtype.is_float]
-    if mixed is not None and has_rules(data[-1]) and all(map(has_rules, numbers)):
-        terms = mixed(builder, found, opaque)
-        if terms is not None:
-            return terms
-    word = opaque.word(found.node.operator, found.node.attributes)
+    word = builder.opaque.word(operator, found.node.attributes)
     return tuple(builder.call(word, place, found.args) for place in range(len(found.types)))

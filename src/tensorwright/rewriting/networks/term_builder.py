@@ -7,15 +7,16 @@ from math import prod
 from tensorwright.base import InternalError
 from tensorwright.rewriting.egraph import INPUT, EGraph, Id
 from tensorwright.rewriting.networks.network_analysis import TensorData
-from tensorwright.rewriting.networks.opaque import CALL
+from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
 from tensorwright.rewriting.terms import Param
 
 
 class TermBuilder:
     """Adds terms to the e-graph of a network."""
 
-    def __init__(self, terms: EGraph[TensorData]) -> None:
+    def __init__(self, terms: EGraph[TensorData], opaque: OpaqueOperators) -> None:
         self.terms = terms
+        self.opaque = opaque
 
     def input(self, name: str) -> Id:
         """An input or a constant of the network."""

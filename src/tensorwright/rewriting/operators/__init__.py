@@ -64,19 +64,22 @@ from tensorwright.rewriting.operators import (
 )
 from tensorwright.rewriting.operators.dimensions import Joints, merged_axis, merged_runs
 from tensorwright.rewriting.operators.elementwise import PAIRS
-from tensorwright.rewriting.operators.functions import number_of_word, number_word
 from tensorwright.rewriting.operators.joining import PARTS
 from tensorwright.rewriting.operators.operator import (
-    AXIS,
     ArgumentRole,
     IntShape,
-    Parameter,
     RewriteOperator,
-    SizeGuess,
     Step,
     StructureKind,
     follow,
+)
+from tensorwright.rewriting.operators.parameters import (
+    AXIS,
+    Parameter,
+    SizeGuess,
     is_open_word,
+    number_of_word,
+    number_word,
 )
 from tensorwright.rewriting.operators.reduction import REDUCTIONS
 from tensorwright.rewriting.operators.split_points import SplitPoints, no_split_points

@@ -12,18 +12,13 @@ from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.operators.convolution import enlarge_steps
 from tensorwright.rewriting.operators.dimensions import CREATED, Merging
 from tensorwright.rewriting.operators.operator import (
-    SIZES,
     IntShape,
     MeaningRule,
-    Parameter,
     RewriteOperator,
-    SizeGuess,
     Step,
     StructureKind,
-    number,
-    size,
 )
-from tensorwright.rewriting.operators.split_points import no_points
+from tensorwright.rewriting.operators.parameters import SIZES, Parameter, SizeGuess, number, size
 from tensorwright.rewriting.shapes import Needs, Params, ShapeRule, Shapes
 
 _DTYPE = DType.F64
@@ -88,8 +83,15 @@ def _constant(
     meaning: MeaningRule,
     merging: Merging | None = None,
 ) -> RewriteOperator:
-    kind = StructureKind.CONSTANT
-    return RewriteOperator(name, (), parameters, shape, meaning, kind, no_points, merging=merging)
+    return RewriteOperator(
+        name,
+        shape,
+        meaning,
+        arguments=(),
+        parameters=parameters,
+        structure=StructureKind.CONSTANT,
+        merging=merging,
+    )
 
 
 OPERATORS = (

@@ -13,14 +13,11 @@ from tensorwright.rewriting.operators.operator import (
     TENSOR,
     ArgumentRole,
     IntShape,
-    Parameter,
     RewriteOperator,
-    SizeGuess,
     Step,
     StructureKind,
-    number,
-    size,
 )
+from tensorwright.rewriting.operators.parameters import Parameter, SizeGuess, number, size
 from tensorwright.rewriting.operators.split_points import Points, SplitPoints
 from tensorwright.rewriting.operators.windows import (
     OVER_PLANES,
@@ -89,31 +86,31 @@ _ACTIVATION = Parameter("activation", words=("none", "relu"), is_beside_shape=Tr
 _LARGER = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("kernel_h", "kernel_w"))
 
 
-def _convolution(name: str, windows: Windows, kind: StructureKind) -> RewriteOperator:
+def _convolution(name: str, windows: Windows) -> RewriteOperator:
     return RewriteOperator(
         name,
-        (TENSOR, ArgumentRole.KERNEL),
-        (*windows.strides, windows.taps, _ACTIVATION),
         _conv_shape(windows),
         _conv,
-        kind,
-        _conv_points,
+        arguments=(TENSOR, ArgumentRole.KERNEL),
+        parameters=(*windows.strides, windows.taps, _ACTIVATION),
+        structure=StructureKind.CONVOLUTION,
+        split_points=_conv_points,
         short_name=name.replace("2d", ""),
         rank=windows.rank,
     )
 
 
 OPERATORS = (
-    _convolution("conv2d", OVER_PLANES, StructureKind.CONVOLUTION),
-    _convolution("conv3d", OVER_VOLUMES, StructureKind.CONVOLUTION),
+    _convolution("conv2d", OVER_PLANES),
+    _convolution("conv3d", OVER_VOLUMES),
     RewriteOperator(
         "enlarge",
-        (ArgumentRole.KERNEL,),
-        _LARGER,
         _enlarge_shape,
         _enlarge,
-        StructureKind.GATHER,
-        kept_by_windows,
+        arguments=(ArgumentRole.KERNEL,),
+        parameters=_LARGER,
+        structure=StructureKind.GATHER,
+        split_points=kept_by_windows,
         contains_arguments=True,
         rank=4,
     ),

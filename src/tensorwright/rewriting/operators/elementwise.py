@@ -20,15 +20,10 @@ from tensorwright.rewriting.operators.operator import (
     Step,
     StructureKind,
     plain,
+    same_shape,
 )
 from tensorwright.rewriting.operators.split_points import common_points, first_points
 from tensorwright.rewriting.shapes import Needs, Params, Shapes
-
-
-def _same_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-    for other in shapes[1:]:
-        needs.equal_shapes(shapes[0], other)
-    return shapes[0]
 
 
 def _of_data(params: Params, shapes: Shapes, needs: Needs) -> Shape:
@@ -36,23 +31,22 @@ def _of_data(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return shapes[0]
 
 
-def _pair(
+def _of_same_shape(
     name: str,
     meaning: MeaningRule,
     structure: StructureKind = StructureKind.ANY,
     *,
+    arity: int = 2,
     commutes: bool = False,
 ) -> RewriteOperator:
-    arguments = (TENSOR, TENSOR)
     return RewriteOperator(
         name,
-        arguments,
-        (),
-        _same_shape,
+        same_shape,
         meaning,
-        structure,
-        common_points,
-        commutes,
+        arguments=(TENSOR,) * arity,
+        structure=structure,
+        split_points=common_points,
+        is_commutative=commutes,
         merging=ALIKE,
     )
 
@@ -67,16 +61,16 @@ def _select(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
 
 
 PAIR_OPERATORS = (
-    _pair("ewadd", plain("add"), StructureKind.GATHER, commutes=True),
-    _pair("ewmul", plain("mul"), StructureKind.BILINEAR, commutes=True),
-    _pair("ewsub", plain("sub"), StructureKind.GATHER),
-    _pair("ewdiv", plain("div"), StructureKind.QUOTIENT),
-    _pair("ewmax", plain("max"), commutes=True),
-    _pair("ewmin", plain("min"), commutes=True),
-    _pair("ewpow", plain("pow")),
-    _pair("less", _comparison("less")),
-    _pair("less_or_equal", _comparison("less_or_equal")),
-    _pair("equal", _comparison("equal"), commutes=True),
+    _of_same_shape("ewadd", plain("add"), StructureKind.GATHER, commutes=True),
+    _of_same_shape("ewmul", plain("mul"), StructureKind.BILINEAR, commutes=True),
+    _of_same_shape("ewsub", plain("sub"), StructureKind.GATHER),
+    _of_same_shape("ewdiv", plain("div"), StructureKind.QUOTIENT),
+    _of_same_shape("ewmax", plain("max"), commutes=True),
+    _of_same_shape("ewmin", plain("min"), commutes=True),
+    _of_same_shape("ewpow", plain("pow")),
+    _of_same_shape("less", _comparison("less")),
+    _of_same_shape("less_or_equal", _comparison("less_or_equal")),
+    _of_same_shape("equal", _comparison("equal"), commutes=True),
 )
 
 PAIRS = frozenset(each.name for each in PAIR_OPERATORS)
@@ -84,24 +78,14 @@ PAIRS = frozenset(each.name for each in PAIR_OPERATORS)
 
 OPERATORS = (
     *PAIR_OPERATORS,
-    RewriteOperator(
-        "select",
-        (TENSOR, TENSOR, TENSOR),
-        (),
-        _same_shape,
-        _select,
-        StructureKind.ANY,
-        common_points,
-        merging=ALIKE,
-    ),
+    _of_same_shape("select", _select, arity=3),
     RewriteOperator(
         "scalar_mul",
-        (TENSOR, ArgumentRole.NUMBER),
-        (),
         _of_data,
         plain("mul"),
-        StructureKind.BILINEAR,
-        first_points,
+        arguments=(TENSOR, ArgumentRole.NUMBER),
+        structure=StructureKind.BILINEAR,
+        split_points=first_points,
         short_name="scale",
         merging=ALIKE,
     ),

@@ -13,19 +13,16 @@ from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS
 from tensorwright.rewriting.operators.movement import slice_steps
 from tensorwright.rewriting.operators.operator import (
-    AXIS,
-    PLACE,
     TENSOR,
     IntShape,
     MeaningRule,
     RewriteOperator,
     Step,
     StructureKind,
-    axis_of,
-    number,
+    plain,
     replaced,
-    size,
 )
+from tensorwright.rewriting.operators.parameters import AXIS, PLACE, axis_of, number, size
 from tensorwright.rewriting.operators.split_points import (
     Points,
     SplitPointRule,
@@ -41,10 +38,6 @@ def _concat_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     needs.hold(len(a) == len(b), "ranks differ")
     needs.equal_shapes(replaced(a, axis, 1), replaced(b, axis, 1))
     return replaced(a, axis, a[axis] + b[axis])
-
-
-def _concat(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-    return (Step("concat", {"axis": number(params[0])}),)
 
 
 def _part(bounds: Callable[[Size, Size], tuple[Size, Size]]) -> ShapeRule:
@@ -96,15 +89,13 @@ def _points_after(params: Params, shapes: Shapes, points: Points, rank: int) -> 
 def _split(
     name: str, shape: ShapeRule, meaning: MeaningRule, points: SplitPointRule
 ) -> RewriteOperator:
-    kind, parameters = StructureKind.GATHER, (AXIS, PLACE)
     return RewriteOperator(
         name,
-        (TENSOR,),
-        parameters,
         shape,
         meaning,
-        kind,
-        points,
+        parameters=(AXIS, PLACE),
+        structure=StructureKind.GATHER,
+        split_points=points,
         output_of="split",
         merging=BESIDE_AXIS,
     )
@@ -116,12 +107,12 @@ PARTS = frozenset({"split0", "split1", "slice"})
 OPERATORS = (
     RewriteOperator(
         "concat",
-        (TENSOR, TENSOR),
-        (AXIS,),
         _concat_shape,
-        _concat,
-        StructureKind.GATHER,
-        _joined_points,
+        plain("concat", "axis"),
+        arguments=(TENSOR, TENSOR),
+        parameters=(AXIS,),
+        structure=StructureKind.GATHER,
+        split_points=_joined_points,
         contains_arguments=True,
         merging=BESIDE_AXIS,
     ),

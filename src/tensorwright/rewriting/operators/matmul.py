@@ -30,12 +30,11 @@ def _points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitP
 OPERATORS = (
     RewriteOperator(
         "matmul",
-        (TENSOR, TENSOR),
-        (),
         _shape,
         plain("matmul"),
-        StructureKind.BILINEAR,
-        _points,
+        arguments=(TENSOR, TENSOR),
+        structure=StructureKind.BILINEAR,
+        split_points=_points,
         merging=BATCHES,
     ),
 )

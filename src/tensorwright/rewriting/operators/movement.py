@@ -13,19 +13,22 @@ from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.operators.constants import extents_of
 from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS, STRETCHED, TRANSPOSED, Merging
 from tensorwright.rewriting.operators.operator import (
-    AXIS,
-    SIZES,
-    TENSOR,
     IntShape,
     MeaningRule,
-    Parameter,
     RewriteOperator,
-    SizeGuess,
     Step,
     StructureKind,
+    listed,
+    replaced,
+    shape_with_axis,
+)
+from tensorwright.rewriting.operators.parameters import (
+    AXIS,
+    SIZES,
+    Parameter,
+    SizeGuess,
     axis_of,
     number,
-    replaced,
     size,
 )
 from tensorwright.rewriting.operators.split_points import (
@@ -42,10 +45,6 @@ def _transpose_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     perm = tuple(map(number, params))
     needs.hold(sorted(perm) == list(range(len(x))), f"{perm} is no permutation")
     return tuple(x[at] for at in perm)
-
-
-def _transpose(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-    return (Step("transpose", {"perm": tuple(map(number, params))}),)
 
 
 def _product(shape: Shape) -> Size:
@@ -68,10 +67,6 @@ def _broadcast_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     for own, wanted in zip(shapes[0], shape, strict=True):
         needs.stretches(own, wanted)
     return shape
-
-
-def _to_shape(name: str) -> MeaningRule:
-    return lambda params, shapes: (Step(name, {"shape": tuple(map(number, params))}),)
 
 
 def _slice_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
@@ -109,11 +104,6 @@ def _pad(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     return (Step("pad", {"pads": tuple(pads)}),)
 
 
-def _axis_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-    axis_of(params[0], shapes[0])
-    return shapes[0]
-
-
 def _reverse(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
     axis = number(params[0])
     before_first = -shapes[0][axis] - 1
@@ -147,9 +137,14 @@ def _movement(
     points: SplitPointRule = no_points,
     merging: Merging | None = BESIDE_AXIS,
 ) -> RewriteOperator:
-    kind = StructureKind.GATHER
     return RewriteOperator(
-        name, (TENSOR,), parameters, shape, meaning, kind, points, merging=merging
+        name,
+        shape,
+        meaning,
+        parameters=parameters,
+        structure=StructureKind.GATHER,
+        split_points=points,
+        merging=merging,
     )
 
 
@@ -164,11 +159,20 @@ _ADDED = (AXIS, *(Parameter(name, size=SizeGuess.NUMBER, least=0) for name in ("
 _STEP = Parameter("step", size=SizeGuess.NUMBER)
 
 OPERATORS = (
-    _movement("transpose", _PERM, _transpose_shape, _transpose, _transposed_points, TRANSPOSED),
-    _movement("reshape", SIZES, _reshape_shape, _to_shape("reshape"), merging=None),
-    _movement("broadcast", _STRETCHED, _broadcast_shape, _to_shape("expand"), merging=STRETCHED),
+    _movement(
+        "transpose",
+        _PERM,
+        _transpose_shape,
+        listed("transpose", "perm"),
+        _transposed_points,
+        TRANSPOSED,
+    ),
+    _movement("reshape", SIZES, _reshape_shape, listed("reshape", "shape"), merging=None),
+    _movement(
+        "broadcast", _STRETCHED, _broadcast_shape, listed("expand", "shape"), merging=STRETCHED
+    ),
     _movement("slice", _BOUNDS, _slice_shape, _slice),
     _movement("pad", _ADDED, _pad_shape, _pad),
-    _movement("reverse", (AXIS,), _axis_shape, _reverse),
+    _movement("reverse", (AXIS,), shape_with_axis, _reverse),
     _movement("strided", (AXIS, _STEP), _strided_shape, _strided),
 )

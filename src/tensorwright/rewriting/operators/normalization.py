@@ -11,20 +11,15 @@ from __future__ import annotations
 
 from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS, CHANNELS, ROWS
-from tensorwright.rewriting.operators.functions import number_of_word, number_parameter
 from tensorwright.rewriting.operators.operator import (
-    AXIS,
     TENSOR,
     ArgumentRole,
-    IntShape,
     RewriteOperator,
-    Step,
     StructureKind,
-    axis_of,
-    number,
     plain,
+    shape_with_axis,
 )
-from tensorwright.rewriting.operators.split_points import no_points
+from tensorwright.rewriting.operators.parameters import AXIS, axis_of, number_parameter
 from tensorwright.rewriting.shapes import Needs, Params, Shapes
 
 
@@ -44,49 +39,28 @@ def _layer_norm_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return x
 
 
-def _layer_norm(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-    axis, epsilon = number(params[0]), number_of_word(params[1])
-    return (Step("layer_norm", {"axis": axis, "epsilon": epsilon}),)
-
-
-def _softmax_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-    axis_of(params[0], shapes[0])
-    return shapes[0]
-
-
-def _softmax(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-    return (Step("softmax", {"axis": number(params[0])}),)
-
-
 OPERATORS = (
     RewriteOperator(
         "batch_norm",
-        (*(TENSOR,) * 4, ArgumentRole.VARIANCE),
-        (),
         _shape,
         plain("batch_norm"),
-        StructureKind.AFFINE,
-        no_points,
+        arguments=(*(TENSOR,) * 4, ArgumentRole.VARIANCE),
+        structure=StructureKind.AFFINE,
         merging=CHANNELS,
     ),
     RewriteOperator(
         "layer_norm",
-        (TENSOR, TENSOR, TENSOR),
-        (AXIS, number_parameter("epsilon", 1e-5, 0.5)),
         _layer_norm_shape,
-        _layer_norm,
-        StructureKind.ANY,
-        no_points,
+        plain("layer_norm", "axis", "epsilon"),
+        arguments=(TENSOR, TENSOR, TENSOR),
+        parameters=(AXIS, number_parameter("epsilon", 1e-5, 0.5)),
         merging=ROWS,
     ),
     RewriteOperator(
         "softmax",
-        (TENSOR,),
-        (AXIS,),
-        _softmax_shape,
-        _softmax,
-        StructureKind.ANY,
-        no_points,
+        shape_with_axis,
+        plain("softmax", "axis"),
+        parameters=(AXIS,),
         merging=BESIDE_AXIS,
     ),
 )

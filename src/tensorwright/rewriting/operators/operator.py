@@ -1,96 +1,31 @@
 """What the families of operators share: the record, its parts, and steps of a meaning.
 
-relu = RewriteOperator("relu", (TENSOR,), (), same shape, Step("relu"), POINTWISE, keep_common)
+relu = RewriteOperator("relu", same_shape, plain("relu"), structure=StructureKind.POINTWISE)
 relu.check_params(())        fine; `check_params((1,))` raises IllTyped
 operator_named("relu")       the record: prover, generator and pruning ask it, not its name
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from typing import TypeAlias, TypeVar
 
-from tensorwright.expr import IndexExpr
 from tensorwright.ops import Attributes
 from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.operators.dimensions import Merging
-from tensorwright.rewriting.operators.split_points import SplitPointRule
+from tensorwright.rewriting.operators.parameters import (
+    Parameter,
+    attribute_of,
+    axis_of,
+    is_open_word,
+    number,
+)
+from tensorwright.rewriting.operators.split_points import SplitPointRule, no_points
 from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs, Params, ShapeRule, Shapes
-from tensorwright.rewriting.terms import Param
 
 IntShape: TypeAlias = tuple[int, ...]
-
-
-class SizeGuess(Enum):
-    """What a size in a rule is likely to be, where only its value at some shapes is known."""
-
-    EXTENT = "extent"  # an extent of an input, a sum of two
-    NUMBER = "number"  # that number, whatever the shapes
-    PRODUCT = "product"  # an extent, a product of some
-    STRETCHED = "stretched"  # the extent of the argument's dimension, if that is not stretched
-    SPLIT = "split"  # a place along the axis: where parts meet, or the middle
-    BOUND = "bound"  # a place along the axis: where parts meet, or that number
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter.
-
-    words     the words it may be; empty for a number, or where a form says which words
-    form      a regular expression of other words that it may be; samples   some of these
-    size      what it is likely to be, if it may be a size over the inputs' extents; None if it is
-              a number only
-    repeats   whether it takes all parameters that are left
-    is_open   whether a proof may leave it open: the shape rule takes any size for a number that is
-              at least 1.  A word with a form may always be left open: as a word that begins and
-              ends with an underscore
-    least     the least number that it may be where it is a size or open
-    apart     the words for which an open one does not stand
-    is_beside_shape  whether no shape depends on which of its words it is
-    """
-
-    name: str
-    words: tuple[str, ...] = ()
-    size: SizeGuess | None = None
-    repeats: bool = False
-    form: str = ""
-    samples: tuple[str, ...] = ()
-    is_open: bool = False
-    least: int = 1
-    apart: tuple[str, ...] = ()
-    is_beside_shape: bool = False
-
-    @property
-    def is_size(self) -> bool:
-        """Whether it may be a size, and not only a number."""
-        return self.size is not None
-
-    @property
-    def may_be_size(self) -> bool:
-        """Whether its shape rule takes a size for it."""
-        return self.is_size or self.is_open
-
-    @property
-    def is_axis(self) -> bool:
-        """Whether it names a dimension."""
-        return self.name == "axis"
-
-    @property
-    def is_order(self) -> bool:
-        """Whether it is a permutation, with all parameters that are left."""
-        return self.repeats and not self.is_size
-
-    @property
-    def is_word(self) -> bool:
-        """Whether it is a word, and no number."""
-        return bool(self.words or self.form)
-
-    def has_form(self, word: str) -> bool:
-        """Whether a word has the form of those that it may be."""
-        return re.fullmatch(self.form, word) is not None
 
 
 class ArgumentRole(Enum):
@@ -161,9 +96,9 @@ def follow(
 class RewriteOperator:
     """An operator of rewriting, with all that prover, generator and pruning ask about it.
 
-    arguments           what each argument is
     shape               see `shapes.py`; `result` asks it
     meaning             the chain of `ops` applications at concrete parameters and shapes
+    arguments           what each argument is
     structure           how its values are computed in the field, see `generate/fingerprint`
     split_points        where the result may be split, see `split_points.py`
     is_commutative      whether op(a, b) = op(b, a): the generator then tries one order only
@@ -176,12 +111,13 @@ class RewriteOperator:
     """
 
     name: str
-    arguments: tuple[ArgumentRole, ...]
-    parameters: tuple[Parameter, ...]
     shape: ShapeRule
     meaning: MeaningRule
-    structure: StructureKind
-    split_points: SplitPointRule
+    _: KW_ONLY
+    arguments: tuple[ArgumentRole, ...] = (ArgumentRole.TENSOR,)
+    parameters: tuple[Parameter, ...] = ()
+    structure: StructureKind = StructureKind.ANY
+    split_points: SplitPointRule = no_points
     is_commutative: bool = False
     contains_arguments: bool = False
     output_of: str = ""
@@ -237,46 +173,7 @@ class RewriteOperator:
         return tuple(self.parameters[min(place, last)] for place in range(len(params)))
 
 
-def is_open_word(word: str) -> bool:
-    """Whether a word stands for all that a parameter may be."""
-    return word.startswith("_") and word.endswith("_")
-
-
 TENSOR = ArgumentRole.TENSOR
-AXIS = Parameter("axis")
-PLACE = Parameter("at", size=SizeGuess.SPLIT)
-SIZES = (Parameter("size", size=SizeGuess.PRODUCT, repeats=True),)
-
-
-def number(param: Param) -> int:
-    """A parameter that is a number.
-
-    Raises:  IllTyped for another.
-    """
-    if not isinstance(param, int):
-        raise IllTyped(f"{param} is no number")
-    return param
-
-
-def size(param: Param) -> Size:
-    """A parameter that is a number or a size.
-
-    Raises:  IllTyped for a word.
-    """
-    if not isinstance(param, int | IndexExpr):
-        raise IllTyped(f"{param} is no size")
-    return param
-
-
-def axis_of(param: Param, shape: Shape) -> int:
-    """A parameter that names a dimension of a shape.
-
-    Raises:  IllTyped where the shape has no such dimension.
-    """
-    axis = number(param)
-    if not 0 <= axis < len(shape):
-        raise IllTyped(f"there is no dimension {axis}")
-    return axis
 
 
 def replaced(shape: Shape, axis: int, extent: Size) -> Shape:
@@ -284,6 +181,28 @@ def replaced(shape: Shape, axis: int, extent: Size) -> Shape:
     return (*shape[:axis], extent, *shape[axis + 1 :])
 
 
-def plain(name: str) -> MeaningRule:
-    """The meaning that is one operator of `ops` without attributes."""
-    return lambda params, shapes: (Step(name, {}),)
+def same_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    """The shape that all arguments have."""
+    for other in shapes[1:]:
+        needs.equal_shapes(shapes[0], other)
+    return shapes[0]
+
+
+def shape_with_axis(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    """The shape of the argument, which has the dimension that the first parameter names."""
+    axis_of(params[0], shapes[0])
+    return shapes[0]
+
+
+def plain(name: str, *attributes: str) -> MeaningRule:
+    """The meaning that is one operator of `ops`, with the parameters as attributes in turn."""
+
+    def rule(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+        return (Step(name, dict(zip(attributes, map(attribute_of, params), strict=True))),)
+
+    return rule
+
+
+def listed(name: str, attribute: str) -> MeaningRule:
+    """The meaning that is one operator of `ops`, with all parameters as one attribute."""
+    return lambda params, shapes: (Step(name, {attribute: tuple(map(number, params))}),)

@@ -11,15 +11,13 @@ from __future__ import annotations
 from tensorwright.ops import Attributes
 from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.operators.operator import (
-    TENSOR,
     IntShape,
     MeaningRule,
     RewriteOperator,
     Step,
     StructureKind,
-    number,
-    size,
 )
+from tensorwright.rewriting.operators.parameters import number, size
 from tensorwright.rewriting.operators.windows import (
     OVER_PLANES,
     OVER_VOLUMES,
@@ -61,34 +59,24 @@ def _meaning(windows: Windows, name: str, more: Attributes) -> MeaningRule:
     return rule
 
 
-_COUNTS_PADDING = {"count_include_pad": True}
-
-
-def _pools(
-    windows: Windows, suffix: str, kinds: tuple[StructureKind, ...]
-) -> tuple[RewriteOperator, ...]:
-    meanings = (
-        _meaning(windows, "max_pool", {}),
-        _meaning(windows, "average_pool", _COUNTS_PADDING),
-    )
-    parameters = (*windows.kernel, *windows.strides, windows.padding)
-    names = (f"max_pool{suffix}", f"avg_pool{suffix}")
-    return tuple(
-        RewriteOperator(
-            name,
-            (TENSOR,),
-            parameters,
-            _shape(windows),
-            meaning,
-            kind,
-            kept_by_windows,
-            rank=windows.rank,
-        )
-        for name, meaning, kind in zip(names, meanings, kinds, strict=True)
+def _pool(
+    windows: Windows, name: str, kind: StructureKind, operator: str, more: Attributes
+) -> RewriteOperator:
+    return RewriteOperator(
+        name,
+        _shape(windows),
+        _meaning(windows, operator, more),
+        parameters=(*windows.kernel, *windows.strides, windows.padding),
+        structure=kind,
+        split_points=kept_by_windows,
+        rank=windows.rank,
     )
 
 
+_MEAN: tuple[str, Attributes] = ("average_pool", {"count_include_pad": True})
 OPERATORS = (
-    *_pools(OVER_PLANES, "", (StructureKind.PLANE_MAXIMUM, StructureKind.PLANE_SUM)),
-    *_pools(OVER_VOLUMES, "3d", (StructureKind.MAXIMUM, StructureKind.LINEAR)),
+    _pool(OVER_PLANES, "max_pool", StructureKind.PLANE_MAXIMUM, "max_pool", {}),
+    _pool(OVER_PLANES, "avg_pool", StructureKind.PLANE_SUM, *_MEAN),
+    _pool(OVER_VOLUMES, "max_pool3d", StructureKind.MAXIMUM, "max_pool", {}),
+    _pool(OVER_VOLUMES, "avg_pool3d", StructureKind.LINEAR, *_MEAN),
 )

@@ -10,27 +10,18 @@ from __future__ import annotations
 from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS
 from tensorwright.rewriting.operators.operator import (
-    AXIS,
-    TENSOR,
-    MeaningRule,
     RewriteOperator,
-    Step,
     StructureKind,
-    axis_of,
-    number,
+    listed,
     replaced,
 )
-from tensorwright.rewriting.operators.split_points import no_points
+from tensorwright.rewriting.operators.parameters import AXIS, axis_of
 from tensorwright.rewriting.shapes import Needs, Params, Shapes
 
 
 def _shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (x,) = shapes
     return replaced(x, axis_of(params[0], x), 1)
-
-
-def _reduce(name: str) -> MeaningRule:
-    return lambda params, shapes: (Step(name, {"axes": (number(params[0]),)}),)
 
 
 _FOLDS = {
@@ -45,12 +36,10 @@ REDUCTIONS = frozenset(_FOLDS)
 OPERATORS = tuple(
     RewriteOperator(
         name,
-        (TENSOR,),
-        (AXIS,),
         _shape,
-        _reduce(name),
-        structure,
-        no_points,
+        listed(name, "axes"),
+        parameters=(AXIS,),
+        structure=structure,
         merging=BESIDE_AXIS,
     )
     for name, structure in _FOLDS.items()

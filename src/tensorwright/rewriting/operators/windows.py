@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 from tensorwright.ops import automatic_pads
 from tensorwright.rewriting.dims import Extent, Shape
-from tensorwright.rewriting.operators.operator import IntShape, Parameter, is_open_word, number
+from tensorwright.rewriting.operators.operator import IntShape
+from tensorwright.rewriting.operators.parameters import Parameter, is_open_word, number
 from tensorwright.rewriting.operators.split_points import Points, SplitPoints
 from tensorwright.rewriting.shapes import IllTyped, Needs, Params, Shapes
 from tensorwright.rewriting.terms import Param

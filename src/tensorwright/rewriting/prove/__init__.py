@@ -15,7 +15,6 @@ from tensorwright.rewriting.prove.parameters import (
     places_of,
 )
 from tensorwright.rewriting.prove.problem import (
-    MAX_RANK,
     Problem,
     longest_list,
     most_dimensions,
@@ -24,17 +23,15 @@ from tensorwright.rewriting.prove.problem import (
 )
 from tensorwright.rewriting.prove.prover import prove, prove_all, stamp_of, stamped
 from tensorwright.rewriting.prove.ranks import largest_rank, reduced, reduced_at
-from tensorwright.rewriting.prove.refute import Counterexample, refute
 from tensorwright.rewriting.prove.sampling import sample_shapes
 from tensorwright.rewriting.prove.specialization import special_case
-from tensorwright.rewriting.prove.suggest import MissingProperty, missing_properties
+from tensorwright.rewriting.prove.suggest import missing_properties
 from tensorwright.rewriting.prove.validation.checking import Checked, check_axioms
 from tensorwright.rewriting.prove.validation.soundness import FALSE_GOALS, consistency, derivable
 from tensorwright.rewriting.prove.validation.validate import (
     FULL,
     QUICK,
     Budget,
-    Fault,
     Validation,
     validate,
 )
@@ -42,14 +39,10 @@ from tensorwright.rewriting.prove.validation.validate import (
 __all__ = [
     "FALSE_GOALS",
     "FULL",
-    "MAX_RANK",
     "QUICK",
     "Basis",
     "Budget",
     "Checked",
-    "Counterexample",
-    "Fault",
-    "MissingProperty",
     "Outcome",
     "Problem",
     "Proved",
@@ -78,7 +71,6 @@ __all__ = [
     "prove_all",
     "reduced",
     "reduced_at",
-    "refute",
     "sample_shapes",
     "special_case",
     "stamp_of",

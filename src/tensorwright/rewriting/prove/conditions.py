@@ -13,7 +13,7 @@ networks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -24,7 +24,7 @@ from tensorwright.expr import Array
 from tensorwright.rewriting.assumptions import assume
 from tensorwright.rewriting.dims import Extent, Size
 from tensorwright.rewriting.egraph import Limits
-from tensorwright.rewriting.meaning import infer, symbolic_shape
+from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.prove.outcome import Proved
 from tensorwright.rewriting.prove.problem import Problem, problems_of
@@ -32,7 +32,7 @@ from tensorwright.rewriting.prove.prover import prove
 from tensorwright.rewriting.prove.refute import refute, try_inputs
 from tensorwright.rewriting.prove.sampling import fits, kernel_inputs, shapes_at
 from tensorwright.rewriting.shapes import Misfit
-from tensorwright.rewriting.terms import Equal, Fact, Rank, Rule, applications
+from tensorwright.rewriting.terms import Equal, Fact, Rank, Rule, numbers_in
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 
@@ -46,12 +46,8 @@ def least_condition(
     holds   whether a rule is proved; by default the prover without Z3: confirm the result
     """
     is_proved = _is_proved if holds is None else holds
-    tied = {
-        Extent(name, axis): extent
-        for name, shape in shapes.items()
-        for axis, extent in enumerate(shape)
-    }
-    numbers = _numbers(rule)
+    tied = extents_at(shapes)
+    numbers = {1, *numbers_in(*rule.roots)}
     free = _conditioned(rule, shapes, {}, numbers)
     if free is not None and is_proved(free):
         return free
@@ -143,27 +139,15 @@ def _is_proved(rule: Rule) -> bool:
     return isinstance(prove(rule, limits=_LIMITS, confirm=False), Proved)
 
 
-def _numbers(rule: Rule) -> frozenset[int]:
-    """1, and the numbers among the parameters."""
-    found = {
-        param
-        for each in applications(*rule.left, *rule.right)
-        for param in each.params
-        if isinstance(param, int)
-    }
-    return frozenset(found | {1})
-
-
 def _conditioned(
     rule: Rule,
     shapes: Mapping[str, IntShape],
     tied: Mapping[Extent, int],
-    numbers: frozenset[int],
+    numbers: Set[int],
 ) -> Rule | None:
     """The rule under ranks and the equalities of tied extents that typing does not give."""
     ranks = tuple(Rank(name, len(shape)) for name, shape in shapes.items())
-    symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
-    typing = infer((*rule.left, *rule.right), symbolic)
+    typing = infer(rule.roots, symbolic_shapes(shapes))
     if isinstance(typing, Misfit):
         return None
     facts: list[Fact] = list(typing.facts)
@@ -179,7 +163,7 @@ def _conditioned(
     return replace(rule, condition=(*ranks, *kept))
 
 
-def _equalities(tied: Mapping[Extent, int], numbers: frozenset[int]) -> Iterator[Fact]:
+def _equalities(tied: Mapping[Extent, int], numbers: Set[int]) -> Iterator[Fact]:
     for value in sorted(set(tied.values())):
         same = [extent for extent, other in tied.items() if other == value]
         if value in numbers:

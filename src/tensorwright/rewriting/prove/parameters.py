@@ -58,7 +58,7 @@ def places_of(rule: Rule) -> dict[str, Places]:
     """
     found: dict[str, list[tuple[Parameter, bool]]] = {}
     named: dict[str, None] = {}
-    for each in applications(*rule.left, *rule.right):
+    for each in applications(*rule.roots):
         kinds = operator_named(each.operator).parameters
         for place, param in enumerate(each.params):
             if isinstance(param, str) and is_parameter_variable(param) and kinds:
@@ -86,7 +86,7 @@ def has_parameter_variables(rule: Rule) -> bool:
         return True
     return any(
         isinstance(param, Reordered) or (isinstance(param, str) and is_parameter_variable(param))
-        for each in applications(*rule.left, *rule.right)
+        for each in applications(*rule.roots)
         for param in each.params
     )
 

@@ -75,7 +75,7 @@ def problems_of(rule: Rule) -> tuple[Problem, ...]:
     """
     named = {name for fact in rule.condition for name in names_in(fact)}
     foreign = {name for name in named if not name.startswith("_")}
-    foreign -= set(input_names(*rule.left, *rule.right))
+    foreign -= set(input_names(*rule.roots))
     if foreign:
         raise UsageError(
             stage="rules",
@@ -87,10 +87,9 @@ def problems_of(rule: Rule) -> tuple[Problem, ...]:
 
 def _problems(rule: Rule) -> Iterator[Problem]:
     facts = facts_of(rule)
-    roots = (*rule.left, *rule.right)
     for ranks in _fitting_ranks(rule):
         shapes = {name: symbolic_shape(name, rank) for name, rank in ranks.items()}
-        typing = infer(roots, shapes)
+        typing = infer(rule.roots, shapes)
         if isinstance(typing, Misfit) or not _speaks_of_extents(facts, shapes):
             continue
         for assumed, known in _cases((*facts, *typing.facts), typing.choices):
@@ -124,7 +123,7 @@ Ranks = dict[str, int]
 
 def _fitting_ranks(rule: Rule) -> Iterator[Ranks]:
     """The choices of ranks with which no operator is refused at once, in ascending order."""
-    roots = (*rule.left, *rule.right)
+    roots = rule.roots
     fixed = {fact.name: fact.rank for fact in rule.condition if isinstance(fact, Rank)}
     free = range(max(most_dimensions(rule), longest_list(rule), *fixed.values()) + 1)
     names = input_names(*roots)
@@ -145,7 +144,7 @@ def most_dimensions(rule: Rule) -> int:
     """Up to how many dimensions a rule is proved as it stands: `MAX_RANK`, or more for operators
     whose tensors have more.
     """
-    names = operator_names(*rule.left, *rule.right)
+    names = operator_names(*rule.roots)
     return max([MAX_RANK, *(operator_named(name).rank for name in names)])
 
 
@@ -154,7 +153,7 @@ def longest_list(rule: Rule) -> int:
     """Of how many dimensions an application speaks, each by a parameter: a permutation, extents."""
     lists = (
         len(each.params)
-        for each in applications(*rule.left, *rule.right)
+        for each in applications(*rule.roots)
         if any(parameter.repeats for parameter in operator_named(each.operator).parameters)
     )
     return max(lists, default=0)

@@ -87,7 +87,6 @@ def _part_of(instances: tuple[Instance, ...], chains: tuple[Chain, ...], resourc
 
 def prove(
     rule: Rule,
-    axioms: Sequence[Axiom] | None = None,
     limits: Limits | None = None,
     confirm: bool = True,
 ) -> Outcome:
@@ -104,7 +103,7 @@ def prove(
 
     Raises:  MachineError where Z3 is wanted and is not installed; UsageError for unknown operators.
     """
-    used = load_axioms() if axioms is None else tuple(axioms)
+    used = load_axioms()
     smt = _z3_module() if confirm else None
     told = _told_by_axiom(rule, used)
     if told is not None:
@@ -270,7 +269,7 @@ def _saturated(
 ) -> Saturation | None:
     """With the axioms of the rule's own operators alone, which are fewer; else with all."""
     rule = problem.rule
-    own = operator_names(*rule.left, *rule.right)
+    own = operator_names(*rule.roots)
     found = saturate(problem, axioms, limits, among=own)
     if found is None or found.is_proved:
         return found

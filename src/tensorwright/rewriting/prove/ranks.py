@@ -29,7 +29,7 @@ from tensorwright.expr import IndexExpr, terms_of
 from tensorwright.rewriting.assumptions import assume
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, resized
 from tensorwright.rewriting.egraph import Applies
-from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shape
+from tensorwright.rewriting.meaning import extents_at, infer, infer_shapes, symbolic_shapes
 from tensorwright.rewriting.operators import (
     IntShape,
     Joints,
@@ -94,21 +94,17 @@ def reduced_at(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | Applies:
     NO where a side has no meaning at these shapes; UNKNOWN where it tells too many dimensions
     apart.
     """
-    roots = (*rule.left, *rule.right)
+    roots = rule.roots
     if isinstance(infer_shapes(roots, shapes), Misfit):
         return Applies.NO
-    given = tuple((name, symbolic_shape(name, len(shape))) for name, shape in shapes.items())
-    if isinstance(infer(roots, dict(given)), Misfit):
+    given = symbolic_shapes(shapes)
+    if isinstance(infer(roots, given), Misfit):
         return Applies.UNKNOWN  # it fits these extents, and not as many dimensions of any extents
-    facts = tuple(
-        Equal(Extent(name, axis), extent)
-        for name, shape in shapes.items()
-        for axis, extent in enumerate(shape)
-    )
+    facts = tuple(Equal(each, extent) for each, extent in extents_at(shapes).items())
     known = assume(facts)
     if known is None:
         return Applies.NO  # an extent is 0: rules speak of tensors with elements
-    problem = Problem(rule, given, facts, known)
+    problem = Problem(rule, tuple(given.items()), facts, known)
     if largest_rank(problem) <= most_dimensions(rule):
         return rule
     merged = reduced(problem)
@@ -127,7 +123,7 @@ class _NotAProduct(Exception):
 def _shapes(problem: Problem) -> dict[Term, Shape]:
     """The shape of each term, and of each input that is one."""
     given = dict(problem.shapes)
-    roots = (*problem.rule.left, *problem.rule.right)
+    roots = problem.rule.roots
     applied = applications(*roots)
     typing = fitting(infer(applied, given))
     found: dict[Term, Shape] = dict(zip(applied, typing.shapes, strict=True))

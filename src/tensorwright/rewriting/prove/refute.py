@@ -101,7 +101,7 @@ def _first(
 
 def divides(rule: Rule) -> bool:
     """Whether a side has a divisor."""
-    names = operator_names(*rule.left, *rule.right)
+    names = operator_names(*rule.roots)
     return any(operator_named(n).structure is StructureKind.QUOTIENT for n in names)
 
 
@@ -115,7 +115,7 @@ def has_values(problems: Iterable[Problem]) -> bool:
         if not divides(rule):
             return True
         for seed, sample in product(range(1, _TRIES), islice(sample_shapes(problem, 1), 2)):
-            values = evaluate_terms((*rule.left, *rule.right), _random_inputs(sample, seed))
+            values = evaluate_terms(rule.roots, _random_inputs(sample, seed))
             if all(np.isfinite(value).any() for value in values):
                 return True
     return False
@@ -143,7 +143,7 @@ def try_inputs(rule: Rule, inputs: dict[str, Array]) -> Counterexample | None:
 
     Elements that are not finite on either side (a division by zero) say nothing.
     """
-    values = evaluate_terms((*rule.left, *rule.right), inputs)
+    values = evaluate_terms(rule.roots, inputs)
     count = len(rule.left)
     for root, (left, right) in enumerate(zip(values[:count], values[count:], strict=True)):
         if left.shape != right.shape or _differ(left, right):

@@ -53,7 +53,7 @@ def sample_shapes(
 
 def kernel_inputs(rule: Rule) -> set[str]:
     """The inputs that are kernels of convolutions."""
-    return set(input_names(*arguments_of(ArgumentRole.KERNEL, *rule.left, *rule.right)))
+    return set(input_names(*arguments_of(ArgumentRole.KERNEL, *rule.roots)))
 
 
 def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
@@ -82,7 +82,7 @@ def _at(solved: Iterable[tuple[str, Shape]], values: Mapping[Extent, Size]) -> S
 def fits(problem: Problem, shapes: Shapes) -> bool:
     """Whether both sides are well-typed and the condition holds; roots may differ in shape."""
     rule = problem.rule
-    if isinstance(infer_shapes((*rule.left, *rule.right), shapes), Misfit):
+    if isinstance(infer_shapes(rule.roots, shapes), Misfit):
         return False
     return all(holds_at(fact, shapes) for fact in rule.condition)
 

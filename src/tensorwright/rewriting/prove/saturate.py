@@ -117,7 +117,7 @@ def saturate(
     goal = search.goal(problem.rule.left, problem.rule.right)
     if goal is None:
         return None
-    own = operator_names(*problem.rule.left, *problem.rule.right)
+    own = operator_names(*problem.rule.roots)
     used = [
         each
         for each in within_reach(tuple(axioms), own)

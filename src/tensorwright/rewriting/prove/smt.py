@@ -233,7 +233,7 @@ def _question(problem: Problem, used: tuple[Instance, ...]) -> Hashable:
     words, in the order in which they come (`_Encoder.param`).  More it is told of those that an
     axiom names, and of those on which a shape depends, `same` and `valid`, by the shape lemmas.
     """
-    sides = [*problem.rule.left, *problem.rule.right]
+    sides = list(problem.rule.roots)
     sides += [side for each in used for side in (each.left, each.right)]
     named = frozenset[str]().union(*(_words_of(each.rewrite) for each in used))
     named |= {word for each in applications(*sides) for word in _words_of_shape(each)}
@@ -264,7 +264,7 @@ def _question(problem: Problem, used: tuple[Instance, ...]) -> Hashable:
         problem.shapes,
         problem.facts,
         problem.known.quotients,
-        tuple(map(term, (*problem.rule.left, *problem.rule.right))),
+        tuple(map(term, problem.rule.roots)),
         tuple(map(instance, used)),
     )
 
@@ -273,7 +273,7 @@ def _question(problem: Problem, used: tuple[Instance, ...]) -> Hashable:
 def _words_of(rewrite: Rewrite) -> frozenset[str]:
     """The words that an axiom names."""
     terms = (pattern.term for trigger in rewrite.triggers for pattern in trigger.patterns)
-    applied = applications(*rewrite.rule.left, *rewrite.rule.right, *terms)
+    applied = applications(*rewrite.rule.roots, *terms)
     return frozenset(param for each in applied for param in each.params if isinstance(param, str))
 
 
@@ -309,7 +309,7 @@ def _attempt(
         label = f"{name}#{len(labels)}"
         labels[label] = name
         solver.assert_and_track(formula, z3.Bool(label, context))
-    terms = [*problem.rule.left, *problem.rule.right]
+    terms = list(problem.rule.roots)
     terms += [side for instance in used for side in (instance.left, instance.right)]
     solver.add(*_shape_lemmas(encoder, terms, shapes))
     seed = z3.Function("seed", encoder.tensor, z3.BoolSort(context))

@@ -65,7 +65,7 @@ def special_case(rule: Rule, general: Rule) -> Special | None:
         found = _Matching()
         if len(left) != len(general.left):
             return None
-        pairs = zip((*general.left, *general.right), (*left, *right), strict=True)
+        pairs = zip(general.roots, (*left, *right), strict=True)
         later: list[_Later] = []
         if not all(found.term(one, other, later) for one, other in pairs):
             continue

@@ -57,7 +57,7 @@ def _holds(rule: Rule) -> bool:
 
 
 def _size(rule: Rule) -> int:
-    return operator_count(*rule.left, *rule.right)
+    return operator_count(*rule.roots)
 
 
 def _pared(rule: Rule) -> Rule:
@@ -72,7 +72,7 @@ def _pared(rule: Rule) -> Rule:
 
 def _without_foreign(rule: Rule) -> Rule:
     """The rule without what its condition says of inputs that it no longer has."""
-    names = input_names(*rule.left, *rule.right)
+    names = input_names(*rule.roots)
     kept = tuple(fact for fact in rule.condition if names_in(fact) <= set(names))
     return replace(rule, condition=kept)
 
@@ -101,5 +101,5 @@ def _simpler(rule: Rule) -> Iterator[Rule]:
 
 
 def _fresh(rule: Rule) -> str:
-    taken = input_names(*rule.left, *rule.right)
+    taken = input_names(*rule.roots)
     return next(f"t{n}" for n in range(len(taken) + 1) if f"t{n}" not in taken)

@@ -107,7 +107,7 @@ def test_a_computed_parameter_needs_its_variables() -> None:
 
 def test_triggers_bind_all_variables() -> None:
     for axiom in load_axioms():
-        wanted = variables_of(*axiom.rule.left, *axiom.rule.right)
+        wanted = variables_of(*axiom.rule.roots)
         for trigger in axiom.triggers:
             assert not isinstance(trigger, Input)
             assert wanted <= variables_of(trigger)

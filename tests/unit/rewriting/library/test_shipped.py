@@ -113,7 +113,7 @@ def random_inputs(problem: Problem, seed: int, count: int) -> Iterator[dict[str,
     """Float64 inputs at shapes that satisfy the condition; what is divided by is positive."""
     rule = problem.rule
     generator = np.random.default_rng(seed)
-    operators = operator_names(*rule.left, *rule.right)
+    operators = operator_names(*rule.roots)
     for shapes in islice(sample_shapes(problem, seed, largest=5), count):
         values = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
         if operators & _POSITIVE:
@@ -131,7 +131,7 @@ def test_both_sides_are_equal_in_numbers(rule: Rule) -> None:
         tried = 0
         for problem in chosen:
             for inputs in random_inputs(problem, seed, 2 // len(chosen)):
-                values = evaluate_terms((*problem.rule.left, *problem.rule.right), inputs)
+                values = evaluate_terms(problem.rule.roots, inputs)
                 count = len(rule.left)
                 for left, right in zip(values[:count], values[count:], strict=True):
                     assert np.isfinite(left).all()

@@ -132,7 +132,7 @@ def test_a_proof_speaks_of_every_instance() -> None:
 def assert_equal_at(rule: Rule, shapes: dict[str, tuple[int, ...]]) -> None:
     generator = np.random.default_rng(1)
     inputs = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
-    left, right = evaluate_terms((*rule.left, *rule.right), inputs)
+    left, right = evaluate_terms(rule.roots, inputs)
     np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9)
 
 

@@ -72,7 +72,7 @@ def test_a_wrong_rule_is_refuted_by_an_example_that_holds(rule: Rule) -> None:
     assert all(
         holds_at(fact, {name: a.shape for name, a in inputs.items()}) for fact in rule.condition
     )
-    values = evaluate_terms((*rule.left, *rule.right), inputs)
+    values = evaluate_terms(rule.roots, inputs)
     pairs = list(zip(values[: len(rule.left)], values[len(rule.left) :], strict=True))
     assert any(a.shape != b.shape or not np.allclose(a, b, equal_nan=True) for a, b in pairs)
     left, right = pairs[outcome.counterexample.root]

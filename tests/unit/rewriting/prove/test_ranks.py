@@ -63,8 +63,8 @@ def test_merging_changes_no_value(wide: str) -> None:
             for name, array in inputs.items()
         }
         rule = merged.rule
-        left, right = evaluate_terms((*problem.rule.left, *problem.rule.right), inputs)
-        small = evaluate_terms((*rule.left, *rule.right), few)
+        left, right = evaluate_terms(problem.rule.roots, inputs)
+        small = evaluate_terms(rule.roots, few)
         for side, own in zip((left, right), small, strict=True):
             np.testing.assert_allclose(side.ravel(), own.ravel(), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12)

@@ -22,17 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewriting.terms import Apply, Input, Rule, Term
+from tensorwright.rewriting.terms import Input, Rule, with_subterm
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate.classes import Batch, Places
 from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
-from tensorwright_lab.rule_generation.enumerate.grouping import describe
-from tensorwright_lab.rule_generation.enumerate.renaming import (
-    form_of,
-    merge,
-    mix,
-    pair_form,
-)
+from tensorwright_lab.rule_generation.enumerate.grouping import Described, combined, describe
+from tensorwright_lab.rule_generation.enumerate.renaming import mix, pair_form
 from tensorwright_lab.rule_generation.enumerate.sharing import families, nodes_of
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 
@@ -41,7 +36,6 @@ _FRESH = 100
 _FRESH_NAME = "fresh"
 _GROUP = 1 << 24
 _BLOCK = 1 << 18
-Described = tuple[NDArray[np.uint64], NDArray[np.int8]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,16 +107,8 @@ def _holds(builder: TermBuilder, general: _Generalised, at: int, seed: int) -> b
     shape = table.kinds[table.kind[general.leaf[at]]].shape
     row = int(general.row[at])
     sides = (builder.application(row), builder.term(int(builder.found.equal.of[row])))
-    left, right = (_replaced(side, leaf) for side in sides)
+    left, right = (with_subterm(side, leaf, Input(_FRESH_NAME)) for side in sides)
     return general.evaluator(seed, shape).holds(Rule((left,), (right,)))
-
-
-def _replaced(term: Term, leaf: Term) -> Term:
-    if term == leaf:
-        return Input(_FRESH_NAME)
-    if isinstance(term, Input):
-        return term
-    return Apply(term.operator, term.params, tuple(_replaced(arg, leaf) for arg in term.args))
 
 
 class _Generalised:
@@ -154,7 +140,7 @@ class _Generalised:
         batch = equal.batch.take(row)
         own = self._with_fresh(equal.of[row], leaf)
         sides = [self._with_fresh(arg.astype(np.intp), leaf) for arg in (batch.a, batch.b)]
-        return pair_form(own, _combined(batch, *sides))[0]
+        return pair_form(own, combined(batch, *sides))[0]
 
     def _with_fresh(self, classes: Places, leaf: Places) -> Described:
         """Forms and sequences of the terms of classes, a fresh input in the place of a leaf."""
@@ -175,8 +161,8 @@ class _Generalised:
             sides = [
                 self._with_fresh(arg.astype(np.intp), leaf[inner]) for arg in (batch.a, batch.b)
             ]
-            form[inner], sequence[inner] = _combined(batch, *sides)
-        return form, sequence
+            form[inner], sequence[inner] = combined(batch, *sides)
+        return Described(form, sequence)
 
     def _forms_of_inputs(self) -> NDArray[np.uint64]:
         """The form of an input of each kind: that of the preset's, where it has one."""
@@ -189,12 +175,6 @@ class _Generalised:
     def _role(self, kind: int) -> tuple[tuple[int, ...], bool]:
         own = self.found.table.kinds[kind]
         return own.shape, own.is_weight
-
-
-def _combined(batch: Batch, a: Described, b: Described) -> Described:
-    sequence, places = merge(a[1], b[1])
-    code = batch.code.astype(np.int64) * 64 + batch.place + 1
-    return form_of(code, a[0], b[0], places), sequence
 
 
 def _common_leaves(found: Enumeration, rows: Places) -> tuple[Places, Places]:

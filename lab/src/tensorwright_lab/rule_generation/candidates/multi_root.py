@@ -19,13 +19,14 @@ Source:  Jia et al., SOSP 2019, section 2 (multi-output graphs); Yang et al., ML
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewriting.terms import Rule
+from tensorwright.rewriting.terms import Apply, Input, Rule, Term, applications
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate.classes import Places
 from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
@@ -152,3 +153,23 @@ def multi_root_rule(builder: TermBuilder, first: int, second: int) -> Rule:
     equal = builder.found.equal
     left = (builder.term(int(equal.of[first])), builder.term(int(equal.of[second])))
     return Rule(left, (builder.application(first), builder.application(second)))
+
+
+def has_common_inputs(rule: Rule) -> bool:
+    """Whether an operator on inputs stands on both sides: a smaller rule implies this one.
+
+    relu(matmul(?x, ?y)) == relu(relu(matmul(?x, ?y)))
+    relu(?t) == relu(relu(?t))        implies it, with matmul(?x, ?y) for ?t
+
+    Such an operator may be an input itself; so does TASO prune (common subgraph).
+    """
+    return bool(_leaves(rule.left) & _leaves(rule.right))
+
+
+def _leaves(roots: Sequence[Term]) -> set[Apply]:
+    """The operators all of whose arguments are inputs; constants are no reason to prune."""
+    return {
+        each
+        for each in applications(*roots)
+        if each.args and all(isinstance(arg, Input) for arg in each.args)
+    }

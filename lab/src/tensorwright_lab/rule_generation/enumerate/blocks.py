@@ -215,6 +215,16 @@ def keys(block: Block, store: ValueStore, samples: Sequence[int], seed: int) -> 
     return found if kept is None else found[kept]
 
 
+def chunk_keys(store: ValueStore, samples: Sequence[int], seed: int, chunk: Chunk) -> Keys:
+    """The fingerprints of the blocks of a chunk, one after the other."""
+    return np.concatenate([keys(block, store, samples, seed) for block in chunk])
+
+
+def chunk_values(store: ValueStore, samples: Sequence[int], chunk: Chunk) -> Values:
+    """The values of the blocks of a chunk, which have one shape."""
+    return np.concatenate([values(block, store, samples) for block in chunk])
+
+
 def values(block: Block, store: ValueStore, samples: Sequence[int]) -> Values:
     """The values of the applications of a block that is no table."""
     structure = structure_of(block.operator, block.params, block.shapes)

@@ -56,12 +56,16 @@ class Batch:
         if not batches:
             none = np.zeros(0, np.int32)
             return Batch(none, none, none, none, none, np.zeros((0, 2), np.uint64))
-        names = [each.name for each in fields(Batch)]
-        return Batch(*(np.concatenate([getattr(b, name) for b in batches]) for name in names))
+        columns = zip(*(each.columns().values() for each in batches), strict=True)
+        return Batch(*map(np.concatenate, columns))
 
-    def take(self, rows: NDArray[Any]) -> Batch:
+    def take(self, rows: NDArray[Any] | slice) -> Batch:
         """Some of the rows."""
-        return Batch(*(getattr(self, each.name)[rows] for each in fields(Batch)))
+        return Batch(*(column[rows] for column in self.columns().values()))
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns by name."""
+        return {each.name: getattr(self, each.name) for each in fields(Batch)}
 
     def __len__(self) -> int:
         return len(self.code)

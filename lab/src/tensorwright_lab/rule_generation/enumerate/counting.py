@@ -17,12 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright_lab.rule_generation.enumerate.classes import (
-    INPUT,
-    ClassTable,
-    Ints,
-    Places,
-)
+from tensorwright_lab.rule_generation.enumerate.classes import INPUT, ClassTable, Ints, Places
 from tensorwright_lab.rule_generation.enumerate.grouping import Equalities
 
 Sizes = NDArray[np.float64]

@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,11 @@ from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
     Chunk,
     batch_of,
+    chunk_keys,
+    chunk_values,
     chunks_of,
     effort,
     located,
-    values,
 )
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.classes import (
@@ -46,17 +48,12 @@ from tensorwright_lab.rule_generation.enumerate.classes import (
     Ints,
     Places,
 )
-from tensorwright_lab.rule_generation.enumerate.counting import (
-    graphs_of_stored,
-    sizes_of,
-    smallest,
-)
+from tensorwright_lab.rule_generation.enumerate.counting import graphs_of_stored, sizes_of, smallest
 from tensorwright_lab.rule_generation.enumerate.grouping import Equalities, group_equal
-from tensorwright_lab.rule_generation.enumerate.last_level import KeysJob, LastLevel
+from tensorwright_lab.rule_generation.enumerate.last_level import LastLevel
 from tensorwright_lab.rule_generation.enumerate.plan import Plan
 from tensorwright_lab.rule_generation.enumerate.sharing import families
 from tensorwright_lab.rule_generation.enumerate.state import begin, restore, save
-from tensorwright_lab.rule_generation.enumerate.store import ValueStore
 from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES
 from tensorwright_lab.rule_generation.parallel import map_chunks
 from tensorwright_lab.rule_generation.preset import Preset
@@ -125,16 +122,6 @@ def enumerate_terms(
     return _Session(preset, folder, seed, workers, say).run(max_operators)
 
 
-@dataclass(frozen=True, slots=True)
-class _ValuesJob:
-    """The values of the blocks of a chunk, which have one shape."""
-
-    store: ValueStore
-
-    def __call__(self, chunk: Chunk) -> NDArray[Any]:
-        return np.concatenate([values(block, self.store, _ALL) for block in chunk])
-
-
 class _Session:
     def __init__(
         self, preset: Preset, folder: WorkFolder, seed: int, workers: int, say: Say
@@ -150,28 +137,26 @@ class _Session:
             say(f"going on after level {len(kept.counts)}")
         self.state = begin(preset, folder, seed) if kept is None else kept
         self.table = self.state.table
-        self.store = self.state.store
-        self.equal = self.state.equal
-        self.counts = self.state.counts
 
     def run(self, max_operators: int) -> Enumeration:
-        for level in range(len(self.counts) + 1, max_operators):
+        for level in range(len(self.state.counts) + 1, max_operators):
             self._stored_level(level)
             save(self.folder, self.state)
             self._say_level(level)
         graphs = self._last_level(max_operators)
         self._say_level(max_operators)
+        counts = list(map(len, self.state.equal))
         return Enumeration(
             self.preset,
             self.table,
-            Equalities.joined(self.equal),
-            np.repeat(np.arange(1, max_operators + 1, dtype=np.int8), list(map(len, self.equal))),
+            Equalities.joined(self.state.equal),
+            np.repeat(np.arange(1, max_operators + 1, dtype=np.int8), counts),
             *graphs,
-            tuple(self.counts),
+            tuple(self.state.counts),
         )
 
     def _say_level(self, level: int) -> None:
-        equal, count = len(self.equal[-1]), self.counts[-1]
+        equal, count = len(self.state.equal[-1]), self.state.counts[-1]
         classes = int((self.table.cost == level).sum())
         line = f"level {level}: {count:,} applications, {equal:,} equalities, {classes:,} classes"
         self.say(f"{line} kept")
@@ -181,7 +166,7 @@ class _Session:
         chunks = chunks_of(plan.blocks)
         efforts = [2 * sum(map(effort, chunk)) for chunk in chunks]
         meter = Meter(self.say, f"level {level}, fingerprints", sum(efforts))
-        job = KeysJob(self.store, _ALL, self.seed)
+        job = partial(chunk_keys, self.state.store, _ALL, self.seed)
         results = map_chunks(job, located(chunks, self.table.row), self._workers_for(plan))
         parts = []
         for chunk, keys, spent in zip(chunks, results, efforts, strict=True):
@@ -189,8 +174,8 @@ class _Session:
             meter.add(spent)
         batch = Batch.joined(parts)
         first = len(self.table)
-        self.equal.append(group_equal(self.table, batch, level, self.family, is_last=False))
-        self.counts.append(len(batch))
+        self.state.equal.append(group_equal(self.table, batch, level, self.family, is_last=False))
+        self.state.counts.append(len(batch))
         self._compute(first, self._workers_for(plan))
 
     def _workers_for(self, plan: Plan) -> int:
@@ -200,25 +185,25 @@ class _Session:
         """The values of the classes from `first` on, which are sorted by shape."""
         table = self.table
         chunks = list(_value_chunks(self.preset, table, first))
-        job = _ValuesJob(self.store)
+        job = partial(chunk_values, self.state.store, _ALL)
         at = first
         for chunk, own in zip(
             chunks, map_chunks(job, located(chunks, table.row), workers), strict=True
         ):
-            row = self.store.append(chunk[0].shape, own)
+            row = self.state.store.append(chunk[0].shape, own)
             table.row[at : at + len(own)] = np.arange(row, row + len(own))
             at += len(own)
 
     def _last_level(self, level: int) -> tuple[float, float]:
         plan = Plan(self.preset, self.table, level)
-        sizes = sizes_of(self.table, self.equal, level - 1)
+        sizes = sizes_of(self.table, self.state.equal, level - 1)
         graphs = graphs_of_stored(sizes) + plan.graphs(smallest(self.table, sizes))
         two_outputs = plan.two_output_graphs(sizes)
         workers = self._workers_for(plan)
-        passes = LastLevel(plan, self.store, self.folder, self.seed, workers, self.say)
+        passes = LastLevel(plan, self.state.store, self.folder, self.seed, workers, self.say)
         batch = passes.run()
-        self.counts.append(passes.applications)
-        self.equal.append(group_equal(self.table, batch, level, self.family, is_last=True))
+        self.state.counts.append(passes.applications)
+        self.state.equal.append(group_equal(self.table, batch, level, self.family, is_last=True))
         return graphs, two_outputs
 
 

@@ -11,16 +11,12 @@ form becomes a class, and the rest are equalities.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright_lab.rule_generation.enumerate.classes import (
-    NOWHERE,
-    Batch,
-    ClassTable,
-    Places,
-)
+from tensorwright_lab.rule_generation.enumerate.classes import NOWHERE, Batch, ClassTable, Places
 from tensorwright_lab.rule_generation.enumerate.renaming import form_of, merge
 from tensorwright_lab.rule_generation.enumerate.sharing import nodes_of
 
@@ -46,8 +42,7 @@ class Equalities:
         return len(self.of)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Described:
+class Described(NamedTuple):
     """Forms and sequences of applications: see `renaming.py`."""
 
     form: NDArray[np.uint64]
@@ -61,11 +56,16 @@ def describe(table: ClassTable, batch: Batch) -> Described:
     sequence = np.empty((len(batch), sequences.shape[1]), np.int8)
     for at in range(0, len(batch), _BLOCK):
         part = slice(at, at + _BLOCK)
-        a, b = batch.a[part], batch.b[part]
-        sequence[part], places = merge(sequences[a], sequences[b])
-        code = batch.code[part].astype(np.int64) * 64 + batch.place[part] + 1
-        form[part] = form_of(code, forms[a], forms[b], places)
+        sides = (Described(forms[arg[part]], sequences[arg[part]]) for arg in (batch.a, batch.b))
+        form[part], sequence[part] = combined(batch.take(part), *sides)
     return Described(form, sequence)
+
+
+def combined(batch: Batch, a: Described, b: Described) -> Described:
+    """Forms and sequences of applications from those of their arguments."""
+    sequence, places = merge(a.sequence, b.sequence)
+    code = batch.code.astype(np.int64) * 64 + batch.place + 1
+    return Described(form_of(code, a.form, b.form, places), sequence)
 
 
 def group_equal(

@@ -16,7 +16,8 @@ chance parts in the second.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -27,18 +28,13 @@ from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
     Chunk,
     batch_of,
+    chunk_keys,
     chunks_of,
     effort,
-    keys,
     located,
 )
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
-from tensorwright_lab.rule_generation.enumerate.classes import (
-    NOWHERE,
-    Batch,
-    ClassTable,
-    Places,
-)
+from tensorwright_lab.rule_generation.enumerate.classes import NOWHERE, Batch, Places
 from tensorwright_lab.rule_generation.enumerate.plan import Plan
 from tensorwright_lab.rule_generation.enumerate.store import ValueStore
 from tensorwright_lab.rule_generation.parallel import map_chunks
@@ -50,35 +46,21 @@ _BUDGET = 1 << 30
 _WORD_BITS = 62
 
 
-@dataclass(frozen=True, slots=True)
-class KeysJob:
-    """The fingerprints of the blocks of a chunk, one after the other."""
-
-    store: ValueStore
-    samples: tuple[int, ...]
-    seed: int
-
-    def __call__(self, chunk: Chunk) -> NDArray[Any]:
-        """(applications, samples) words."""
-        found = [keys(block, self.store, self.samples, self.seed) for block in chunk]
-        return np.concatenate(found)
-
-
+@dataclass(slots=True)
 class LastLevel:
     """Both passes over one plan; what is in the work folder is not done again."""
 
-    def __init__(
-        self, plan: Plan, store: ValueStore, folder: WorkFolder, seed: int, workers: int, say: Say
-    ) -> None:
-        self.plan = plan
-        self.table: ClassTable = plan.table
-        self.store = store
-        self.folder = folder
-        self.seed = seed
-        self.workers = workers
-        self.say = say
-        self.chunks = chunks_of(plan.blocks)
-        self.applications = 0
+    plan: Plan
+    store: ValueStore
+    folder: WorkFolder
+    seed: int
+    workers: int
+    say: Say
+    chunks: tuple[Chunk, ...] = field(init=False)
+    applications: int = 0
+
+    def __post_init__(self) -> None:
+        self.chunks = chunks_of(self.plan.blocks)
 
     def run(self) -> Batch:
         """The applications that have the fingerprint of an older class, or of another one."""
@@ -87,7 +69,7 @@ class LastLevel:
         words = (self.folder.load(name)["word"] for name in names)
         sizes = [len(each) for each in words]
         self.applications = sum(sizes)
-        repeated = repeated_words(self.folder, names, self.table.key[:, 0], self.applications)
+        repeated = repeated_words(self.folder, names, self.plan.table.key[:, 0], self.applications)
         return self._second_pass(names, repeated)
 
     def _first_pass(self, names: Sequence[str]) -> None:
@@ -96,8 +78,8 @@ class LastLevel:
         total = sum(efforts)
         done = total - sum(efforts[n] for n in todo)
         meter = Meter(self.say, f"level {self.plan.level}, fingerprints", total, done)
-        job = KeysJob(self.store, (0,), self.seed)
-        chunks = located([self.chunks[n] for n in todo], self.table.row)
+        job = partial(chunk_keys, self.store, (0,), self.seed)
+        chunks = located([self.chunks[n] for n in todo], self.plan.table.row)
         for number, result in zip(todo, map_chunks(job, chunks, self.workers), strict=True):
             self.folder.save(names[number], {"word": result[:, 0]})
             meter.add(efforts[number])
@@ -108,17 +90,17 @@ class LastLevel:
         chosen = {n: self._chosen(n, names[n], repeated) for n in todo}
         efforts = {n: 2 * sum(map(effort, chunk)) for n, (chunk, _) in chosen.items()}
         meter = Meter(self.say, f"level {self.plan.level}, equal ones", sum(efforts.values()))
-        job = KeysJob(self.store, (1,), self.seed)
+        job = partial(chunk_keys, self.store, (1,), self.seed)
         for number in (n for n in todo if not chosen[n][0]):
-            self.folder.save(results[number], _columns(Batch.joined([])))
+            self.folder.save(results[number], _without_kinds(Batch.joined([])))
         full = [n for n in todo if chosen[n][0]]
-        chunks = located([chosen[n][0] for n in full], self.table.row)
+        chunks = located([chosen[n][0] for n in full], self.plan.table.row)
         for number, second in zip(full, map_chunks(job, chunks, self.workers), strict=True):
             blocks, first = chosen[number]
             key = np.stack([first, second[:, 0]], axis=1)
-            self.folder.save(results[number], _columns(batch_of(blocks, key)))
+            self.folder.save(results[number], _without_kinds(batch_of(blocks, key)))
             meter.add(efforts[number])
-        return Batch.joined([_batch(self.folder.load(name)) for name in results])
+        return Batch.joined([_of_no_kind(self.folder.load(name)) for name in results])
 
     def _chosen(self, number: int, name: str, repeated: Words) -> tuple[Chunk, Words]:
         """The applications of a chunk whose words are repeated, row by row, and these words."""
@@ -149,16 +131,12 @@ def _parts(chunk: Chunk, places: Places) -> Iterator[Block]:
             yield block.at(own if kept is None else kept[own])
 
 
-_COLUMNS = ("code", "place", "a", "b", "key")
+def _without_kinds(batch: Batch) -> dict[str, NDArray[Any]]:
+    return {name: column for name, column in batch.columns().items() if name != "kind"}
 
 
-def _columns(batch: Batch) -> dict[str, NDArray[Any]]:
-    return {name: getattr(batch, name) for name in _COLUMNS}
-
-
-def _batch(columns: dict[str, NDArray[Any]]) -> Batch:
-    code, place, a, b, key = (columns[name] for name in _COLUMNS)
-    return Batch(code, place, a, b, np.full(len(code), NOWHERE, np.int32), key)
+def _of_no_kind(columns: dict[str, NDArray[Any]]) -> Batch:
+    return Batch(kind=np.full(len(columns["code"]), NOWHERE, np.int32), **columns)
 
 
 def repeated_words(

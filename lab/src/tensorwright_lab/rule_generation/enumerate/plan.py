@@ -20,13 +20,7 @@ from tensorwright.rewriting.operators import IntShape, StructureKind, operator_n
 from tensorwright.rewriting.shapes import Misfit, Needs
 from tensorwright.rewriting.terms import Param
 from tensorwright_lab.rule_generation.enumerate.blocks import Block, Order
-from tensorwright_lab.rule_generation.enumerate.classes import (
-    INPUT,
-    ClassTable,
-    Ints,
-    Kind,
-    Places,
-)
+from tensorwright_lab.rule_generation.enumerate.classes import INPUT, ClassTable, Ints, Kind, Places
 from tensorwright_lab.rule_generation.enumerate.sharing import Sharing
 from tensorwright_lab.rule_generation.preset import MAX_ELEMENTS, Application, Preset
 

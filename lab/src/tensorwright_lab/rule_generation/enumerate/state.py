@@ -35,7 +35,6 @@ from tensorwright_lab.rule_generation.fingerprint.fingerprints import keys_of
 from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES, Values
 from tensorwright_lab.rule_generation.preset import Preset
 
-_BATCH = ("code", "place", "a", "b", "kind", "key")
 _OF_PREPARED = 1 << 16
 
 
@@ -52,10 +51,10 @@ class State:
     counts: list[int]
 
 
-def input_values(preset: Preset, seed: int, samples: int = SAMPLES) -> tuple[Values, ...]:
-    """Random values of the inputs, and what they make of the prepared terms, (1, samples, size)."""
+def input_values(preset: Preset, seed: int) -> tuple[Values, ...]:
+    """Random values of the inputs, and what they make of the prepared terms, (1, SAMPLES, size)."""
     generator = np.random.default_rng([seed, 1])
-    drawn = tuple(random_values(generator, samples, each.shape) for each in preset.inputs)
+    drawn = tuple(random_values(generator, SAMPLES, each.shape) for each in preset.inputs)
     return (*drawn, *prepared_values(preset, drawn))
 
 
@@ -130,7 +129,7 @@ def save(folder: WorkFolder, state: State) -> None:
         "equal": [len(each) for each in state.equal],
     }
     arrays = {f"table_{name}": column for name, column in state.table.columns().items()}
-    arrays |= {f"equal_{name}": getattr(found.batch, name) for name in _BATCH}
+    arrays |= {f"equal_{name}": column for name, column in found.batch.columns().items()}
     arrays["equal_of"] = found.of
     arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
     folder.save("state", arrays)
@@ -161,15 +160,19 @@ def _table(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> ClassTable
     table = ClassTable()
     for shape, points, is_weight in about["kinds"]:
         table.kind_number(Kind(tuple(shape), tuple(map(tuple, points)), is_weight))
-    prefix = "table_"
-    own = {name.removeprefix(prefix): c for name, c in arrays.items() if name.startswith(prefix)}
-    table.append(own)
+    table.append(_with_prefix(arrays, "table_"))
     return table
 
 
+def _with_prefix(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+
+
 def _equalities(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> list[Equalities]:
-    batch = Batch(*(arrays[f"equal_{name}"] for name in _BATCH))
+    columns = _with_prefix(arrays, "equal_")
+    of = columns.pop("of")
+    batch = Batch(**columns)
     ends = np.cumsum(about["equal"])
     ranges = zip(ends - about["equal"], ends, strict=True)
     parts = [np.arange(low, high) for low, high in ranges]
-    return [Equalities(batch.take(part), arrays["equal_of"][part]) for part in parts]
+    return [Equalities(batch.take(part), of[part]) for part in parts]

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright_lab.rule_generation.fingerprint.kernels import Values, factors, values_of
-from tensorwright_lab.rule_generation.fingerprint.products import (
+from tensorwright_lab.rule_generation.fingerprint.field import (
     Centred,
     centred,
     product,
     residues_of,
 )
+from tensorwright_lab.rule_generation.fingerprint.kernels import Values, factors, values_of
 from tensorwright_lab.rule_generation.fingerprint.structure import Bilinear
 
 _SHORT = 8

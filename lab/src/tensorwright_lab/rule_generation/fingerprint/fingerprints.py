@@ -22,14 +22,16 @@ from numpy.typing import NDArray
 
 from tensorwright.rewriting.operators import IntShape
 from tensorwright_lab.rule_generation.fingerprint.factored import matrix_of
-from tensorwright_lab.rule_generation.fingerprint.field import Numbers, P, multiply
-from tensorwright_lab.rule_generation.fingerprint.kernels import Values, factors, values_of
-from tensorwright_lab.rule_generation.fingerprint.products import (
+from tensorwright_lab.rule_generation.fingerprint.field import (
     Centred,
+    Numbers,
+    P,
     centred,
+    multiply,
     product,
     residues_of,
 )
+from tensorwright_lab.rule_generation.fingerprint.kernels import Values, factors, values_of
 from tensorwright_lab.rule_generation.fingerprint.structure import Bilinear, Linear, Structure
 
 FUNCTIONALS = 2

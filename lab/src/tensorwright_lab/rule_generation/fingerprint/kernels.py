@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from tensorwright_lab.rule_generation.fingerprint.field import (
     Numbers,
     P,
+    centred,
     invert,
     multiply,
+    product,
     reduce,
     relu,
+    residues_of,
 )
-from tensorwright_lab.rule_generation.fingerprint.products import centred, product, residues_of
 from tensorwright_lab.rule_generation.fingerprint.structure import (
     Affine,
     Bilinear,

@@ -29,8 +29,10 @@ from numpy.typing import NDArray
 from tensorwright.base import DType
 from tensorwright.expr import (
     NUMPY,
+    Array,
     Compute,
     Const,
+    Domain,
     FieldDomain,
     Fn,
     Load,
@@ -226,16 +228,17 @@ class Probe:
 
     def numbers(self, arguments: tuple[NDArray[Any], ...]) -> NDArray[np.float64]:
         """The flat result in doubles."""
-        shaped = (each.reshape(s) for each, s in zip(arguments, self.shapes, strict=True))
-        arrays = dict(zip(self.inputs, shaped, strict=True))
-        return np.asarray(evaluate([self.tensor], arrays, NUMPY)[0], np.float64).ravel()
+        return np.asarray(self._value(arguments, NUMPY), np.float64).ravel()
 
     def residues(self, arguments: tuple[NDArray[Any], ...]) -> Numbers:
         """The flat result in the field."""
+        value = self._value(arguments, FieldDomain())
+        return (residues_of(value).ravel() % P).astype(np.uint64)
+
+    def _value(self, arguments: tuple[NDArray[Any], ...], domain: Domain) -> Array:
         shaped = (each.reshape(s) for each, s in zip(arguments, self.shapes, strict=True))
         arrays = dict(zip(self.inputs, shaped, strict=True))
-        value = evaluate([self.tensor], arrays, FieldDomain())[0]
-        return (residues_of(value).ravel() % P).astype(np.uint64)
+        return evaluate([self.tensor], arrays, domain)[0]
 
     def gather_matrices(self) -> tuple[Numbers, ...]:
         """Every element of the result is an element of each argument, its negative, or zero."""

@@ -17,7 +17,7 @@ from itertools import combinations, product
 
 from tensorwright.rewriting.assumptions import assume
 from tensorwright.rewriting.dims import Extent
-from tensorwright.rewriting.meaning import infer, symbolic_shape
+from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
 from tensorwright.rewriting.operators import (
     STRIDES,
     IntShape,
@@ -36,6 +36,7 @@ from tensorwright.rewriting.terms import (
     Rule,
     Term,
     applications,
+    numbers_in,
 )
 from tensorwright_lab.rule_generation.generalize.random_shapes import RandomShapes
 
@@ -53,8 +54,7 @@ def with_extent_conditions(
     random_shapes    where its two sides are compared
     shapes   of the inputs, where the rule was found
     """
-    symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
-    typing = infer((*rule.left, *rule.right), symbolic)
+    typing = infer(rule.roots, symbolic_shapes(shapes))
     if isinstance(typing, Misfit):
         return None
     asked = (*typing.facts, *(fact for fact in needed if isinstance(fact, Equal | Divides)))
@@ -117,12 +117,8 @@ class _Search:
 
 def _candidates(rule: Rule, shapes: Mapping[str, IntShape]) -> list[tuple[int, Fact]]:
     """What is true where the rule was found with its kind, the likeliest to be needed last."""
-    extents = {
-        Extent(name, axis): extent
-        for name, shape in shapes.items()
-        for axis, extent in enumerate(shape)
-    }
-    kernels, numbers = _kernels(rule), {1, *_numbers(rule)}
+    extents = extents_at(shapes)
+    kernels, numbers = _kernels(rule), {1, *numbers_in(*rule.roots)}
     found: list[tuple[int, Fact]] = [
         (_NUMBER, Equal(extent, value)) for extent, value in extents.items() if value in numbers
     ]
@@ -147,15 +143,10 @@ def _ordered_pairs(
         yield ((a, m), (b, n)) if m >= n else ((b, n), (a, m))
 
 
-def _numbers(rule: Rule) -> set[int]:
-    sides = applications(*rule.left, *rule.right)
-    return {param for each in sides for param in each.params if isinstance(param, int)}
-
-
 def _has_strides(rule: Rule) -> bool:
     return any(
         param == 2 and kind in STRIDES
-        for each in applications(*rule.left, *rule.right)
+        for each in applications(*rule.roots)
         for param, kind in zip(each.params, _kinds(each), strict=True)
     )
 
@@ -170,7 +161,7 @@ def _kernels(rule: Rule) -> dict[tuple[str, str], int]:
     Of as many parts on both sides, the first meets the first.
     """
     found: dict[tuple[str, str], int] = {}
-    for each in applications(*rule.left, *rule.right):
+    for each in applications(*rule.roots):
         if operator_named(each.operator).structure is StructureKind.CONVOLUTION:
             x, w = each.args
             is_direct = isinstance(x, Input) and isinstance(w, Input)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.meaning import infer, instantiate, symbolic_shape
+from tensorwright.rewriting.meaning import infer, instantiate, symbolic_shapes
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.prove.conditions import without_needless_ranks
 from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
@@ -63,11 +63,11 @@ def generalize_alike(found: Sequence[FoundRule]) -> tuple[Rule, ...]:
 
 def _renamed(found: FoundRule) -> tuple[Rule, dict[str, IntShape]]:
     """With canonical names: rules that are alike are the same then."""
-    names = input_names(*found.rule.left, *found.rule.right)
+    names = input_names(*found.rule.roots)
     shapes = dict(found.shapes)
     renamed = canonical_rule(found.rule)
     return renamed, dict(
-        zip(input_names(*renamed.left, *renamed.right), map(shapes.__getitem__, names), strict=True)
+        zip(input_names(*renamed.roots), map(shapes.__getitem__, names), strict=True)
     )
 
 
@@ -81,7 +81,7 @@ def _speaks_of(general: Rule, rule: Rule, shapes: Mapping[str, IntShape]) -> boo
     """Whether a rule found at some shapes is another one there."""
     if not all(is_true(fact, shapes) for fact in general.condition):
         return False
-    sides = zip((*general.left, *general.right), (*rule.left, *rule.right), strict=True)
+    sides = zip(general.roots, rule.roots, strict=True)
     pairs = ((instantiate(one, shapes), instantiate(other, shapes)) for one, other in sides)
     return all(one == other and not isinstance(one, Misfit) for one, other in pairs)
 
@@ -91,7 +91,7 @@ def generalize(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | None:
 
     shapes  of the inputs, where the rule was found; there may be others
     """
-    own = {name: shapes[name] for name in input_names(*rule.left, *rule.right)}
+    own = {name: shapes[name] for name in input_names(*rule.roots)}
     if not own or rule.left == rule.right or not agree_at(rule, own):
         return None
     return _general(rule, own)
@@ -135,10 +135,9 @@ def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:
 
     Only what gives an extent; where windows are counted, an extent condition is plainer.
     """
-    symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
     count = len(rule.left)
     needs = Needs()
-    typing = infer((*rule.left, *rule.right), symbolic)
+    typing = infer(rule.roots, symbolic_shapes(shapes))
     if isinstance(typing, Misfit):
         return ()
     try:

@@ -101,7 +101,7 @@ def agree_at(rule: Rule, shapes: Mapping[str, IntShape], seed: int = 0) -> bool:
     }
     for name in _variances(rule):
         inputs[name] = np.abs(inputs[name])
-    count, roots = len(rule.left), (*rule.left, *rule.right)
+    count, roots = len(rule.left), rule.roots
     if isinstance(infer_shapes(roots, shapes), Misfit):
         return False
     with np.errstate(all="ignore"):
@@ -123,5 +123,5 @@ def _equal(a: Array, b: Array) -> bool:
 
 def _variances(rule: Rule) -> set[str]:
     """The inputs that are variances: not negative."""
-    variances = arguments_of(ArgumentRole.VARIANCE, *rule.left, *rule.right)
+    variances = arguments_of(ArgumentRole.VARIANCE, *rule.roots)
     return {each.name for each in variances if isinstance(each, Input)}

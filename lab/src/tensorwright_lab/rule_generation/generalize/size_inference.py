@@ -18,8 +18,8 @@ from itertools import combinations, islice
 
 from tensorwright.expr import IndexExpr, divide_terms, of_terms, terms_of
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
-from tensorwright.rewriting.meaning import infer, symbolic_shape
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, resized, value_of
+from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
 from tensorwright.rewriting.operators import AXIS, IntShape, SizeGuess, operator_named
 from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
 from tensorwright.rewriting.terms import (
@@ -73,11 +73,7 @@ def rules_with_sizes(rule: Rule, shapes: Mapping[str, IntShape]) -> Iterator[tup
         facts = _facts(left, right, opened.symbolic)
     except (IllTyped, ZeroDivisionError):
         return
-    extents = {
-        Extent(name, axis): extent
-        for name, shape in shapes.items()
-        for axis, extent in enumerate(shape)
-    }
+    extents = extents_at(shapes)
     for bindings in islice(_choices(facts, unknowns, {}, extents, shapes), _MOST_RULES):
         own, other = (tuple(_bound(term, bindings) for term in side) for side in (left, right))
         yield Rule(own, other), _fixed(facts, bindings)
@@ -91,7 +87,7 @@ class _Opening:
 
     def __init__(self, shapes: Mapping[str, IntShape]) -> None:
         self.unknowns: list[_Unknown] = []
-        self.symbolic = {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
+        self.symbolic = symbolic_shapes(shapes)
         self._extents = {name: tuple(shape) for name, shape in shapes.items()}
         self._opened: dict[Term, tuple[Term, IntShape, Shape]] = {
             Input(name): (Input(name), shape, self.symbolic[name])
@@ -247,9 +243,7 @@ def _is_open(size: Size) -> bool:
 
 
 def _replaced(size: Size, bindings: Mapping[Extent, Size]) -> Size:
-    if isinstance(size, int):
-        return size
-    return value_of(size, {atom: bindings.get(atom, atom) for atom in atoms_of(size)})
+    return resized(size, lambda extent: bindings.get(extent, extent))
 
 
 def _bound(term: Term, bindings: Mapping[Extent, Size]) -> Term:

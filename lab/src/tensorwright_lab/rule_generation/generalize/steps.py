@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from tensorwright.rewriting.operators import IntShape
@@ -31,26 +32,15 @@ Result = TypeVar("Result")
 Shapes = dict[str, IntShape]
 
 
-@dataclass(frozen=True, slots=True)
-class _Holding:
+def _holding(shapes: Shapes, seed: int, rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """The rules that hold at other inputs than those of the fingerprints."""
-
-    shapes: Shapes
-    seed: int
-
-    def __call__(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
-        evaluator = Evaluator(self.shapes, self.seed)
-        return tuple(rule for rule in rules if evaluator.holds(rule))
+    evaluator = Evaluator(shapes, seed)
+    return tuple(rule for rule in rules if evaluator.holds(rule))
 
 
-@dataclass(frozen=True, slots=True)
-class _Widening:
+def _widened(shapes: Shapes, rules: Sequence[Rule]) -> tuple[FoundRule, ...]:
     """Rules with inputs in the place of what may be any tensor."""
-
-    shapes: Shapes
-
-    def __call__(self, rules: Sequence[Rule]) -> tuple[FoundRule, ...]:
-        return tuple(widened(rule, self.shapes) for rule in rules)
+    return tuple(widened(rule, shapes) for rule in rules)
 
 
 def _general(groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
@@ -68,11 +58,11 @@ class GeneralizationSteps:
 
     def holding(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """The rules that hold once more."""
-        return self._spread("evaluated", _Holding(self.shapes, self.seed + 1), rules)
+        return self._spread("evaluated", partial(_holding, self.shapes, self.seed + 1), rules)
 
     def instances(self, rules: Sequence[Rule]) -> tuple[tuple[FoundRule, ...], ...]:
         """Rules as general as they hold, those together that are alike."""
-        return alike(self._spread("instances", _Widening(self.shapes), rules))
+        return alike(self._spread("instances", partial(_widened, self.shapes), rules))
 
     def general(self, groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
         """Rules for all shapes."""

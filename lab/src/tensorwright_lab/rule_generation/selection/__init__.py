@@ -3,8 +3,7 @@
 Read `selection.py` first.
 """
 
-from tensorwright_lab.rule_generation.selection.common_subgraph import has_common_inputs
-from tensorwright_lab.rule_generation.selection.naming import sides_key, systematic_name
+from tensorwright.rewriting.naming import sides_key, systematic_name
 from tensorwright_lab.rule_generation.selection.selection import (
     Progress,
     Selection,
@@ -15,7 +14,6 @@ from tensorwright_lab.rule_generation.selection.selection import (
 __all__ = [
     "Progress",
     "Selection",
-    "has_common_inputs",
     "minimise_rules",
     "select_rules",
     "sides_key",

@@ -13,14 +13,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
+from tensorwright.expr import IndexExpr, of_terms, terms_of
+from tensorwright.rewriting.assumptions import assume
 from tensorwright.rewriting.derivation.derive import subsuming_rules
 from tensorwright.rewriting.derivation.ruleset import RuleSet, larger_side, rule_set
+from tensorwright.rewriting.dims import Size, atoms_of
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.prove import Proved, Refuted, prove, stamped
-from tensorwright.rewriting.terms import Rank, Rule
+from tensorwright.rewriting.terms import ConditionAtom, Different, Equal, Rank, Rule
 from tensorwright.rewriting.text import parse_rules, rule_text
 from tensorwright_lab.rule_generation.selection.free_parameters import freed
-from tensorwright_lab.rule_generation.selection.tidy import tidied
 
 _FREEING_LIMITS = Limits(rounds=4, nodes=800, matches=100)
 
@@ -162,3 +164,34 @@ def _for_all_parameters(found: Proved, limits: Limits | None) -> Holds:
 def without_ranks(rule: Rule) -> Rule:
     """The rule for all ranks."""
     return replace(rule, condition=tuple(f for f in rule.condition if not isinstance(f, Rank)))
+
+
+def tidied(rule: Rule) -> Rule:
+    """The rule with its condition in the plainest form: each equality less what is the same on both
+    sides, `a + b = a + c` is `b = c`, and without those that follow from the facts before.
+    """
+    kept: list[ConditionAtom] = []
+    for fact in rule.condition:
+        if not isinstance(fact, Equal):
+            kept.append(fact)
+            continue
+        known = assume(each for each in kept if not isinstance(each, Rank | Different))
+        if known is None:
+            return rule
+        gap = known.normal(fact.left) - known.normal(fact.right)
+        if gap != 0:
+            kept.append(_equality(gap, fact))
+    return replace(rule, condition=tuple(kept))
+
+
+def _equality(gap: Size, fact: Equal) -> Equal:
+    """`gap = 0` with what is added on the left and what is subtracted on the right."""
+    if isinstance(gap, int) or any(each.name.startswith("_") for each in atoms_of(gap)):
+        return fact
+    left = _part(gap, 1)
+    right = _part(gap, -1)
+    return Equal(right, left) if isinstance(left, int) else Equal(left, right)
+
+
+def _part(gap: IndexExpr, sign: int) -> Size:
+    return of_terms((m, factor * sign) for m, factor in terms_of(gap) if factor * sign > 0)

@@ -126,7 +126,7 @@ def without_parameters(rule: Rule) -> Rule:
 def _slots(rule: Rule) -> tuple[_Slot, ...]:
     """What may be freed, in the order of appearance."""
     values: dict[tuple[str, Param | tuple[Param, ...]], None] = {}
-    for each in applications(*rule.left, *rule.right):
+    for each in applications(*rule.roots):
         for parameter, value in _valued(each):
             values.setdefault((parameter.name, value))
     names: dict[str, int] = {}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -23,6 +23,11 @@ from tensorwright.base import InternalError
 from tensorwright.processes import Done, Job, Outcome, WorkerPool
 from tensorwright.rewriting.derivation.derive import QUICK_LIMITS, subsuming_rules
 from tensorwright.rewriting.derivation.ruleset import rule_set
+from tensorwright.rewriting.naming import (
+    sides_key,
+    systematic_name,
+    unused_name,
+)
 from tensorwright.rewriting.operators import ArgumentRole, arguments_of, operator_count
 from tensorwright.rewriting.prove import special_case
 from tensorwright.rewriting.terms import (
@@ -47,13 +52,9 @@ from tensorwright_lab.rule_generation.selection.examine import (
     without_ranks,
 )
 from tensorwright_lab.rule_generation.selection.free_parameters import without_parameters
-from tensorwright_lab.rule_generation.selection.naming import (
-    sides_key,
-    systematic_name,
-    unused_name,
-)
 from tensorwright_lab.rule_generation.selection.verdicts import Verdicts
 
+_PATIENCE_S = 300.0
 BATCH = 64
 """Candidates that are asked at a time, whatever the number of processes."""
 
@@ -98,7 +99,7 @@ class Selection:
 def selection_order(rule: Rule) -> tuple[int, int, int, str]:
     """Small before large, many inputs before few, then by text."""
     text = rule_text(rule)
-    sides = (*rule.left, *rule.right)
+    sides = rule.roots
     size = operator_count(*rule.left) + operator_count(*rule.right)
     return size, -len(input_names(*sides)), len(text), text
 
@@ -110,7 +111,6 @@ def select_rules(
     verdicts: Path | None = None,
     progress: Callable[[Progress], None] = lambda each: None,
     names: Mapping[str, str] = MappingProxyType({}),
-    patience_s: float = 300.0,
     pool: WorkerPool | None = None,
 ) -> Selection:
     """Keep the proved rules among candidates that those kept before do not imply.
@@ -126,7 +126,7 @@ def select_rules(
     """
     ordered = sorted(filter(_has_tensors, candidates), key=selection_order)
     with _processes(workers, pool) as processes, closing(Verdicts(verdicts)) as store:
-        selector = _Selector(kept, store, processes, patience_s, progress, len(ordered), names)
+        selector = _Selector(list(kept), store, processes, progress, len(ordered), names)
         for start in range(0, len(ordered), BATCH):
             selector.batch(ordered[start : start + BATCH])
         selector.minimise(len(kept))
@@ -135,7 +135,7 @@ def select_rules(
 
 def _has_tensors(rule: Rule) -> bool:
     """Whether an input is more than the number by which a tensor is multiplied."""
-    roots = (*rule.left, *rule.right)
+    roots = rule.roots
     factors = arguments_of(ArgumentRole.NUMBER, *roots)
     return any(Input(name) not in factors for name in input_names(*roots))
 
@@ -144,7 +144,6 @@ def minimise_rules(
     rules: Sequence[Rule],
     workers: int = 2,
     verdicts: Path | None = None,
-    patience_s: float = 300.0,
     pool: WorkerPool | None = None,
 ) -> Selection:
     """Leave out proved rules that others of no more operators imply, the last ones first.
@@ -154,7 +153,7 @@ def minimise_rules(
     Raises:  OutputError where verdicts cannot be written.
     """
     with _processes(workers, pool) as processes, closing(Verdicts(verdicts)) as store:
-        selector = _Selector(rules, store, processes, patience_s)
+        selector = _Selector(list(rules), store, processes)
         selector.minimise(0)
     return selector.result()
 
@@ -164,31 +163,22 @@ def _processes(workers: int, pool: WorkerPool | None) -> AbstractContextManager[
     return WorkerPool(workers) if pool is None else nullcontext(pool)
 
 
+@dataclass(slots=True)
 class _Selector:
-    def __init__(
-        self,
-        kept: Sequence[Rule],
-        verdicts: Verdicts,
-        pool: WorkerPool,
-        patience_s: float,
-        progress: Callable[[Progress], None] = lambda each: None,
-        total: int = 0,
-        names: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        self.kept = list(kept)
-        self.verdicts = verdicts
-        self.pool = pool
-        self.patience_s = patience_s
-        self.report = progress
-        self.total = total
-        self.names = names
-        self.start = time.perf_counter()
-        self.done = 0
-        self.resumed: int | None = None
-        self.derive_s = self.prove_s = 0.0
-        self.implied: list[Dropped] = []
-        self.refuted: list[Rule] = []
-        self.unknown: list[tuple[Rule, str]] = []
+    kept: list[Rule]
+    verdicts: Verdicts
+    pool: WorkerPool
+    report: Callable[[Progress], None] = lambda each: None
+    total: int = 0
+    names: Mapping[str, str] = field(default_factory=dict)
+    start: float = field(default_factory=time.perf_counter)
+    done: int = 0
+    resumed: int | None = None
+    derive_s: float = 0.0
+    prove_s: float = 0.0
+    implied: list[Dropped] = field(default_factory=list)
+    refuted: list[Rule] = field(default_factory=list)
+    unknown: list[tuple[Rule, str]] = field(default_factory=list)
 
     def batch(self, rules: Sequence[Rule]) -> None:
         """Drop what is implied, then prove a basis of the others, until none is left."""
@@ -227,7 +217,7 @@ class _Selector:
         assumed = rule_set(self.kept)
         start = time.perf_counter()
         for rule in rules:
-            own = assumed.among(operator_names(*rule.left, *rule.right))
+            own = assumed.among(operator_names(*rule.roots))
             if basis and subsuming_rules(rule, own, QUICK_LIMITS) is not None:
                 later.append(rule)
                 continue
@@ -244,7 +234,7 @@ class _Selector:
         if unknown and self.resumed is None:
             self.resumed = self.done
         jobs = [Job(examine, (questions[number],)) for number in unknown]
-        for index, outcome in self.pool.results(jobs, self.patience_s):
+        for index, outcome in self.pool.results(jobs, _PATIENCE_S):
             question = questions[unknown[index]]
             answer = self._answer(question, outcome)
             answers[unknown[index]] = answer

@@ -58,12 +58,12 @@ FALSE_GOALS = parse_rules(
 )
 
 
-def consistency(axioms: Sequence[Axiom], limits: Limits = _LIMITS) -> tuple[Rule, ...]:
+def consistency(axioms: Sequence[Axiom]) -> tuple[Rule, ...]:
     """The false goals that the axioms prove: none, unless something is wrong."""
-    return tuple(goal for goal in FALSE_GOALS if _is_proved(goal, axioms, limits))
+    return tuple(goal for goal in FALSE_GOALS if _is_proved(goal, axioms))
 
 
-def derivable(name: str, axioms: Sequence[Axiom], limits: Limits = _LIMITS) -> bool:
+def derivable(name: str, axioms: Sequence[Axiom]) -> bool:
     """Whether the axioms of a name follow from the others that are no shortcuts, within the limits.
 
     Parameters are tried at one value each; of an axiom that is written out for many values, a few
@@ -73,17 +73,17 @@ def derivable(name: str, axioms: Sequence[Axiom], limits: Limits = _LIMITS) -> b
     own = [axiom for axiom in axioms if axiom.name == name]
     for axiom in own[:: 1 + len(own) // _INSTANCES]:
         rule = _typical(axiom)
-        if rule is None or not _is_proved(rule, base, limits, name):
+        if rule is None or not _is_proved(rule, base, name):
             return False
     return True
 
 
-def _is_proved(rule: Rule, axioms: Sequence[Axiom], limits: Limits, without: str = "") -> bool:
+def _is_proved(rule: Rule, axioms: Sequence[Axiom], without: str = "") -> bool:
     problems = problems_of(rule)
     if not problems:
         return False
     for problem in problems:
-        found = saturate(problem, axioms, limits, without=without)
+        found = saturate(problem, axioms, _LIMITS, without=without)
         if found is None or not found.is_proved:
             return False
     return True

@@ -121,7 +121,7 @@ def validate(name: str, axioms: Sequence[Axiom], budget: Budget = QUICK) -> Vali
 
 
 def _param_names(axiom: Axiom) -> set[str]:
-    names = variables_of(*axiom.rule.left, *axiom.rule.right)
+    names = variables_of(*axiom.rule.roots)
     return {name for name in names if name.startswith("_")}
 
 
@@ -188,7 +188,7 @@ def _compare(rule: Rule, shapes: Mapping[str, IntShape], faults: list[Fault]) ->
     """Compare both sides; 1 where only random inputs could decide."""
     terms = Polynomials()
     inputs = {name: terms.inputs(name, shape) for name, shape in shapes.items()}
-    roots = (*rule.left, *rule.right)
+    roots = rule.roots
     left, right = evaluate_terms(roots, inputs, SymbolicDomain(terms))
     if left.shape != right.shape:
         faults.append(Fault(rule, tuple(shapes.items()), f"{left.shape} is not {right.shape}"))
@@ -206,7 +206,7 @@ def _agree_in_field(rule: Rule, shapes: Mapping[str, IntShape]) -> bool:
     generator = np.random.default_rng(1)
     for _ in range(3):
         inputs = {name: field.random(shape, generator) for name, shape in shapes.items()}
-        left, right = evaluate_terms((*rule.left, *rule.right), inputs, field)
+        left, right = evaluate_terms(rule.roots, inputs, field)
         if not np.array_equal(residues(left), residues(right)):
             return False
     return True
