@@ -17,7 +17,7 @@ from tests.targets import AVX2, AVX512
 from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.graph import Graph, Workload, parse
-from tensorwright.graph.parse import constants_named
+from tensorwright.graph.text.parse import constants_named
 from tensorwright.pipeline import cut, import_graph
 from tensorwright_lab.zoo import OperatorCase, operator_cases, operator_program
 from tensorwright_lab.zoo.plausible import draw_network

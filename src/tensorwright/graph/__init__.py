@@ -15,7 +15,6 @@ from tensorwright.graph.layout import (
     describe_layouts,
     layout_cost,
 )
-from tensorwright.graph.parse import parse
 from tensorwright.graph.partition import (
     AliasCall,
     ConcatInPlace,
@@ -40,7 +39,9 @@ from tensorwright.graph.passes import (
 from tensorwright.graph.physical import physical_shape, to_physical, to_plain
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
-from tensorwright.graph.text_file import load_text, save_text
+from tensorwright.graph.sizes import bind_sizes, require_numbers
+from tensorwright.graph.text.parse import parse
+from tensorwright.graph.text.text_file import load_text, save_text
 from tensorwright.graph.verify import verify
 from tensorwright.graph.workload import (
     Workload,
@@ -69,6 +70,7 @@ __all__ = [
     "Workload",
     "are_alike",
     "as_program",
+    "bind_sizes",
     "build_workload",
     "check_constants",
     "check_memory",
@@ -91,6 +93,7 @@ __all__ = [
     "random_inputs",
     "reference",
     "rename_tensors",
+    "require_numbers",
     "run_node",
     "save_text",
     "simplify",

@@ -126,7 +126,7 @@ class _Prices:
         return tuple(tuple(names) for names in sets.values())
 
     def _differs(self, name: str, current: Layouts, proposal: Layouts) -> bool:
-        shape = self.graph.types[name].shape
+        shape = self.graph.types[name].extents
         first, second = (memory_order(shape, each.get(name, PLAIN)) for each in (current, proposal))
         return first != second
 

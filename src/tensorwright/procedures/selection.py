@@ -49,8 +49,8 @@ def topk(types: tuple[TensorType, ...], attributes: Attributes) -> LoopProgram |
     kept = int_of(attributes, "k")
     if x.dtype not in _DTYPES or not 0 < kept <= MOST_KEPT or 0 in x.shape:
         return None
-    outer, count = math.prod(x.shape[:axis]), x.shape[axis]
-    inner = math.prod(x.shape[axis + 1 :])
+    outer, count = math.prod(x.extents[:axis]), x.extents[axis]
+    inner = math.prod(x.extents[axis + 1 :])
     source = Buffer("x", (outer, count, inner), x.dtype)
     values = Buffer("values", (outer, kept, inner), x.dtype)
     indices = Buffer("indices", (outer, kept, inner), DType.I64)

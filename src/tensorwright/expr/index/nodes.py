@@ -34,7 +34,7 @@ from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
 
-from tensorwright.base import ExpressionError
+from tensorwright.base import ExpressionError, OpenSize
 from tensorwright.expr.interned import Interned
 from tensorwright.expr.symbolic import STAGE, Symbolic, as_number, noun_of, refused
 
@@ -42,7 +42,7 @@ _REMEMBERED = 1 << 15  # results of each operation
 _MOST_FACTORS = 8
 
 
-class IndexExpr(Interned, Symbolic):
+class IndexExpr(Interned, Symbolic, OpenSize):
     """Base of every index node that is not a plain int: carries the arithmetic operators.
 
     What is no index (an axis of a tensor) answers for itself when it is the other operand.

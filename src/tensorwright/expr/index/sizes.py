@@ -83,6 +83,21 @@ def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: 
     return NamedSize(name, divisor, low, most) * divisor
 
 
+_CONSTRAINTS = r"(?:(?:(\d+) <= )?NAME(?: <= (\d+))?)?(?:, )?(?:NAME % (\d+) == 0)?"
+
+
+def parse_named_size(name: str, constraints: str) -> Index:
+    """Read what a size fulfils, as `NamedSize.constraints` says it.
+
+    Raises:  ValueError for other text; ExpressionError for what no number fulfils.
+    """
+    match = re.fullmatch(_CONSTRAINTS.replace("NAME", re.escape(name)), constraints.strip())
+    if match is None:
+        raise ValueError(f"{constraints!r} does not say what {name} fulfils")
+    least, greatest, divisor = match.groups()
+    return named_size(name, int(least or 1), int(greatest) if greatest else None, int(divisor or 1))
+
+
 def named_sizes_of(*expressions: Index) -> tuple[NamedSize, ...]:
     """The named sizes in some expressions, each once."""
     return tuple(each for each in symbols_of(*expressions) if isinstance(each, NamedSize))

@@ -49,7 +49,9 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
     """
     opaque = OpaqueOperators()
     known = {
-        name: TensorData(graph.types[name].shape, graph.types[name].dtype, name in graph.constants)
+        name: TensorData(
+            graph.types[name].extents, graph.types[name].dtype, name in graph.constants
+        )
         for name in (*graph.inputs, *graph.constants)
     }
     terms = EGraph(NetworkAnalysis(known, opaque), with_proofs=with_proofs)
@@ -65,7 +67,7 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
 def _terms_of(builder: TermBuilder, opaque: OpaqueOperators, found: Application) -> tuple[Id, ...]:
     counterpart = COUNTERPARTS.get(found.node.operator)
     data = [builder.terms.data(arg) for arg in found.args]
-    data += [TensorData(type_.shape, type_.dtype) for type_ in found.types]
+    data += [TensorData(type_.extents, type_.dtype) for type_ in found.types]
     if counterpart is not None and all(map(has_rules, data)):
         terms = counterpart(builder, found)
         if terms is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorwright.base import ModelError, atomic_writer
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.parse import constants_named, parse
+from tensorwright.graph.text.parse import constants_named, parse
 from tensorwright.ops import Array
 
 
