@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from tensorwright.expr import Index, Symbol, substitute, symbols_of
 from tensorwright.expr import parse_size as read_size
@@ -35,8 +35,6 @@ class Extent(Symbol):
     name: str
     axis: int
     variable: str = ""
-
-    is_size: ClassVar[bool] = True
 
     def __str__(self) -> str:
         if self.name.startswith("_"):

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from tensorwright.expr.index.nodes import Index, Symbol, exact_div, floor_div, maximum, minimum, mod
 from tensorwright.expr.index.traversal import substitute, symbols_of
@@ -32,8 +31,6 @@ class NamedSize(Symbol):
     divisor: int
     least: int
     most: int | None
-
-    is_size: ClassVar[bool] = True
 
     def times(self, factor: int) -> tuple[int, str]:
         """A multiple of the divisor is written as one of the size."""
