@@ -39,14 +39,15 @@ ROOMS = {
     "expr.index": "nodes arithmetic condition traversal sizes ranges counterexample bounds "
     "simplify",
     "expr.building": "arguments axes inside compute intrinsics",
-    "graph": "printing graph infer workload partition layout onnx_import onnx_export passes "
-    "drawing",
+    "graph": "printing graph infer sizes text workload partition layout onnx_import onnx_export "
+    "passes drawing",
+    "graph.text": "line parse text_file",
     "graph.onnx_import": "call tensors converters com_microsoft importer",
     "machine": "machine hardware ceilings kept load state",
     "loop": "ir traversal passes lowering algorithms",
     "machine_code": "libm text numbers native_function compilation",
-    "ops": "operator attributes shapes access pointwise folding contraction windows moving host "
-    "positions registry",
+    "ops": "operator named_sizes attributes shapes access pointwise folding contraction windows "
+    "moving host positions registry",
     "peers": "process competitors prices",
     "records": "record store logs",
     "rewriting": "traversal dims terms assumptions shapes operators text naming egraph "

@@ -76,7 +76,9 @@ from tensorwright.base.tensors import (
     Attributes,
     AttributeValue,
     HostFunction,
+    OpenSize,
     Role,
+    Shape,
     TensorType,
 )
 
@@ -118,11 +120,13 @@ __all__ = [
     "Launch",
     "MachineError",
     "ModelError",
+    "OpenSize",
     "OutputError",
     "Printer",
     "RecordError",
     "Role",
     "ScheduleError",
+    "Shape",
     "Target",
     "TargetKind",
     "TargetProtocol",

@@ -103,20 +103,28 @@ class ModelError(UserError):
 
 
 class UnsupportedError(UserError):
-    """An operator, dtype or attribute that is not supported; `operator` names it."""
+    """An operator, dtype, attribute or named size that is not supported.
+
+    operator   of which; "" where it is that of no operator
+    """
 
     exit_code = 4
     field_names = (*UserError.field_names, "operator")
 
     def __init__(
-        self, *, stage: str, where: str, reason: str, remedy: str = "", operator: str
+        self, *, stage: str, where: str, reason: str, remedy: str = "", operator: str = ""
     ) -> None:
         super().__init__(stage=stage, where=where, reason=reason, remedy=remedy)
         self.operator = operator
 
+    def of(self, operator: str) -> UnsupportedError:
+        """The same error, of an operator where it is that of none yet."""
+        return UnsupportedError(**{**dict(self.fields), "operator": self.operator or operator})
+
     def message(self) -> str:
         """Name the operator first."""
-        return f"operator {self.operator}: {super().message()}"
+        text = super().message()
+        return f"operator {self.operator}: {text}" if self.operator else text
 
 
 class InputError(UserError):

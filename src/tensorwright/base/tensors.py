@@ -12,8 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base.dtypes import DType
+from tensorwright.base.errors import UnsupportedError
 
-AttributeValue: TypeAlias = int | float | str | bool | DType | tuple["AttributeValue", ...]
+
+class OpenSize:
+    """A size that is no number before the network runs.
+
+    Base of the index expressions of `tensorwright.expr`, which say what it is and have arithmetic.
+    """
+
+    __slots__ = ()
+
+
+Shape: TypeAlias = tuple[int | OpenSize, ...]
+AttributeValue: TypeAlias = (
+    int | float | str | bool | DType | OpenSize | tuple["AttributeValue", ...]
+)
 Attributes: TypeAlias = Mapping[str, AttributeValue]
 Array: TypeAlias = NDArray[np.generic]
 HostFunction: TypeAlias = Callable[[tuple[Array, ...], Attributes], tuple[Array, ...]]
@@ -21,15 +35,36 @@ HostFunction: TypeAlias = Callable[[tuple[Array, ...], Attributes], tuple[Array,
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """The static type of a tensor: element type and shape."""
+    """The type of a tensor: element type and shape, which may have named sizes."""
 
     dtype: DType
-    shape: tuple[int, ...]
+    shape: Shape
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some extent is no number yet."""
+        return any(isinstance(extent, OpenSize) for extent in self.shape)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The shape, for whoever needs numbers.
+
+        Raises:  UnsupportedError where an extent is a named size.
+        """
+        found = tuple(extent for extent in self.shape if isinstance(extent, int))
+        if len(found) != len(self.shape):
+            raise UnsupportedError(
+                stage="sizes",
+                where=f"a tensor of type {self}",
+                reason="its extents are not all numbers, which are needed here",
+                remedy="give a number for each named size",
+            )
+        return found
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the dense tensor."""
-        return prod(self.shape) * self.dtype.size_bytes
+        return prod(self.extents) * self.dtype.size_bytes
 
     def __str__(self) -> str:
         return f"{self.dtype}({', '.join(map(str, self.shape))})"

@@ -238,9 +238,9 @@ def _specs(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[Tens
 
 
 def _spec(name: str, kind: TensorType) -> TensorSpec:
-    return TensorSpec(name, kind.dtype, kind.shape)
+    return TensorSpec(name, kind.dtype, kind.extents)
 
 
 def _stored_type(graph: Graph, name: str) -> TensorType:
     kind = graph.types[name]
-    return TensorType(kind.dtype, physical_shape(kind.shape, graph.layouts.get(name, PLAIN)))
+    return TensorType(kind.dtype, physical_shape(kind.extents, graph.layouts.get(name, PLAIN)))

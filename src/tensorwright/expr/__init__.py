@@ -121,6 +121,7 @@ from tensorwright.expr.index.sizes import (
     constraints_of,
     named_size,
     named_sizes_of,
+    parse_named_size,
     parse_size,
     with_sizes,
 )
@@ -303,6 +304,7 @@ __all__ = [
     "negate",
     "not_equal",
     "of_terms",
+    "parse_named_size",
     "parse_size",
     "placeholder",
     "pow_",

@@ -34,7 +34,7 @@ class _InternedClass(type):
 
     def __call__(cls, *values: Any, **named: Any) -> Any:
         """The instance with these fields: the one that there is, or a new one."""
-        if named or len(values) < len(cls.__match_args__):  # fields that have defaults
+        if named:
             made = super().__call__(*values, **named)
             values = tuple(getattr(made, field.name) for field in fields(made))
         reference = cls._nodes.get(values)
@@ -43,12 +43,16 @@ class _InternedClass(type):
 
     def _add(cls, values: tuple[Any, ...]) -> Any:
         made = super().__call__(*values)
+        full = values
+        if len(values) < len(cls.__match_args__):  # defaults are left out
+            full = tuple(getattr(made, name) for name in cls.__match_args__)
         with _LOCK:
-            reference = cls._nodes.get(values)
+            reference = cls._nodes.get(full)
             node = reference() if reference is not None else None
-            if node is not None:  # another thread was faster
+            if node is not None:  # another thread was faster, or they were given
+                cls._nodes[values] = ref(node)
                 return node
-            cls._nodes[values] = ref(made)
+            cls._nodes[full] = cls._nodes[values] = ref(made)
             if len(cls._nodes) > cls._sweep_at:
                 cls._sweep()
         return made

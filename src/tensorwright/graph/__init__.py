@@ -34,6 +34,7 @@ from tensorwright.graph.passes import (
 from tensorwright.graph.physical import physical_shape, to_physical
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
+from tensorwright.graph.sizes import bind_sizes, require_numbers
 from tensorwright.graph.verify import verify
 from tensorwright.graph.workload import Workload, build_workload, program_workload, reference
 
@@ -57,6 +58,7 @@ __all__ = [
     "Workload",
     "are_alike",
     "as_program",
+    "bind_sizes",
     "build_workload",
     "check_constants",
     "check_memory",
@@ -75,6 +77,7 @@ __all__ = [
     "random_inputs",
     "reference",
     "rename_tensors",
+    "require_numbers",
     "run_node",
     "run_target_passes",
     "simplify",

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensorwright.base import DType, ModelError
+from tensorwright.base import DType, ModelError, OpenSize
 from tensorwright.graph.graph import Graph, Layout, Node
 from tensorwright.graph.infer import typed_node
 from tensorwright.ops import Array, AttributeValue, TensorType
@@ -60,8 +60,10 @@ class GraphBuilder:
         self._layouts: dict[str, Layout] = {}
         self._counters: dict[str, int] = {}
 
-    def input(self, name: str, shape: Sequence[int], dtype: DType = DType.F32) -> str:
+    def input(self, name: str, shape: Sequence[int | OpenSize], dtype: DType = DType.F32) -> str:
         """Declare an input; its name is part of the graph's signature.
+
+        shape   numbers, and named sizes for what is known when the network runs
 
         Raises:  ModelError if the name is taken.
         """
@@ -150,7 +152,7 @@ class GraphBuilder:
 
     def shape_of(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor that is defined."""
-        return self._types[name].shape
+        return self._types[name].extents
 
     def constant_value(self, name: str) -> Array | None:
         """The array behind a name, None if it is not a constant."""
@@ -208,7 +210,7 @@ class GraphBuilder:
         if not name or name in self._types:
             reason = "it is defined a second time" if name else "a tensor has an empty name"
             raise ModelError(stage="graph", where=f"tensor {name}", reason=reason)
-        if any(extent < 0 for extent in type_.shape):
+        if any(isinstance(extent, int) and extent < 0 for extent in type_.shape):
             raise ModelError(
                 stage="graph", where=f"tensor {name}", reason=f"negative extent: {type_}"
             )

@@ -4,17 +4,20 @@ Grammar
     graph ::= Graph(name, inputs, constants, nodes, outputs)
     node  ::= Node(operator, inputs, attributes, outputs)    every tensor has one definition
 
-Text form, which `parse.py` reads back
+Text form, which `text/parse.py` reads back
     graph     ::= "graph" name NEWLINE (line NEWLINE)*
-    line      ::= "input" name ":" type | "constant" name ":" type "=" digest
+    line      ::= "size" name (":" what it fulfils, "n <= 512, n % 8 == 0")?
+                | "input" name ":" type | "constant" name ":" type "=" digest
                 | name ("," name)* "=" operator "(" (name | key "=" value) ("," ...)* ")" ":" type
                 ("," type)*
                 | "output" name ("," name)*
-    type      ::= dtype "(" (int ("," int)*)? ")" ("layout" "(" ... ")")?
-    value     ::= int | float | True | False | "text" | dtype | "(" value ("," value)* ","? ")"
+    type      ::= dtype "(" (size ("," size)*)? ")" ("layout" "(" ... ")")?
+    value     ::= size | float | True | False | "text" | dtype | "(" value ("," value)* ","? ")"
+    size      ::= int | an expression of the sizes, "2*n + 1"
     name      ::= letters, digits, "_", "." and "/" as they are; anything else as a JSON string
 
-Semantics.  A graph is a pure function of its inputs.  Shapes and dtypes are static; the types of
+Semantics.  A graph is a pure function of its inputs.  Dtypes are static, shapes are numbers or
+expressions of named sizes, which are known when the network runs (`sizes.py`); the types of
 all tensors follow from the inputs, the constants and the operators' shape rules, and are kept in
 `types`.  A layout says how a tensor lies in memory and nothing about its meaning: shapes and axes
 of operators are always those of the plain tensor.
@@ -28,6 +31,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tensorwright.base import ModelError, Printer
+from tensorwright.expr import IndexExpr, NamedSize, named_sizes_of
 from tensorwright.graph.printing import digest, format_name, format_value
 from tensorwright.ops import Array, AttributeValue, TensorType
 
@@ -153,6 +157,19 @@ class Graph:
         """The type of each output, in order."""
         return {name: self.types[name] for name in self.outputs}
 
+    @property
+    def sizes(self) -> tuple[NamedSize, ...]:
+        """The named sizes of its tensors and attributes, each once."""
+        pending: list[AttributeValue] = [type_.shape for type_ in self.types.values()]
+        pending += [value for node in self.nodes for _, value in node.attributes]
+        found: dict[NamedSize, None] = {}
+        for value in pending:
+            if isinstance(value, tuple):
+                pending.extend(value)
+            elif isinstance(value, IndexExpr):
+                found.update(dict.fromkeys(named_sizes_of(value)))
+        return tuple(found)
+
     def producers(self) -> dict[str, Node]:
         """The node that makes each tensor; inputs and constants have none."""
         return {name: node for node in self.nodes for name in node.outputs}
@@ -168,6 +185,8 @@ class Graph:
     def __str__(self) -> str:
         page = Printer()
         with page.block(f"graph {format_name(self.name)}"):
+            for size in self.sizes:
+                page.line(f"size {size.name}: {size.constraints}".removesuffix(": "))
             for name in self.inputs:
                 page.line(f"input {format_name(name)}: {self._typed(name)}")
             for name, array in self.constants.items():

@@ -110,9 +110,9 @@ def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for name, type_ in graph.input_types.items():
         if type_.dtype.is_float:
-            drawn: Array = generator.standard_normal(type_.shape, np.float32)
+            drawn: Array = generator.standard_normal(type_.extents, np.float32)
         else:
-            drawn = generator.integers(0, _rows(graph, name), type_.shape)
+            drawn = generator.integers(0, _rows(graph, name), type_.extents)
         arrays[name] = drawn.astype(type_.dtype.numpy)
     return arrays
 
@@ -120,7 +120,7 @@ def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
 def _rows(graph: Graph, name: str) -> int:
     """How many rows the smallest table has that an input gives positions in; 2 if none."""
     rows = [
-        graph.types[node.inputs[0]].shape[node.integer("axis")]
+        graph.types[node.inputs[0]].extents[node.integer("axis")]
         for node in graph.nodes
         if node.operator == "gather" and node.inputs[1] == name
     ]

@@ -99,7 +99,7 @@ def conversions(graph: Graph) -> tuple[Conversion, ...]:
         if not wanted.is_plain and is_convolution and not is_channelwise(graph, node):
             continue
         for name in dict.fromkeys(node.inputs):
-            own, shape = graph.layouts.get(name, PLAIN), graph.types[name].shape
+            own, shape = graph.layouts.get(name, PLAIN), graph.types[name].extents
             is_reshaped = len(shape) != len(graph.types[node.outputs[0]].shape)
             is_still = (
                 is_row_major(shape, own)
@@ -150,7 +150,7 @@ def _candidates(
     found: dict[str, tuple[Layout, ...]] = {}
     for node in graph.nodes:
         for name in node.outputs:
-            shape = graph.types[name].shape
+            shape = graph.types[name].extents
             if name in fixed or len(shape) not in _RANKS or 0 in shape:
                 continue
             channels = shape[_CHANNELS]

@@ -87,7 +87,7 @@ class _Kernels:
         return merged_sets(different, self.names)
 
     def _differs(self, name: str, current: Layouts, proposal: Layouts) -> bool:
-        shape = self.graph.types[name].shape
+        shape = self.graph.types[name].extents
         first, second = (memory_order(shape, each.get(name, PLAIN)) for each in (current, proposal))
         return first != second
 

@@ -126,7 +126,7 @@ class _Node:
         return self.layouts.get(name, PLAIN)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        return self.types[name].shape
+        return self.types[name].extents
 
     def cycles(self, name: str) -> float:
         return self.types[name].size_bytes / NOMINAL.copied_bytes_per_cycle
@@ -171,7 +171,7 @@ def lie_alike(graph: Graph, layouts: Layouts, name: str, output: str) -> bool:
     Tensors of other ranks are broadcast: they count as alike.
     """
     own, wanted = layouts.get(name, PLAIN), layouts.get(output, PLAIN)
-    shapes = graph.types[name].shape, graph.types[output].shape
+    shapes = graph.types[name].extents, graph.types[output].extents
     if own == wanted or len(shapes[0]) != len(shapes[1]):
         return True
     orders = ((_order_in(shape, own), _order_in(shape, wanted)) for shape in shapes)

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from tensorwright.base import DType
+from tensorwright.base import DType, OpenSize
 from tensorwright.ops import Array, AttributeValue
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_./]+")
@@ -38,4 +38,4 @@ def format_value(value: AttributeValue) -> str:
         return json.dumps(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return str(value) if isinstance(value, DType) else repr(value)
+    return str(value) if isinstance(value, DType | OpenSize) else repr(value)

@@ -96,5 +96,5 @@ def verify(graph: Graph) -> Graph:
     if missing:
         raise _fail(f"output {missing[0]}", "nothing defines it")
     for name, layout in graph.layouts.items():
-        _check_layout(name, layout, graph.types[name].shape)
+        _check_layout(name, layout, graph.types[name].extents)
     return graph

@@ -259,7 +259,7 @@ def _plain_program(
         for name in node.inputs:
             if name not in tensors:
                 type_ = graph.types[name]
-                tensors[name] = Placeholder(name, type_.shape, type_.dtype)
+                tensors[name] = Placeholder(name, type_.extents, type_.dtype)
                 layouts[tensors[name]] = graph.layouts.get(name, PLAIN)
         results = meaning(tuple(tensors[n] for n in node.inputs), node.attribute_map)
         for name, result in zip(node.outputs, results, strict=True):
@@ -314,7 +314,7 @@ def _number(graph: Graph, tensor: Tensor) -> Const | None:
 def _physical_input(graph: Graph, tensor: Placeholder, name: str) -> Placeholder:
     type_ = graph.types[tensor.name]
     layout = graph.layouts.get(tensor.name, PLAIN)
-    return Placeholder(name, physical_shape(type_.shape, layout), tensor.dtype)
+    return Placeholder(name, physical_shape(type_.extents, layout), tensor.dtype)
 
 
 def _short_names(order: Iterable[Tensor], graph: Graph) -> Mapping[Tensor, str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from tensorwright.base import Attributes, DType, ModelError, TensorType
+from tensorwright.expr import Index, IndexExpr
+from tensorwright.ops.named_sizes import are_equal, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute
 
 FLOATS = frozenset(dtype for dtype in DType if dtype.is_float)
@@ -61,10 +63,11 @@ def require_rank(name: str, given: TensorType, least: int, most: int | None = No
         raise fault(f"input {name} has {rank} dimensions {given.shape}, not {wanted}")
 
 
-def require_shape(name: str, given: TensorType, wanted: tuple[int, ...]) -> None:
+def require_shape(name: str, given: TensorType, wanted: tuple[Index, ...]) -> None:
     """Refuse an input of another shape."""
-    if given.shape != wanted:
-        raise fault(f"input {name} has shape {given.shape}, not {wanted}")
+    own = sizes_of(given)
+    if not are_equal(own, wanted):
+        raise fault(f"input {name} has shape {shape_text(own)}, not {shape_text(wanted)}")
 
 
 def int_of(attributes: Attributes, name: str) -> int:
@@ -118,6 +121,12 @@ def dtype_of(attributes: Attributes, name: str) -> DType:
 def ints_of(attributes: Attributes, name: str) -> tuple[int, ...]:
     """An attribute that is a tuple of integers."""
     return tuple(int(item) for item in _numbers_of(attributes, name, int, "integers"))
+
+
+def sizes_in(attributes: Attributes, name: str) -> tuple[Index, ...]:
+    """An attribute that is a tuple of integers, or of named sizes."""
+    value = _numbers_of(attributes, name, (int, IndexExpr), "integers")
+    return tuple(item if isinstance(item, IndexExpr) else int(item) for item in value)
 
 
 def floats_of(attributes: Attributes, name: str) -> tuple[float, ...]:

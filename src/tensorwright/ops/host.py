@@ -33,6 +33,7 @@ from tensorwright.ops.attributes import (
     text_of,
 )
 from tensorwright.ops.moving.gathering import require_inside
+from tensorwright.ops.named_sizes import decided, number_of, sizes_of
 from tensorwright.ops.operator import (
     Attribute,
     Fold,
@@ -54,8 +55,9 @@ def _infer_topk(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
     require_dtype("x", x, NUMBERS)
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
     k = int_of(attributes, "k")
-    if not 0 <= k <= x.shape[axis]:
-        raise fault(f"attribute k is {k}, but dimension {axis} has {x.shape[axis]} elements")
+    extent = sizes_of(x)[axis]
+    if k < 0 or not decided(extent >= k):
+        raise fault(f"attribute k is {k}, but dimension {axis} has {extent} elements")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return TensorType(x.dtype, shape), TensorType(DType.I64, shape)
 
@@ -110,7 +112,7 @@ def _infer_elements(
     require_dtype("indices", indices, POSITIONS)
     require_same_dtype(("x", "updates"), (x, updates))
     require_rank("indices", indices, len(x.shape), len(x.shape))
-    require_shape("updates", updates, indices.shape)
+    require_shape("updates", updates, sizes_of(indices))
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
     text_of(attributes, "reduction", _REDUCTIONS)
     require_inside(x, indices, axis)
@@ -159,10 +161,11 @@ def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Te
     require_same_dtype(("x", "updates"), (x, updates))
     require_rank("indices", indices, 1)
     text_of(attributes, "reduction", _REDUCTIONS)
-    count = indices.shape[-1]
-    if count > len(x.shape):
+    shape, wanted = sizes_of(x), sizes_of(indices)
+    count = number_of(wanted[-1])
+    if count > len(shape):
         raise fault(f"positions of {count} numbers in x {x.shape}")
-    require_shape("updates", updates, (*indices.shape[:-1], *x.shape[count:]))
+    require_shape("updates", updates, (*wanted[:-1], *shape[count:]))
     return (x,)
 
 

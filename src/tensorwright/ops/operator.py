@@ -2,8 +2,8 @@
 
 The meaning is a tensor expression; NumPy reference, fingerprints, proofs and machine code all come
 from it.  What no tensor expression can say (non-zero, sorting, ...) has a host implementation
-instead; where `loop/algorithms` has a loop nest for it, that is what runs.  Graphs have
-static shapes.
+instead; where `loop/algorithms` has a loop nest for it, that is what runs.  Shape rules take
+numbers and named sizes (`named_sizes.py`), meanings take numbers.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class Operator:
     """An operator.
 
     inputs   names in order; "bias?" may be left out (from the end), "*tensors" is one or more
-    infer    output types from input types; raises ModelError that says what does not fit
+    infer    output types from input types; raises ModelError that says what does not fit, and
+             UnsupportedError where a named size decides the shape
     meaning  output tensors from input tensors and attributes, or None when only the host can do
              it; output k has the type that `infer` gives; constants needed as numbers (axes, pads,
              ...) are attributes, never inputs

@@ -36,7 +36,7 @@ def position_fault(name: str, x: TensorType, positions: Array, attributes: Attri
         return ""
     rows = np.asarray(positions, np.int64).reshape(-1, len(dimensions))
     for at, dimension in enumerate(dimensions):
-        extent = x.shape[dimension]
+        extent = x.extents[dimension]
         low, high = (0, extent) if name in _LENGTHS else (-extent, extent - 1)
         column = rows[:, at]
         outside = np.flatnonzero((column < low) | (column > high))

@@ -102,7 +102,9 @@ def infer_types(
     try:
         _require_kinds(found, complete)
         return found.infer(input_types, complete), complete
-    except (ModelError, UnsupportedError) as error:
+    except UnsupportedError as error:
+        raise error.of(name).at(place, "operators") from None
+    except ModelError as error:
         raise error.at(place, "operators") from None
 
 

@@ -5,21 +5,31 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from tensorwright.ops.attributes import fault
+from tensorwright.ops.named_sizes import Extent, are_equal, is_equal, shape_text
 
 
-def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: tuple[Extent, ...]) -> tuple[Extent, ...]:
     """The common shape, NumPy style: aligned at the last dimension, extent 1 stretches.
 
-    Raises:  ModelError if two extents differ and neither is 1.
+    Raises:  ModelError if two extents differ and neither is 1; UnsupportedError where sizes decide.
     """
-    result: list[int] = []
+    result: list[Extent] = []
     for extents in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
-        stretched = {extent for extent in extents if extent != 1}
-        if len(stretched) > 1:
-            listed = " and ".join(str(shape) for shape in shapes)
-            raise fault(f"shapes {listed} do not broadcast")
-        result.append(stretched.pop() if stretched else 1)
+        common, *others = dict.fromkeys(extent for extent in extents if extent != 1) or (1,)
+        for other in others:
+            if not is_equal(common, other) and not is_equal(common, 1) and not is_equal(other, 1):
+                listed = " and ".join(map(shape_text, shapes))
+                raise fault(f"shapes {listed} do not broadcast")
+        result.append(common)
     return tuple(reversed(result))
+
+
+def broadcasts_to(own: tuple[Extent, ...], shape: tuple[Extent, ...]) -> bool:
+    """Whether a shape stretches to another one.
+
+    Raises:  ModelError if they do not broadcast; UnsupportedError where sizes decide.
+    """
+    return are_equal(broadcast_shapes(own, shape), shape)
 
 
 def axis_in(axis: int, rank: int, name: str = "axis") -> int:
@@ -43,7 +53,7 @@ def axes_in(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def window_extent(extent: int, kernel: int, stride: int, dilation: int, pads: int) -> int:
+def window_extent(extent: Extent, kernel: int, stride: int, dilation: int, pads: int) -> Extent:
     """How many windows fit: floor((extent + pads - dilation*(kernel-1) - 1) / stride) + 1."""
     return (extent + pads - dilation * (kernel - 1) - 1) // stride + 1
 

@@ -12,14 +12,14 @@ with a fresh extent.  The rest (lower bounds, equalities without a solution) is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import gcd
 
 from tensorwright.expr import FloorDiv, divide_terms, terms_of
-from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
+from tensorwright.rewriting.dims import Extent, Size, atoms_of, replaced
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact
 
 
@@ -55,9 +55,7 @@ class Assumptions:
 
     def normal(self, size: Size) -> Size:
         """The size in terms of unsolved extents."""
-        if isinstance(size, int):
-            return size
-        return _replace(size, self._size_of)
+        return replaced(size, self._size_of)
 
     def entails(self, fact: Fact) -> bool:
         """Whether the fact follows, for all positive extents."""
@@ -179,21 +177,12 @@ def _keep(known: Assumptions, fact: Fact) -> Assumptions:
 def _bind(known: Assumptions, extent: Extent, size: Size) -> tuple[Assumptions, list[Fact]]:
     """Solve for one extent; what was kept about it is looked at again, and it is positive."""
     one = {extent: size}
-    solved = tuple((name, _replace(value, one)) for name, value in known.solved)
+    solved = tuple((name, replaced(value, one)) for name, value in known.solved)
     again: list[Fact] = [AtLeast(size, 1)]
     again += [Equal(gap, 0) for gap in known.zero]
     again += [AtLeast(gap, 0) for gap in known.positive]
     again += [Divides(below, above) for below, above in known.divisions]
     return Assumptions((*solved, (extent, size))), again
-
-
-def _replace(size: Size, solved: Mapping[Extent, Size]) -> Size:
-    if isinstance(size, int):
-        return size
-    names = atoms_of(size)
-    if not any(name in solved for name in names):
-        return size
-    return value_of(size, {name: solved.get(name, name) for name in names})
 
 
 def _reduced(gap: Size) -> Size:

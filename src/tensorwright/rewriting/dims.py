@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from tensorwright.expr import Index, Symbol, substitute, symbols_of
 from tensorwright.expr import parse_size as read_size
@@ -36,8 +36,6 @@ class Extent(Symbol):
     axis: int
     variable: str = ""
 
-    is_size: ClassVar[bool] = True
-
     def __str__(self) -> str:
         if self.name.startswith("_"):
             return self.name
@@ -56,6 +54,11 @@ def value_of(size: Size, extents: Mapping[Extent, Size]) -> Size:
              positive.
     """
     return substitute(size, {extent: extents[extent] for extent in atoms_of(size)})
+
+
+def replaced(size: Size, extents: Mapping[Extent, Size]) -> Size:
+    """The size with those extents replaced by sizes that are given."""
+    return substitute(size, extents)
 
 
 def resized(size: Size, sizes: Callable[[Extent], Size]) -> Size:

@@ -225,7 +225,7 @@ class Frame:
                 memory = self.arena
         begin = typed.ref.offset_bytes
         part = byte_view(memory)[begin : begin + typed.type.size_bytes]
-        return part.view(typed.type.dtype.numpy).reshape(typed.type.shape)
+        return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
 
 
 def _fault(step: HostStep[TypedRef], reason: str) -> InternalError:

@@ -114,7 +114,7 @@ def evaluate_program(program: OperatorProgram, operands: Mapping[str, Array]) ->
 
 def workload_arrays(program: OperatorProgram, operands: Mapping[str, Array]) -> tuple[Array, ...]:
     """The operands as the workload's inputs want them, in its order."""
-    shapes = [each.shape for each in program.workload.input_types]
+    shapes = [each.extents for each in program.workload.input_types]
     names = zip(program.arguments, shapes, strict=True)
     return tuple(operands[name].reshape(shape) for name, shape in names)
 

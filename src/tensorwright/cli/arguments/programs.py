@@ -68,7 +68,7 @@ def read_constants(
     """
     arrays = {} if path is None else read_arrays(str(path))
     specs = [
-        TensorSpec(tensor.name, kind.dtype, kind.shape)
+        TensorSpec(tensor.name, kind.dtype, kind.extents)
         for tensor, kind in zip(workload.inputs, workload.input_types, strict=True)
         if tensor.name in workload.constants and tensor.name not in arrays
     ]

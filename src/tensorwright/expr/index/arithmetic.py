@@ -67,7 +67,13 @@ def value_of_node(
     """
     match expression:
         case Poly(terms):
-            return over.sum_of([_product(monomial, scale, value) for monomial, scale in terms])
+            products: list[Any] = []
+            for monomial, scale in terms:
+                product: Any = scale
+                for atom in monomial:
+                    product = product * value(atom)
+                products.append(product)
+            return over.sum_of(products)
         case ExactDiv(a, b):
             return over.exact_div(value(a), value(b))
         case FloorDiv(a, b):
@@ -79,10 +85,3 @@ def value_of_node(
         case Max(a, b):
             return over.maximum(value(a), value(b))
     raise TypeError(f"an index expression without parts: {expression!r}")
-
-
-def _product(monomial: tuple[IndexExpr, ...], scale: int, value: Callable[[Index], Number]) -> Any:
-    product: Any = scale
-    for atom in monomial:
-        product = value(atom) * product
-    return product

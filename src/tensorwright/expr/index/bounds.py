@@ -26,6 +26,7 @@ from tensorwright.expr.index.nodes import (
     divide_terms,
     exact_div,
     floor_div,
+    is_size,
     maximum,
     minimum,
     sum_of,
@@ -249,6 +250,10 @@ def _by_cases(expression: Index, bounds: Bounds, depth: int) -> bool:
                 if any(sides) if is_any else all(sides):
                     return True
                 continue
+            is_alone = term == ((atom,), 1) and isinstance(atom, FloorDiv) and is_size(expression)
+            # a // b + rest >= 0 exactly where a + b*rest >= 0
+            if is_alone and _certain(atom.dividend + atom.divisor * without, bounds, depth):
+                return True
             for bound in _division_bounds(atom, rest, coefficient, bounds, depth):
                 if _certain(without + bound, bounds, depth):
                     return True

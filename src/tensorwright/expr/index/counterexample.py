@@ -14,6 +14,7 @@ from tensorwright.expr.index.nodes import (
     Element,
     Index,
     IndexExpr,
+    Poly,
     Symbol,
     Var,
     terms_of,
@@ -117,6 +118,8 @@ class _Point:
         }
 
     def _computed(self, expression: IndexExpr) -> int:
+        if isinstance(expression, Poly):  # most are
+            return value_of_node(expression, self.value, _AT_A_POINT)
         if isinstance(expression, Var):
             return self._end_of_range(expression)
         if isinstance(expression, Symbol):

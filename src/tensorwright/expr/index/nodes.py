@@ -34,7 +34,7 @@ from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
 
-from tensorwright.base import ExpressionError
+from tensorwright.base import ExpressionError, OpenSize
 from tensorwright.expr.interned import Interned
 from tensorwright.expr.symbolic import STAGE, Symbolic, as_number, noun_of, refused
 
@@ -42,7 +42,7 @@ _REMEMBERED = 1 << 15  # results of each operation
 _MOST_FACTORS = 8
 
 
-class IndexExpr(Interned, Symbolic):
+class IndexExpr(Interned, Symbolic, OpenSize):
     """Base of every index node that is not a plain int: carries the arithmetic operators.
 
     What is no index (an axis of a tensor) answers for itself when it is the other operand.
@@ -57,6 +57,11 @@ class IndexExpr(Interned, Symbolic):
         "indices have + - * // % **, minimum and maximum, with integers; cast(i, DType.F32) makes "
         "a value of one"
     )
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it consists of sizes and numbers alone."""
+        return all(map(is_size, parts_of(self)))
 
     _key: str
     _atoms: tuple[IndexExpr, ...]
@@ -185,6 +190,11 @@ class Var(IndexExpr):
 
     name: str
 
+    @property
+    def is_size(self) -> bool:
+        """It moves with a loop."""
+        return False
+
     def __str__(self) -> str:
         return self.name
 
@@ -192,13 +202,18 @@ class Var(IndexExpr):
 class Symbol(IndexExpr):
     """Base of the named positive integers that somebody gives before the program runs.
 
-    is_size        whether it is an extent of a tensor, and no choice of a search
+    is_choice      whether a search chooses it; else it is an extent of a tensor, a size
     least, most    what it may be; None where there is no greatest number
     """
 
     __slots__ = ()
 
-    is_size: ClassVar[bool] = False
+    is_choice: ClassVar[bool] = False
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is an extent of a tensor."""
+        return not self.is_choice
 
     @property
     def least(self) -> int:
@@ -220,6 +235,8 @@ class Decision(Symbol):
     """A named positive integer that a search binds (a tile size, an unroll depth)."""
 
     name: str
+
+    is_choice: ClassVar[bool] = True
 
     def __str__(self) -> str:
         return f"?{self.name}"
@@ -305,6 +322,11 @@ class Element(IndexExpr):
 
     source: Any  # Tensor | Buffer: the index language is below both stages
     indices: tuple[Index, ...]
+
+    @property
+    def is_size(self) -> bool:
+        """Data decide what it is."""
+        return False
 
     def __str__(self) -> str:
         return f"{self.source.name}[{', '.join(map(str, self.indices))}]"
@@ -508,10 +530,10 @@ def mod(dividend: Index, divisor: Index) -> Index:
 def parts_of(expression: Index) -> tuple[Index, ...]:
     """The operands of an index expression; none of a number or a variable."""
     match expression:
-        case int() | Var() | Symbol():
-            return ()
         case Poly(terms):
             return tuple(atom for monomial, _ in terms for atom in monomial)
+        case int() | Var() | Symbol():
+            return ()
         case ExactDiv(a, b) | FloorDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
             return (a, b)
         case Element(_, indices):
@@ -521,9 +543,7 @@ def parts_of(expression: Index) -> tuple[Index, ...]:
 
 def is_size(expression: Index) -> bool:
     """Whether an expression consists of sizes and numbers alone."""
-    if isinstance(expression, (Symbol, Var, Element)):
-        return isinstance(expression, Symbol) and expression.is_size
-    return all(map(is_size, parts_of(expression)))
+    return isinstance(expression, int) or expression.is_size
 
 
 def _varies(expression: Index) -> bool:

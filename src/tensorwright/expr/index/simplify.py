@@ -188,7 +188,16 @@ def _simplify_comparison(
         case Relation.EQ | Relation.NE:
             if is_nonnegative(gap - 1, bounds) or is_nonnegative(-gap - 1, bounds):
                 return relation is Relation.NE
+            if _is_odd(gap):
+                return relation is Relation.NE
             return compare(relation, left, right)
+
+
+def _is_odd(gap: Index) -> bool:
+    """Whether a number divides all terms but the constant: 8*n + 4 is never 0."""
+    terms = dict(terms_of(gap))
+    constant = terms.pop((), 0)
+    return bool(terms) and constant % gcd(*terms.values()) != 0
 
 
 def _without_low_part(gap: Index, bounds: Bounds) -> Condition | None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from tensorwright.expr.index.nodes import Index, Symbol, exact_div, floor_div, maximum, minimum, mod
 from tensorwright.expr.index.traversal import substitute, symbols_of
@@ -32,8 +31,6 @@ class NamedSize(Symbol):
     divisor: int
     least: int
     most: int | None
-
-    is_size: ClassVar[bool] = True
 
     def times(self, factor: int) -> tuple[int, str]:
         """A multiple of the divisor is written as one of the size."""
@@ -81,6 +78,21 @@ def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: 
         reason = f"no multiple of {divisor} is between {least} and {greatest}"
         raise refused(f"size {name}", reason)
     return NamedSize(name, divisor, low, most) * divisor
+
+
+_CONSTRAINTS = r"(?:(?:(\d+) <= )?NAME(?: <= (\d+))?)?(?:, )?(?:NAME % (\d+) == 0)?"
+
+
+def parse_named_size(name: str, constraints: str) -> Index:
+    """Read what a size fulfils, as `NamedSize.constraints` says it.
+
+    Raises:  ValueError for other text; ExpressionError for what no number fulfils.
+    """
+    match = re.fullmatch(_CONSTRAINTS.replace("NAME", re.escape(name)), constraints.strip())
+    if match is None:
+        raise ValueError(f"{constraints!r} does not say what {name} fulfils")
+    least, greatest, divisor = match.groups()
+    return named_size(name, int(least or 1), int(greatest) if greatest else None, int(divisor or 1))
 
 
 def named_sizes_of(*expressions: Index) -> tuple[NamedSize, ...]:

@@ -115,7 +115,7 @@ def map_elements(expression: Index, on_element: Callable[[Element], Index]) -> I
 
 def _rebuilt(expression: IndexExpr, again: Callable[[Index], Index]) -> Index:
     """A node that has parts, built anew from what becomes of them."""
-    if isinstance(expression, Element):
+    if type(expression) is Element:  # which is faster than to ask isinstance
         return Element(expression.source, tuple(map(again, expression.indices)))
     return value_of_node(expression, again, SYMBOLS)
 

@@ -70,7 +70,7 @@ def _checked(body: GraphProto, oldest: int, graph: Graph) -> ModelProto:
 
 
 def _info(name: str, type_: TensorType) -> ValueInfoProto:
-    return helper.make_tensor_value_info(name, ONNX_DTYPES[type_.dtype], type_.shape)
+    return helper.make_tensor_value_info(name, ONNX_DTYPES[type_.dtype], type_.extents)
 
 
 def _without_weights(model: ModelProto) -> ModelProto:

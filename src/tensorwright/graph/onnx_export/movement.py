@@ -62,7 +62,7 @@ def _resize(call: ExportCall) -> None:
     scales = tuple(s for s in given if isinstance(s, float)) if isinstance(given, tuple) else ()
     inputs = [*call.node.inputs, ""]
     if scales:
-        pairs = zip(call.type_at(0).shape, scales, sizes, strict=True)
+        pairs = zip(call.type_at(0).extents, scales, sizes, strict=True)
         if any(int(n * s + 1e-5) != size for n, s, size in pairs):
             raise call.unsupported(f"ONNX does not get sizes {sizes} from scales {scales}")
         inputs.append(call.constant(scales, DType.F32))
@@ -122,7 +122,7 @@ def _range(call: ExportCall) -> None:
 
 
 def _eye_like(call: ExportCall) -> None:
-    rows, columns = call.type_at(0).shape
+    rows, columns = call.type_at(0).extents
     values = np.eye(rows, columns, call.integer("k"))
     call.emit("Identity", (call.constant(values, _output_dtype(call)),))
 
@@ -130,7 +130,7 @@ def _eye_like(call: ExportCall) -> None:
 def _quantize(call: ExportCall) -> None:
     inputs = list(call.node.inputs)
     if len(inputs) == 2:
-        shape = call.type_at(1).shape
+        shape = call.type_at(1).extents
         inputs.append(call.constant(np.zeros(shape), _output_dtype(call)))
     call.emit("QuantizeLinear", inputs, axis=call.integer("axis"))
 

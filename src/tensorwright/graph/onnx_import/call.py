@@ -112,7 +112,7 @@ class Call:
 
     def shape(self, position: int) -> tuple[int, ...]:
         """The shape of an input."""
-        return self.type_at(position).shape
+        return self.type_at(position).extents
 
     def rank(self, position: int) -> int:
         """How many dimensions an input has."""

@@ -63,7 +63,7 @@ def _without_rows(
     types = [type_ for type_ in declared if type_ is not None]
     if len(types) < count:
         types = list(nested.types(body, given)[len(body.output) - count :])
-    return tuple(np.zeros((0, *type_.shape), type_.dtype.numpy) for type_ in types)
+    return tuple(np.zeros((0, *type_.extents), type_.dtype.numpy) for type_ in types)
 
 
 def convert_loop(call: Call, nested: Nested) -> Results:
@@ -140,7 +140,7 @@ def convert_scan(call: Call, nested: Nested) -> Results:
 def _empty_slice(call: Call, position: int, axis: int) -> Operand:
     """Zeros of the type of one slice of an input, which has none."""
     type_ = call.type_at(position)
-    return np.zeros(np.delete(type_.shape, axis), type_.dtype.numpy)
+    return np.zeros(np.delete(type_.extents, axis), type_.dtype.numpy)
 
 
 CONTROL_FLOW: dict[str, Callable[[Call, Nested], Results]] = {

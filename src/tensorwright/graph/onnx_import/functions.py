@@ -47,7 +47,7 @@ def expand_standard(
     `types` gives the type of each input; names inside the body get the prefix.
     """
     inputs = [
-        helper.make_tensor_value_info(name, _ONNX_DTYPES[types[name].dtype], types[name].shape)
+        helper.make_tensor_value_info(name, _ONNX_DTYPES[types[name].dtype], types[name].extents)
         for name in dict.fromkeys(node.input)
         if name
     ]

@@ -139,7 +139,7 @@ class _Import:
         self.fix_inputs(graph, values)
         free = [info for info in graph.input if info.name not in self.values]
         for name, type_ in input_types(free, shapes, self.readers).items():
-            self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
+            self.values[name] = self.builder.input(name, type_.extents, type_.dtype)
         with naming_sizes(overridden_sizes(free, shapes or {})):
             self.convert_nodes(graph.node, self.opset)
         return self.finish([info.name for info in graph.output])
@@ -291,7 +291,7 @@ class _Import:
         if results is None:
             return None
         graph = scratch.finish([name for name in results if isinstance(name, str)])
-        if sum(int(np.prod(t.shape)) for t in graph.types.values()) > 4 * _FOLD_LIMIT:
+        if sum(int(np.prod(t.extents)) for t in graph.types.values()) > 4 * _FOLD_LIMIT:
             return None
         computed = interpret(graph, {})
         return tuple(computed[name] if isinstance(name, str) else name for name in results)

@@ -145,11 +145,11 @@ class _Grouping:
         return depths
 
     def _shape(self, at: int) -> tuple[int, ...]:
-        return self.graph.types[self.nodes[at].outputs[0]].shape
+        return self.graph.types[self.nodes[at].outputs[0]].extents
 
     def _work(self, at: int) -> int:
         """Products that an anchor multiplies out, roughly: only their order matters."""
-        shapes = [self.graph.types[name].shape for name in self.nodes[at].inputs[:2]]
+        shapes = [self.graph.types[name].extents for name in self.nodes[at].inputs[:2]]
         out = self._shape(at)
         if self.operators[at].is_convolution:
             return prod(out) * prod(shapes[-1][1:])

@@ -68,7 +68,7 @@ def doubtful_cuts(graph: Graph, nodes: Nodes) -> tuple[Cut, ...]:
 def doubtful_join(graph: Graph, first: Nodes, second: Nodes) -> str:
     """Why two groups may be one kernel, of which the second alone reads the first; "" if never."""
     kinds = kind_of(first), kind_of(second)
-    made, last = (graph.types[nodes[-1].outputs[0]].shape for nodes in (first, second))
+    made, last = (graph.types[nodes[-1].outputs[0]].extents for nodes in (first, second))
     match kinds:
         case (Kind.CHAIN, Kind.ANCHOR | Kind.ROWS | Kind.POOLING):
             return CHAIN_BEFORE
@@ -122,8 +122,8 @@ class _Inside:
         node, name = self.nodes[at], self.nodes[source].outputs[0]
         if operator_of(node).movement in _MOVING:
             return view_offsets(self.graph, node) is None
-        shape, layouts = self.graph.types[name].shape, self.graph.layouts
-        if shape != self.graph.types[node.outputs[0]].shape:
+        shape, layouts = self.graph.types[name].extents, self.graph.layouts
+        if shape != self.graph.types[node.outputs[0]].extents:
             return False
         before, after = (layouts.get(each, PLAIN) for each in (name, node.outputs[0]))
         return memory_order(shape, before) != memory_order(shape, after)

@@ -32,7 +32,7 @@ def is_row_operator(node: Node) -> bool:
 
 def rows_of(graph: Graph, node: Node) -> Rows:
     """The rows that a row operator folds."""
-    shape = graph.types[node.inputs[0]].shape
+    shape = graph.types[node.inputs[0]].extents
     rank = len(shape)
     attributes = node.attribute_map
     fold = operator_of(node).fold

@@ -108,4 +108,4 @@ def _check_inside(graph: Graph, part: str, offset: int, whole: str, where: str) 
 
 def _stored(graph: Graph, name: str) -> TensorType:
     type_ = graph.types[name]
-    return TensorType(type_.dtype, physical_shape(type_.shape, graph.layouts.get(name, PLAIN)))
+    return TensorType(type_.dtype, physical_shape(type_.extents, graph.layouts.get(name, PLAIN)))

@@ -47,15 +47,15 @@ def concat_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
     start = 0
     for name in node.inputs:
         starts.append(start)
-        start += graph.types[name].shape[axis]
+        start += graph.types[name].extents[axis]
     return _offsets(graph, node.outputs[0], node.inputs, axis, starts)
 
 
 def _piece_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
-    source = graph.types[node.inputs[0]].shape
+    source = graph.types[node.inputs[0]].extents
     if node.operator == "split":
         axis = _number(node, "axis") % len(source)
-        sizes = [graph.types[name].shape[axis] for name in node.outputs]
+        sizes = [graph.types[name].extents[axis] for name in node.outputs]
         starts = [sum(sizes[:at]) for at in range(len(sizes))]
         return _offsets(graph, node.inputs[0], node.outputs, axis, starts)
     cut = _contiguous_cut(node, source)
@@ -79,11 +79,11 @@ def _offsets(
     """Byte offsets of parts along a dimension of a tensor with nothing outside that dimension."""
     layout = graph.layouts.get(whole, PLAIN)
     type_ = graph.types[whole]
-    if outer_extent(type_.shape, layout, axis) != 1 or 0 in type_.shape:
+    if outer_extent(type_.extents, layout, axis) != 1 or 0 in type_.extents:
         return None
     if any(not _lies_alike(graph, part, layout) for part in parts):
         return None
-    step = prod(type_.shape[:axis]) * prod(type_.shape[axis + 1 :]) * type_.dtype.size_bytes
+    step = prod(type_.extents[:axis]) * prod(type_.extents[axis + 1 :]) * type_.dtype.size_bytes
     grain = layout.block if layout.axis == axis else 1
     if any(start % grain for start in starts):
         return None
@@ -96,17 +96,17 @@ def _offsets(
 
 def _lies_alike(graph: Graph, name: str, layout: Layout) -> bool:
     own = graph.layouts.get(name, PLAIN)
-    shape = graph.types[name].shape
+    shape = graph.types[name].extents
     fits = layout.block == 1 or shape[layout.axis] % layout.block == 0
     return fits and (own == layout or memory_order(shape, own) == memory_order(shape, layout))
 
 
 def _is_row_major(graph: Graph, name: str) -> bool:
-    return is_row_major(graph.types[name].shape, graph.layouts.get(name, PLAIN))
+    return is_row_major(graph.types[name].extents, graph.layouts.get(name, PLAIN))
 
 
 def _memory(graph: Graph, name: str) -> tuple[tuple[int, int], ...]:
-    return memory_order(graph.types[name].shape, graph.layouts.get(name, PLAIN))
+    return memory_order(graph.types[name].extents, graph.layouts.get(name, PLAIN))
 
 
 def _is_still(graph: Graph, node: Node) -> bool:

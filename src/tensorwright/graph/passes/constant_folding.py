@@ -67,7 +67,7 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
         if not node.inputs and _feeds_product(graph, node.outputs):
             origin = size
         if size > LARGE_BYTES and size > 2 * origin:
-            count = sum(prod(graph.types[name].shape) for name in node.outputs)
+            count = sum(prod(graph.types[name].extents) for name in node.outputs)
             if size > _WEIGHTS_BYTES or count > sum(array.size for array in given.values()):
                 return None
         operands = tuple(given[name] for name in node.inputs)

@@ -33,7 +33,7 @@ def sum_constants(graph: Graph) -> tuple[Graph, int]:
         computed, constant = operand
         rank = len(copy.type_of(base).shape)
         axes = {axis % rank for axis in node.ints("axes")} or set(range(rank))
-        varying = _long(copy.type_of(computed).shape, rank)
+        varying = _long(copy.type_of(computed).extents, rank)
         first = axes - varying
         if not first & _long(constant.shape, rank):
             return None

@@ -70,7 +70,7 @@ def scale_data_for_filters(graph: Graph) -> tuple[Graph, int]:
 
 def _follow(copy: Copy, name: str) -> _Filter | None:
     """The constant behind a filter and what it is multiplied by; None if that is anything else."""
-    shape = copy.type_of(name).shape
+    shape = copy.type_of(name).extents
     filter_ = _Filter(name, tuple(n for n, extent in enumerate(shape) if extent != 1))
     while copy.constant(filter_.name) is None:
         node = copy.producer(filter_.name)
@@ -83,10 +83,10 @@ def _follow(copy: Copy, name: str) -> _Filter | None:
 
 def _before(copy: Copy, node: Node, filter_: _Filter) -> _Filter | None:
     """One step from a filter towards its constant."""
-    shape = copy.type_of(filter_.name).shape
+    shape = copy.type_of(filter_.name).extents
     own = dict(zip(_long(shape), filter_.dimensions, strict=True))
     if operator_of(node).movement is Movement.RESHAPE:
-        source = copy.type_of(node.inputs[0]).shape
+        source = copy.type_of(node.inputs[0]).extents
         same = [shape[n] for n in _long(shape)] == [source[n] for n in _long(source)]
         return replace(filter_, name=node.inputs[0]) if same else None
     if node.operator == "transpose":
@@ -100,8 +100,8 @@ def _before(copy: Copy, node: Node, filter_: _Filter) -> _Filter | None:
     left, right = node.inputs
     if node.operator == "mul" and copy.type_of(left).shape != shape:
         left, right = right, left
-    factor = copy.type_of(right).shape
-    if copy.type_of(left).shape != shape or len(_long(factor)) > 1:
+    factor = copy.type_of(right).extents
+    if copy.type_of(left).extents != shape or len(_long(factor)) > 1:
         return None
     along = [own[n + len(shape) - len(factor)] for n in _long(factor)]
     found = _Factor(node.operator, right, along[0] if along else -1)
@@ -120,11 +120,11 @@ def _pays(copy: Copy, graph: Graph, node: Node, filter_: _Filter) -> bool:
     type_ = graph.types[node.outputs[0]]
     if not along <= {of_input, of_output, -1} or not type_.dtype.is_float:
         return False
-    filters = copy.type_of(node.inputs[1]).shape
-    data = prod(copy.type_of(node.inputs[0]).shape)
+    filters = copy.type_of(node.inputs[1]).extents
+    data = prod(copy.type_of(node.inputs[0]).extents)
     if of_input not in along:
         return True
-    multiply_adds = prod(type_.shape) * prod(filters) // filters[of_output]
+    multiply_adds = prod(type_.extents) * prod(filters) // filters[of_output]
     if node.operator == "conv_transpose":
         multiply_adds = data * prod(filters) // filters[of_input]
     return _PASSES * data <= _COPIES * prod(filters) or multiply_adds >= _MUCH_WORK * data
@@ -135,7 +135,7 @@ def _emit(copy: Copy, graph: Graph, node: Node, filter_: _Filter) -> Sequence[st
     (output,) = node.outputs
     array = copy.constant(filter_.name)
     assert array is not None, "a filter is followed up to a constant"
-    shape = copy.type_of(node.inputs[1]).shape
+    shape = copy.type_of(node.inputs[1]).extents
     weights = copy.hold(_in_order(array, filter_.dimensions, shape), f"{filter_.name}.filter")
     (data,) = node.inputs[:1]
     after: list[_Factor] = []
@@ -172,7 +172,7 @@ def _scaled(copy: Copy, factor: _Factor, name: str, output: str) -> str:
 
 def _column(copy: Copy, name: str, rank: int) -> str:
     """A vector, whatever its shape, along the channels of a tensor."""
-    shape = (1, prod(copy.type_of(name).shape), *(1,) * (rank - 2))
+    shape = (1, prod(copy.type_of(name).extents), *(1,) * (rank - 2))
     if copy.type_of(name).shape == shape:
         return name
     return copy.emit("reshape", (name,), (copy.free(f"{name}.column"),), shape=shape)[0]

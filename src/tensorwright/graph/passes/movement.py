@@ -66,7 +66,7 @@ def slice_for_gather(graph: Graph) -> tuple[Graph, int]:
         index = copy.constant(node.inputs[1]) if node.operator == "gather" else None
         if index is None or index.size != 1:
             return None
-        shape = copy.type_of(node.inputs[0]).shape
+        shape = copy.type_of(node.inputs[0]).extents
         axis = int(node.attribute_map["axis"]) % len(shape)  # type: ignore[arg-type]
         position = int(index.reshape(()))
         if not -shape[axis] <= position < shape[axis]:
@@ -101,7 +101,7 @@ def move_whole_rows(graph: Graph) -> tuple[Graph, int]:
         if node.operator not in ("gather_elements", "scatter_elements"):
             return None
         x, indices, *updates = node.inputs
-        shape, asked = copy.type_of(x).shape, copy.type_of(indices).shape
+        shape, asked = copy.type_of(x).extents, copy.type_of(indices).extents
         axis = int(node.attribute_map["axis"]) % len(shape)  # type: ignore[arg-type]
         is_scatter = node.operator == "scatter_elements"
         is_whole = shape[:axis] == asked[:axis] and shape[axis + 1 :] == asked[axis + 1 :]
@@ -124,7 +124,7 @@ def _positions(copy: Copy, node: Node, axis: int) -> str | None:
     same along all others.
     """
     indices = node.inputs[1]
-    asked = copy.type_of(indices).shape
+    asked = copy.type_of(indices).extents
     wish = f"{node.outputs[0]}.positions"
     first = (*(slice(None),) * (axis + 1), *(slice(0, 1),) * (len(asked) - axis - 1))
     array, made = copy.constant(indices), copy.producer(indices)
@@ -134,7 +134,7 @@ def _positions(copy: Copy, node: Node, axis: int) -> str | None:
         return copy.hold(array[first].reshape(*asked[: axis + 1], 1), wish)
     if made is None or made.operator != "expand":
         return None
-    source = copy.type_of(made.inputs[0]).shape
+    source = copy.type_of(made.inputs[0]).extents
     missing = len(asked) - len(source)
     if (*(1,) * missing, *source) != (*asked[: axis + 1], *(1,) * (len(asked) - axis - 1)):
         return None
@@ -154,13 +154,13 @@ def reshape_joined(graph: Graph) -> tuple[Graph, int]:
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         if node.operator != "concat" or len(node.inputs) < 2:
             return None
-        shape = graph.types[node.outputs[0]].shape
+        shape = graph.types[node.outputs[0]].extents
         axis = int(node.attribute_map["axis"]) % len(shape)  # type: ignore[arg-type]
         before = [copy.producer(name) for name in node.inputs]
         sources = [each.inputs[0] for each in before if each and each.operator == "reshape"]
         if len(sources) < len(before) or prod(shape[:axis]) != 1:
             return None
-        shapes = [copy.type_of(name).shape for name in sources]
+        shapes = [copy.type_of(name).extents for name in sources]
         if len({each[1:] for each in shapes}) > 1 or () in shapes:
             return None
         wish = copy.free(f"{node.outputs[0]}.joined")

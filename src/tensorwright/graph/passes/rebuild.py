@@ -46,7 +46,7 @@ class Copy:
             builder = GraphBuilder(self._graph.name)
             for name in self._graph.inputs:
                 type_ = self._graph.types[name]
-                builder.input(name, type_.shape, type_.dtype)
+                builder.input(name, type_.extents, type_.dtype)
             for name, array in self._graph.constants.items():
                 builder.constant(array, name)
             for node in self._kept:

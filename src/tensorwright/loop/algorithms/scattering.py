@@ -33,15 +33,15 @@ def scatter_elements(
     x, asked, _ = types
     axis %= len(x.shape)
     dims = range(len(x.shape))
-    shared = next((d for d in dims if d != axis and asked.shape[d] > 1), axis)
+    shared = next((d for d in dims if d != axis and asked.extents[d] > 1), axis)
     least = _LINE if shared > axis else 1
-    slices, width = (1, 1) if shared == axis else _slices(asked.shape[shared], least)
+    slices, width = (1, 1) if shared == axis else _slices(asked.extents[shared], least)
     source, indices, updates, result = _flat(types)
 
     def update(place: Mapping[int, Index]) -> Stmt:
-        read = _dot(place, asked.shape)
-        row = mod(Element(indices, (read,)), x.shape[axis])
-        into = _dot({**place, axis: row}, x.shape)
+        read = _dot(place, asked.extents)
+        row = mod(Element(indices, (read,)), x.extents[axis])
+        into = _dot({**place, axis: row}, x.extents)
         return _joined(reduction, result, into, at(updates, read))
 
     def nest(place: Mapping[int, Index], rest: Sequence[int], slice_: Index) -> Stmt:
@@ -49,9 +49,9 @@ def scatter_elements(
             return update(place)
         dim, *inner = rest
         if dim != shared or dim == axis:
-            extent = asked.shape[dim]
+            extent = asked.extents[dim]
             return loop(f"i{dim}", extent, lambda i: nest({**place, dim: i}, inner, slice_))
-        whole = asked.shape[dim]
+        whole = asked.extents[dim]
 
         def part(i: Index) -> Stmt:
             here = slice_ * width + i
@@ -73,14 +73,16 @@ def scatter_nd(types: tuple[TensorType, ...], *, reduction: str) -> LoopProgram 
     if not _is_here(types):
         return None
     x, asked, _ = types
-    count = asked.shape[-1]
-    rows, row = math.prod(asked.shape[:-1]), math.prod(x.shape[count:])
+    count = asked.extents[-1]
+    rows, row = math.prod(asked.extents[:-1]), math.prod(x.extents[count:])
     _, width = _slices(row, _LINE)
     source, indices, updates, result = _flat(types)
 
     def update(number: Index, start: Index, extent: int) -> Stmt:
-        place = {d: mod(Element(indices, (number * count + d,)), x.shape[d]) for d in range(count)}
-        into = _dot(place, x.shape[:count]) * row + start
+        place = {
+            d: mod(Element(indices, (number * count + d,)), x.extents[d]) for d in range(count)
+        }
+        into = _dot(place, x.extents[:count]) * row + start
         read = number * row + start
         return vector(
             "e", extent, lambda e: _joined(reduction, result, into + e, at(updates, read + e))
@@ -107,7 +109,7 @@ def _flat(types: tuple[TensorType, ...]) -> tuple[Buffer, Buffer, Buffer, Buffer
     names = ("x", "indices", "updates", "result")
     kinds = (*types, types[0])
     x, indices, updates, result = (
-        Buffer(name, (math.prod(kind.shape),), kind.dtype)
+        Buffer(name, (math.prod(kind.extents),), kind.dtype)
         for name, kind in zip(names, kinds, strict=True)
     )
     return x, indices, updates, result

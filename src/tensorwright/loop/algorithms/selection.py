@@ -58,8 +58,8 @@ def topk(
     axis %= max(len(x.shape), 1)
     if x.dtype not in _DTYPES or not 0 < k <= MOST_KEPT or 0 in x.shape:
         return None
-    outer, count = math.prod(x.shape[:axis]), x.shape[axis]
-    inner = math.prod(x.shape[axis + 1 :])
+    outer, count = math.prod(x.extents[:axis]), x.extents[axis]
+    inner = math.prod(x.extents[axis + 1 :])
     source = Buffer("x", (outer, count, inner), x.dtype)
     values = Buffer("values", (outer, k, inner), x.dtype)
     indices = Buffer("indices", (outer, k, inner), DType.I64)

@@ -44,8 +44,9 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
 )
 from tensorwright.ops.folding.softmax import normalized_exponentials
+from tensorwright.ops.named_sizes import are_equal, is_equal, is_multiple, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, Pattern, tensor_operator
-from tensorwright.ops.shapes import broadcast_shapes
+from tensorwright.ops.shapes import broadcasts_to
 
 
 def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -54,19 +55,23 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
         require_dtype(name, each, FLOATS)
         require_rank(name, each, 4, 4)
     require_same_dtype(("q", "k", "v"), types[:3])
-    if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:
-        raise fault(f"shapes q {q.shape}, k {k.shape} and v {v.shape} do not fit")
-    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
-        raise fault(f"{q.shape[1]} heads of q do not divide among {k.shape[1]} heads of k")
-    scores = (*q.shape[:3], k.shape[2])
+    of_q, of_k, of_v = map(sizes_of, (q, k, v))
+    ends = (of_k[0], of_k[3]), (of_q[0], of_q[3])
+    if not are_equal(of_k[:3], of_v[:3]) or not are_equal(*ends):
+        shapes = f"q {shape_text(of_q)}, k {shape_text(of_k)} and v {shape_text(of_v)}"
+        raise fault(f"shapes {shapes} do not fit")
+    if is_equal(of_k[1], 0) or not is_multiple(of_q[1], of_k[1]):
+        raise fault(f"{of_q[1]} heads of q do not divide among {of_k[1]} heads of k")
+    scores = (*of_q[:3], of_k[2])
     if len(types) == 4:
         mask = types[3]
         if mask.dtype is not DType.BOOL:
             require_same_dtype(("q", "mask"), (q, mask))
-        if broadcast_shapes(mask.shape, scores) != scores:
-            raise fault(f"input mask {mask.shape} does not broadcast to {scores}")
+        if not broadcasts_to(sizes_of(mask), scores):
+            own = shape_text(sizes_of(mask))
+            raise fault(f"input mask {own} does not broadcast to {shape_text(scores)}")
     float_of(attributes, "scale")
-    return (TensorType(q.dtype, (*q.shape[:3], v.shape[3])),)
+    return (TensorType(q.dtype, (*of_q[:3], of_v[3])),)
 
 
 def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:

@@ -116,7 +116,7 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     for name, each in zip(names, types, strict=True):
         require_dtype(name, each, NUMBERS)
     require_same_dtype(names, types)
-    parsed = _parsed(tuple(each.shape for each in types), attributes)
+    parsed = _parsed(tuple(each.extents for each in types), attributes)
     shape = tuple(parsed.extents[label] for label in parsed.result)
     return (TensorType(types[0].dtype, shape),)
 

@@ -32,25 +32,32 @@ from tensorwright.ops.attributes import (
     require_rank,
     require_same_dtype,
 )
+from tensorwright.ops.named_sizes import Extent, is_equal, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, Numbers, Pattern, tensor_operator
-from tensorwright.ops.shapes import broadcast_shapes
+from tensorwright.ops.shapes import broadcast_shapes, broadcasts_to
 
 _BATCH = ("b0", "b1", "b2", "b3", "b4", "b5")
 
 
-def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+def require_same_inner(
+    a: tuple[Index, ...], b: tuple[Index, ...], left: Index, right: Index
+) -> None:
+    """Refuse operands of a product whose inner extents differ."""
+    if not is_equal(left, right):
+        shapes = f"shapes {shape_text(a)} and {shape_text(b)}"
+        raise fault(f"{shapes}: the inner extents {left} and {right} differ")
+
+
+def product_shape(a: tuple[Extent, ...], b: tuple[Extent, ...]) -> tuple[Extent, ...]:
     """The shape of NumPy's matmul.
 
     Raises:  ModelError for a scalar or extents that do not fit.
     """
     if not a or not b:
         raise fault("a matrix product of a scalar", "use mul")
-    rows = a[-2:-1]
-    columns = b[-1:] if len(b) > 1 else ()
     inner = b[-2] if len(b) > 1 else b[0]
-    if a[-1] != inner:
-        raise fault(f"shapes {a} and {b}: the inner extents {a[-1]} and {inner} differ")
-    return (*broadcast_shapes(a[:-2], b[:-2]), *rows, *columns)
+    require_same_inner(a, b, a[-1], inner)
+    return broadcast_shapes(a[:-2], b[:-2]) + a[-2:-1] + b[1:][-1:]
 
 
 def matrix_product(name: str, a: Tensor, b: Tensor, wide: DType | None = None) -> Compute:
@@ -89,7 +96,7 @@ def _infer_matmul(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorT
     a, b = types
     require_dtype("a", a, NUMBERS)
     require_same_dtype(("a", "b"), types)
-    return (TensorType(a.dtype, product_shape(a.shape, b.shape)),)
+    return (TensorType(a.dtype, product_shape(sizes_of(a), sizes_of(b))),)
 
 
 def _matmul(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
@@ -101,16 +108,14 @@ def _infer_gemm(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
         require_dtype(name, each, NUMBERS)
         require_rank(name, each, 2, 2)
     require_same_dtype(("a", "b", "c")[: len(types)], types)
-    rows, left = reversed(types[0].shape) if bool_of(attributes, "trans_a") else types[0].shape
-    right, columns = reversed(types[1].shape) if bool_of(attributes, "trans_b") else types[1].shape
-    if left != right:
-        raise fault(
-            f"shapes {types[0].shape} and {types[1].shape}:"
-            f" the inner extents {left} and {right} differ"
-        )
+    a, b, *more = map(sizes_of, types)
+    rows, left = reversed(a) if bool_of(attributes, "trans_a") else a
+    right, columns = reversed(b) if bool_of(attributes, "trans_b") else b
+    require_same_inner(a, b, left, right)
     shape = (rows, columns)
-    if len(types) == 3 and broadcast_shapes(types[2].shape, shape) != shape:
-        raise fault(f"input c has shape {types[2].shape}, which does not broadcast to {shape}")
+    if more and not broadcasts_to(more[0], shape):
+        own = shape_text(more[0])
+        raise fault(f"input c has shape {own}, which does not broadcast to {shape_text(shape)}")
     return (TensorType(types[0].dtype, shape),)
 
 
@@ -155,7 +160,7 @@ def require_bytes(names: str, types: tuple[TensorType, ...]) -> None:
 def _infer_matmul_integer(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
     require_bytes("ab", types)
     a, b = types[:2]
-    shape = product_shape(a.shape, b.shape)
+    shape = product_shape(sizes_of(a), sizes_of(b))
     return (TensorType(DType.I32, shape),)
 
 

@@ -48,6 +48,7 @@ from tensorwright.ops.attributes import (
     require_shape,
 )
 from tensorwright.ops.folding.reduction import fold_axes, folded_indices, mean_of
+from tensorwright.ops.named_sizes import are_equal, is_multiple, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Pattern, tensor_operator
 from tensorwright.ops.shapes import axis_in, broadcast_shapes
 
@@ -85,7 +86,7 @@ def _channel_vectors(
     require_same_dtype(("x", *names), types)
     require_rank("x", x, least_rank)
     for name, each in zip(names, types[1:], strict=True):
-        require_shape(name, each, (x.shape[1],))
+        require_shape(name, each, sizes_of(x)[1:2])
     return (x,)
 
 
@@ -136,8 +137,9 @@ def _infer_group_norm(
 ) -> tuple[TensorType, ...]:
     result = _channel_vectors(("scale", "bias"), types, 2)
     groups = int_of(attributes, "groups")
-    if groups < 1 or types[0].shape[1] % groups:
-        raise fault(f"{types[0].shape[1]} channels do not divide into {groups} groups")
+    channels = sizes_of(types[0])[1]
+    if groups < 1 or not is_multiple(channels, groups):
+        raise fault(f"{channels} channels do not divide into {groups} groups")
     return result
 
 
@@ -179,8 +181,10 @@ def _infer_rows(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
     require_same_dtype(names, types)
     axis_in(int_of(attributes, "axis"), len(x.shape))
     for name, each in zip(names[1:], types[1:], strict=True):
-        if broadcast_shapes(x.shape, each.shape) != x.shape:
-            raise fault(f"input {name} {each.shape} does not broadcast to x {x.shape}")
+        shape, own = sizes_of(x), sizes_of(each)
+        if not are_equal(broadcast_shapes(shape, own), shape):
+            texts = f"{shape_text(own)} does not broadcast to x {shape_text(shape)}"
+            raise fault(f"input {name} {texts}")
     return (x,)
 
 

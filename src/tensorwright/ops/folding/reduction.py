@@ -50,13 +50,16 @@ from tensorwright.ops.attributes import (
     ints_of,
     require_dtype,
 )
+from tensorwright.ops.named_sizes import Extent, is_equal, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, Operator, Pattern, tensor_operator
 from tensorwright.ops.shapes import axes_in, axis_in
 
 FoldFunction = Callable[..., Reduce]
 
 
-def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+def reduced_shape(
+    shape: Sequence[Extent], axes: Sequence[int], keepdims: bool
+) -> tuple[Extent, ...]:
     """The shape without the axes, or with extent 1 there."""
     if keepdims:
         return tuple(1 if at in axes else extent for at, extent in enumerate(shape))
@@ -111,7 +114,7 @@ def _reduction(
         (given,) = types
         require_dtype("x", given, accepts)
         axes = _axes(attributes, len(given.shape))
-        shape = reduced_shape(given.shape, axes, bool_of(attributes, "keepdims"))
+        shape = reduced_shape(sizes_of(given), axes, bool_of(attributes, "keepdims"))
         return (TensorType(given.dtype, shape),)
 
     def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
@@ -204,9 +207,9 @@ def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce]) -> Operator
         (given,) = types
         require_dtype("x", given, NUMBERS)
         axis = axis_in(int_of(attributes, "axis"), len(given.shape))
-        if given.shape[axis] == 0:
+        if is_equal(sizes_of(given)[axis], 0):
             raise fault(f"dimension {axis} of input x is empty: there is no position to give")
-        shape = reduced_shape(given.shape, (axis,), bool_of(attributes, "keepdims"))
+        shape = reduced_shape(sizes_of(given), (axis,), bool_of(attributes, "keepdims"))
         return (TensorType(DType.I64, shape),)
 
     def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:

@@ -40,6 +40,15 @@ from tensorwright.ops.attributes import (
     require_rank,
     require_shape,
 )
+from tensorwright.ops.named_sizes import (
+    are_equal,
+    decided,
+    is_empty,
+    is_equal,
+    number_of,
+    shape_text,
+    sizes_of,
+)
 from tensorwright.ops.operator import Attribute, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
@@ -47,15 +56,18 @@ from tensorwright.ops.shapes import axis_in
 def _require_source(types: tuple[TensorType, ...], axis: int) -> None:
     x, indices = types
     require_dtype("indices", indices, POSITIONS)
-    if x.shape[axis] == 0 and 0 not in indices.shape:
-        raise fault(f"dimension {axis} of input x {x.shape} is empty: nothing can be read")
+    if is_equal(sizes_of(x)[axis], 0) and not is_empty(sizes_of(indices)):
+        own = shape_text(sizes_of(x))
+        raise fault(f"dimension {axis} of input x {own} is empty: nothing can be read")
 
 
 def require_inside(x: TensorType, indices: TensorType, axis: int) -> None:
     """Refuse indices that have more elements than x along a dimension other than the axis."""
-    for at, (own, asked) in enumerate(zip(x.shape, indices.shape, strict=True)):
-        if at != axis and asked > own:
-            raise fault(f"input indices {indices.shape} reaches outside x {x.shape}")
+    shape, wanted = sizes_of(x), sizes_of(indices)
+    for at, (own, asked) in enumerate(zip(shape, wanted, strict=True)):
+        if at != axis and decided(asked > own):
+            texts = f"{shape_text(wanted)} reaches outside x {shape_text(shape)}"
+            raise fault(f"input indices {texts}")
 
 
 def _infer_gather(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -107,15 +119,18 @@ def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Te
     x, indices = types
     require_dtype("indices", indices, POSITIONS)
     require_rank("indices", indices, 1)
-    batch, count = int_of(attributes, "batch_dims"), indices.shape[-1]
+    shape, wanted = sizes_of(x), sizes_of(indices)
+    batch, count = int_of(attributes, "batch_dims"), number_of(wanted[-1])
     if not 0 <= batch < len(indices.shape) or batch + count > len(x.shape) or count < 1:
         raise fault(
-            f"indices {indices.shape} with {batch} batch dimensions does not fit x {x.shape}"
+            f"indices {shape_text(wanted)} with {batch} batch dimensions does not fit x "
+            f"{shape_text(shape)}"
         )
-    if x.shape[:batch] != indices.shape[:batch]:
-        raise fault(f"batch dimensions of x {x.shape} and indices {indices.shape} differ")
-    if 0 in x.shape[batch : batch + count] and 0 not in indices.shape:
-        raise fault(f"input x {x.shape} is empty: nothing can be read")
+    if not are_equal(shape[:batch], wanted[:batch]):
+        texts = f"x {shape_text(shape)} and indices {shape_text(wanted)}"
+        raise fault(f"batch dimensions of {texts} differ")
+    if is_empty(shape[batch : batch + count]) and not is_empty(wanted):
+        raise fault(f"input x {shape_text(shape)} is empty: nothing can be read")
     return (TensorType(x.dtype, (*indices.shape[:-1], *x.shape[batch + count :])),)
 
 
@@ -140,7 +155,7 @@ def _infer_reverse(types: tuple[TensorType, ...], attributes: Attributes) -> tup
     time = axis_in(int_of(attributes, "time_axis"), len(x.shape), "time_axis")
     if batch == time:
         raise fault(f"attributes batch_axis and time_axis are both dimension {batch}")
-    require_shape("lengths", lengths, (x.shape[batch],))
+    require_shape("lengths", lengths, (sizes_of(x)[batch],))
     return (x,)
 
 

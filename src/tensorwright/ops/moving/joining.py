@@ -13,6 +13,7 @@ slice clamps as NumPy does and takes negative steps.  pad's modes: constant, ref
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TypeAlias
 
 from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
@@ -21,11 +22,13 @@ from tensorwright.expr import (
     Load,
     Tensor,
     Value,
+    ceil_div,
     compute,
     maximum,
     minimum,
     mod,
     select,
+    simplify,
 )
 from tensorwright.ops.access import axis_names, extents, padded
 from tensorwright.ops.attributes import (
@@ -36,7 +39,8 @@ from tensorwright.ops.attributes import (
     scalar_of,
     text_of,
 )
-from tensorwright.ops.moving.movement import Indices, Shape, rearrangement
+from tensorwright.ops.moving.movement import Indices, Shape, Sizes, rearrangement
+from tensorwright.ops.named_sizes import Extent, are_equal, decided, is_equal, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute, Movement, identity_of_type, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
@@ -47,14 +51,13 @@ def _infer_concat(types: tuple[TensorType, ...], attributes: Attributes) -> tupl
     first = types[0]
     require_same_dtype(tuple(map(str, range(len(types)))), types)
     axis = axis_in(int_of(attributes, "axis"), len(first.shape))
-    for each in types[1:]:
-        same = each.shape[:axis] + each.shape[axis + 1 :]
-        if len(each.shape) != len(first.shape) or same != (
-            first.shape[:axis] + first.shape[axis + 1 :]
-        ):
-            raise fault(f"shapes {first.shape} and {each.shape} differ outside dimension {axis}")
-    total = sum(each.shape[axis] for each in types)
-    return (TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :])),)
+    own, *others = map(sizes_of, types)
+    for each in others:
+        if not are_equal(each, (*own[:axis], *each[axis : axis + 1], *own[axis + 1 :])):
+            texts = f"{shape_text(own)} and {shape_text(each)}"
+            raise fault(f"shapes {texts} differ outside dimension {axis}")
+    total = sum(shape[axis] for shape in (own, *others))
+    return (TensorType(first.dtype, (*own[:axis], total, *own[axis + 1 :])),)
 
 
 def _concat(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
@@ -82,17 +85,17 @@ def _concat(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Comput
     return (compute("concat", shape, body, axis_names(rank)),)
 
 
-def _split_sizes(x: tuple[int, ...], attributes: Attributes) -> tuple[int, tuple[int, ...]]:
+def _split_sizes(x: tuple[Index, ...], attributes: Attributes) -> tuple[int, tuple[int, ...]]:
     axis = axis_in(int_of(attributes, "axis"), len(x))
     sizes = ints_of(attributes, "sizes")
-    if not sizes or min(sizes) < 0 or sum(sizes) != x[axis]:
+    if not sizes or min(sizes) < 0 or not is_equal(sum(sizes), x[axis]):
         raise fault(f"attribute sizes {sizes} does not add up to {x[axis]}, dimension {axis}")
     return axis, sizes
 
 
 def _infer_split(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     (x,) = types
-    axis, sizes = _split_sizes(x.shape, attributes)
+    axis, sizes = _split_sizes(sizes_of(x), attributes)
     return tuple(
         TensorType(x.dtype, (*x.shape[:axis], size, *x.shape[axis + 1 :])) for size in sizes
     )
@@ -114,39 +117,62 @@ def _split(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute
     return tuple(part(number, sum(sizes[:number]), size) for number, size in enumerate(sizes))
 
 
-def slice_ranges(shape: tuple[int, ...], attributes: Attributes) -> tuple[range, ...]:
-    """The indices that a slice takes, per dimension."""
+Taken: TypeAlias = tuple[Index, Index, int]
+"""What a slice takes of a dimension: its first index, how many, and the step between them."""
+
+
+def _taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Taken, ...]:
+    """What a slice takes, per dimension."""
     starts, ends = ints_of(attributes, "starts"), ints_of(attributes, "ends")
     axes = ints_of(attributes, "axes") or tuple(range(len(starts)))
     steps = ints_of(attributes, "steps") or (1,) * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise fault("attributes starts, ends, axes and steps differ in length")
-    taken = [range(extent) for extent in shape]
+    taken: list[Taken] = [(0, extent, 1) for extent in shape]
     seen: set[int] = set()
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         at = axis_in(axis, len(shape), "axes")
         if step == 0 or at in seen:
             raise fault("a step is 0" if step == 0 else f"attribute axes {axes} repeats an axis")
         seen.add(at)
-        stop: int | None = end
-        if step < 0 and end < -shape[at]:
-            stop = None
-        taken[at] = range(shape[at])[slice(start, stop, step)]
+        taken[at] = _taken_of(shape[at], start, end, step)
     return tuple(taken)
 
 
-def _sliced(own: Shape, attributes: Attributes) -> Shape:
-    return tuple(len(each) for each in slice_ranges(own, attributes))
+def slice_ranges(shape: tuple[int, ...], attributes: Attributes) -> tuple[range, ...]:
+    """The indices that a slice takes of dimensions that are numbers."""
+    taken = _taken(shape, attributes)
+    return tuple(
+        range(first, first + count * step, step)
+        for first, count, step in taken
+        if isinstance(first, int) and isinstance(count, int)
+    )
+
+
+def _taken_of(extent: Index, start: int, end: int, step: int) -> Taken:
+    """What a slice takes of one dimension, as Python's slices: beyond its ends nothing."""
+    low, high = (0, extent) if step > 0 else (-1, extent - 1)
+
+    def inside(index: int) -> Index:
+        return minimum(maximum(extent + index if index < 0 else index, low), high)
+
+    first, last = inside(start), inside(end)
+    gap = last - first if step > 0 else first - last
+    return first, simplify(maximum(ceil_div(gap, abs(step)), 0), {}), step
+
+
+def _sliced(own: Sizes, attributes: Attributes) -> Sizes:
+    return tuple(count for _, count, _ in _taken(own, attributes))
 
 
 def _before_slicing(indices: Indices, own: Shape, _: Shape, attributes: Attributes) -> Indices:
-    places = zip(indices, slice_ranges(own, attributes), strict=True)
-    return tuple(index * each.step + each.start for index, each in places)
+    pairs = zip(indices, _taken(own, attributes), strict=True)
+    return tuple(index * step + first for index, (first, _, step) in pairs)
 
 
 def _pads(
-    shape: tuple[int, ...], attributes: Attributes
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    shape: tuple[Extent, ...], attributes: Attributes
+) -> tuple[tuple[int, ...], tuple[Extent, ...]]:
     """How much is added before each dimension, and the new shape."""
     pads = ints_of(attributes, "pads")
     rank = len(shape)
@@ -155,19 +181,20 @@ def _pads(
     large = tuple(
         begin + n + end for begin, n, end in zip(pads[:rank], shape, pads[rank:], strict=True)
     )
-    if min(large, default=0) < 0:
-        raise fault(f"attribute pads {pads} crops more than shape {shape} has")
+    if not all(decided(extent >= 0) for extent in large):
+        raise fault(f"attribute pads {pads} crops more than shape {shape_text(shape)} has")
     mode = text_of(attributes, "mode", _MODES)
     if mode != "constant":
         for n, new in zip(shape, large, strict=True):
-            if n == 0 and new > 0:
-                raise fault(f"mode {mode} cannot fill from shape {shape}, which is empty")
+            if is_equal(n, 0) and decided(new > 0):
+                own = shape_text(shape)
+                raise fault(f"mode {mode} cannot fill from shape {own}, which is empty")
     return pads[:rank], large
 
 
 def _infer_pad(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     scalar_of(attributes, "value")
-    return (TensorType(types[0].dtype, _pads(types[0].shape, attributes)[1]),)
+    return (TensorType(types[0].dtype, _pads(sizes_of(types[0]), attributes)[1]),)
 
 
 def _source(mode: str, index: Index, extent: int) -> Index:

@@ -21,7 +21,15 @@ from typing import TypeAlias
 from tensorwright.base import Attributes, TensorType
 from tensorwright.expr import Compute, Index, Load, Tensor, compute, floor_div, mod
 from tensorwright.ops.access import axis_names, extents, stretched_indices
-from tensorwright.ops.attributes import fault, int_of, ints_of, text_of
+from tensorwright.ops.attributes import fault, int_of, ints_of, sizes_in, text_of
+from tensorwright.ops.named_sizes import (
+    decided,
+    is_equal,
+    is_multiple,
+    number_of,
+    shape_text,
+    sizes_of,
+)
 from tensorwright.ops.operator import (
     Attribute,
     IdentityRule,
@@ -35,7 +43,8 @@ from tensorwright.ops.shapes import axes_in, broadcast_shapes
 
 Shape: TypeAlias = tuple[int, ...]
 Indices: TypeAlias = tuple[Index, ...]
-ShapeRule: TypeAlias = Callable[[Shape, Attributes], Shape]
+Sizes: TypeAlias = tuple[Index, ...]
+ShapeRule: TypeAlias = Callable[[Sizes, Attributes], Sizes]
 SourceRule: TypeAlias = Callable[[Indices, Shape, Shape, Attributes], Indices]
 
 
@@ -56,12 +65,12 @@ def rearrangement(
 
     def infer(types: tuple[TensorType, ...], given: Attributes) -> tuple[TensorType, ...]:
         (x,) = types
-        return (TensorType(x.dtype, shape_of(x.shape, given)),)
+        return (TensorType(x.dtype, shape_of(sizes_of(x), given)),)
 
     def meaning(tensors: tuple[Tensor, ...], given: Attributes) -> tuple[Compute, ...]:
         (x,) = tensors
         own = extents(x)
-        shape = shape_of(own, given)
+        shape = tuple(map(number_of, shape_of(own, given)))
 
         def body(*indices: Index) -> Load:
             return Load(x, source_of(indices, own, shape, given))
@@ -80,12 +89,14 @@ def rearrangement(
     )
 
 
-def _reshaped(own: Shape, attributes: Attributes) -> Shape:
-    shape = ints_of(attributes, "shape")
-    if min(shape, default=0) < 0:
-        raise fault(f"attribute shape {shape} has a negative extent")
-    if prod(shape) != prod(own):
-        raise fault(f"shape {own} has {prod(own)} elements, {shape} {prod(shape)}")
+def _reshaped(own: Sizes, attributes: Attributes) -> Sizes:
+    shape = sizes_in(attributes, "shape")
+    if not all(decided(extent >= 0) for extent in shape):
+        raise fault(f"attribute shape {shape_text(shape)} has a negative extent")
+    count, wanted = prod(own), prod(shape)
+    if not is_equal(wanted, count):
+        before, after = shape_text(own), shape_text(shape)
+        raise fault(f"shape {before} has {count} elements, {after} {wanted}")
     return shape
 
 
@@ -155,7 +166,7 @@ def _permutation(rank: int, attributes: Attributes) -> tuple[int, ...]:
     return perm
 
 
-def _transposed(own: Shape, attributes: Attributes) -> Shape:
+def _transposed(own: Sizes, attributes: Attributes) -> Sizes:
     return tuple(own[at] for at in _permutation(len(own), attributes))
 
 
@@ -171,35 +182,36 @@ def _keeps_order(source: TensorType, attributes: Attributes) -> bool:
     return kept == sorted(kept)
 
 
-def _expanded(own: Shape, attributes: Attributes) -> Shape:
-    return broadcast_shapes(own, ints_of(attributes, "shape"))
+def _expanded(own: Sizes, attributes: Attributes) -> Sizes:
+    return broadcast_shapes(own, sizes_in(attributes, "shape"))
 
 
 def _before_expanding(indices: Indices, own: Shape, shape: Shape, _: Attributes) -> Indices:
     return stretched_indices(own, indices, shape)
 
 
-def _squeezed(own: Shape, attributes: Attributes) -> Shape:
+def _squeezed(own: Sizes, attributes: Attributes) -> Sizes:
     axes = axes_in(ints_of(attributes, "axes"), len(own))
     if not axes:
-        axes = tuple(at for at, extent in enumerate(own) if extent == 1)
+        axes = tuple(at for at, extent in enumerate(own) if is_equal(extent, 1))
     for at in axes:
-        if own[at] != 1:
-            raise fault(f"dimension {at} of shape {own} has extent {own[at]}, not 1")
+        if not is_equal(own[at], 1):
+            shape = shape_text(own)
+            raise fault(f"dimension {at} of shape {shape} has extent {own[at]}, not 1")
     return tuple(extent for at, extent in enumerate(own) if at not in axes)
 
 
-def _unsqueezed(own: Shape, attributes: Attributes) -> Shape:
+def _unsqueezed(own: Sizes, attributes: Attributes) -> Sizes:
     given = ints_of(attributes, "axes")
     axes = axes_in(given, len(own) + len(given))
     rest = iter(own)
     return tuple(1 if at in axes else next(rest) for at in range(len(own) + len(axes)))
 
 
-def _tiled(own: Shape, attributes: Attributes) -> Shape:
+def _tiled(own: Sizes, attributes: Attributes) -> Sizes:
     repeats = ints_of(attributes, "repeats")
     if len(repeats) != len(own) or min(repeats, default=0) < 0:
-        raise fault(f"attribute repeats {repeats} does not fit shape {own}")
+        raise fault(f"attribute repeats {repeats} does not fit shape {shape_text(own)}")
     return tuple(n * times for n, times in zip(own, repeats, strict=True))
 
 
@@ -211,20 +223,20 @@ def _before_tiling(indices: Indices, own: Shape, _: Shape, attributes: Attribute
     )
 
 
-def _block(own: Shape, attributes: Attributes) -> int:
+def _block(own: Sizes, attributes: Attributes) -> int:
     if len(own) != 4:
-        raise fault(f"input x has {len(own)} dimensions {own}, not 4")
+        raise fault(f"input x has {len(own)} dimensions {shape_text(own)}, not 4")
     size = int_of(attributes, "blocksize")
     if size < 1:
         raise fault(f"attribute blocksize is {size}, not positive")
     return size
 
 
-def _as_space(own: Shape, attributes: Attributes) -> Shape:
+def _as_space(own: Sizes, attributes: Attributes) -> Sizes:
     size = _block(own, attributes)
     text_of(attributes, "mode", ("DCR", "CRD"))
     n, c, h, w = own
-    if c % (size * size):
+    if not is_multiple(c, size * size):
         raise fault(f"{c} channels do not divide into blocks of {size} x {size}")
     return n, c // (size * size), h * size, w * size
 
@@ -240,10 +252,10 @@ def _before_space(indices: Indices, own: Shape, shape: Shape, attributes: Attrib
     return n, channel, floor_div(h, size), floor_div(w, size)
 
 
-def _as_depth(own: Shape, attributes: Attributes) -> Shape:
+def _as_depth(own: Sizes, attributes: Attributes) -> Sizes:
     size = _block(own, attributes)
     n, c, h, w = own
-    if h % size or w % size:
+    if not is_multiple(h, size) or not is_multiple(w, size):
         raise fault(f"spatial shape ({h}, {w}) does not divide into blocks of {size} x {size}")
     return n, c * size * size, h // size, w // size
 

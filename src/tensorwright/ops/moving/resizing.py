@@ -156,7 +156,7 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
         require_dtype("x", x, FLOATS)
     text_of(attributes, "coordinates", _COORDINATES)
     text_of(attributes, "nearest_mode", _ROUNDINGS)
-    return (TensorType(x.dtype, _sizes(x.shape, attributes)),)
+    return (TensorType(x.dtype, _sizes(x.extents, attributes)),)
 
 
 def tap_weights(fraction: Value, mode: str, a: float) -> tuple[tuple[int, Value], ...]:

@@ -65,11 +65,12 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     require_same_dtype(("x", "grid"), types)
     text_of(attributes, "mode", _MODES)
     text_of(attributes, "padding", _PADDINGS)
-    if grid.shape[0] != x.shape[0] or grid.shape[-1] != len(x.shape) - 2:
-        raise fault(f"input grid {grid.shape} does not fit x {x.shape}")
-    if 0 in x.shape:
-        raise fault(f"input x {x.shape} is empty: nothing can be read")
-    return (TensorType(x.dtype, (*x.shape[:2], *grid.shape[1:-1])),)
+    shape, own = x.extents, grid.extents
+    if own[0] != shape[0] or own[-1] != len(shape) - 2:
+        raise fault(f"input grid {own} does not fit x {shape}")
+    if 0 in shape:
+        raise fault(f"input x {shape} is empty: nothing can be read")
+    return (TensorType(x.dtype, (*shape[:2], *own[1:-1])),)
 
 
 def _reflected(value: Value, low: float, span: float) -> Value:

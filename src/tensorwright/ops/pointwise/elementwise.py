@@ -41,6 +41,7 @@ from tensorwright.ops.attributes import (
     require_dtype,
     require_same_dtype,
 )
+from tensorwright.ops.named_sizes import sizes_of
 from tensorwright.ops.operator import (
     Attribute,
     IdentityRule,
@@ -86,7 +87,7 @@ def elementwise(
         for label, each in zip(names, types, strict=True):
             require_dtype(label, each, accepts)
         require_same_dtype(names, types)
-        shape = broadcast_shapes(*(each.shape for each in types))
+        shape = broadcast_shapes(*map(sizes_of, types))
         example = widened(given, *(constant(0, each.dtype) for each in types))
         return (TensorType(example.dtype, shape),)
 
@@ -165,7 +166,7 @@ def _has_no_bounds(_: TensorType, attributes: Attributes) -> bool:
 def _infer_where(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
     require_dtype("condition", types[0], BOOLS)
     require_same_dtype(("x", "y"), types[1:])
-    return (TensorType(types[1].dtype, broadcast_shapes(*(each.shape for each in types))),)
+    return (TensorType(types[1].dtype, broadcast_shapes(*map(sizes_of, types))),)
 
 
 def _where(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
@@ -176,7 +177,7 @@ def _where(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
 def _infer_pow(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
     require_dtype("a", types[0], NUMBERS)
     require_dtype("b", types[1], NUMBERS)
-    return (TensorType(types[0].dtype, broadcast_shapes(types[0].shape, types[1].shape)),)
+    return (TensorType(types[0].dtype, broadcast_shapes(*map(sizes_of, types))),)
 
 
 def _pow(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:

@@ -33,6 +33,7 @@ from tensorwright.ops.attributes import (
     require_dtype,
     require_same_dtype,
 )
+from tensorwright.ops.named_sizes import are_equal, sizes_of
 from tensorwright.ops.operator import Attribute, LayoutWish, Pattern, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
@@ -43,11 +44,12 @@ def _require_parameters(types: tuple[TensorType, ...], attributes: Attributes) -
     x, scale = types[:2]
     require_dtype("scale", scale, FLOATS)
     for name, each in zip(("scale", "zero_point"), types[1:], strict=False):
-        if each.shape in ((), (1,)):
+        if each.extents in ((), (1,)):
             continue
         axis = axis_in(int_of(attributes, "axis"), len(x.shape))
-        if each.shape != (x.shape[axis],):
-            raise fault(f"input {name} has shape {each.shape}, not () or ({x.shape[axis]},)")
+        own = sizes_of(x)[axis]
+        if not are_equal(sizes_of(each), (own,)):
+            raise fault(f"input {name} has shape {each.shape}, not () or ({own},)")
 
 
 def _parameter(tensor: Tensor, indices: tuple[Index, ...], axis: int) -> Value:

@@ -54,6 +54,15 @@ from tensorwright.ops.attributes import (
     require_shape,
 )
 from tensorwright.ops.contraction.matmul import require_bytes
+from tensorwright.ops.named_sizes import (
+    Extent,
+    decided,
+    is_equal,
+    is_multiple,
+    number_of,
+    shape_text,
+    sizes_of,
+)
 from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Numbers, Pattern, tensor_operator
 from tensorwright.ops.shapes import window_extent
 
@@ -86,7 +95,7 @@ class Window:
             raise fault(f"attribute pads {pads} must not be negative")
         return cls(kernel, strides, dilations, pads[:count], pads[count:])
 
-    def slots(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def slots(self, shape: tuple[Extent, ...]) -> tuple[Extent, ...]:
         """The number of window positions along each dimension.
 
         Raises:  ModelError if the window does not fit once.
@@ -103,10 +112,10 @@ class Window:
                 strict=True,
             )
         )
-        if min(found, default=1) < 1:
+        if not all(decided(count >= 1) for count in found):
             raise fault(
-                f"a window of {self.kernel} (dilations {self.dilations}) does not fit into {shape}"
-                f" with pads {self.begins + self.ends}"
+                f"a window of {self.kernel} (dilations {self.dilations}) does not fit into "
+                f"{shape_text(shape)} with pads {self.begins + self.ends}"
             )
         return found
 
@@ -138,19 +147,19 @@ WINDOW_ATTRIBUTES = (
 GROUPS = Attribute("groups", 1, "the number of independent groups of channels")
 
 
-def _output_shape(x: TensorType, w: TensorType, attributes: Attributes) -> tuple[int, ...]:
+def _output_shape(x: TensorType, w: TensorType, attributes: Attributes) -> tuple[Index, ...]:
     require_rank("x", x, 3)
     require_rank("w", w, len(x.shape), len(x.shape))
     groups = int_of(attributes, "groups")
-    channels, wanted = x.shape[1], w.shape[1] * groups
-    if groups < 1 or channels != wanted:
-        raise fault(
-            f"input x has {channels} channels, but w {w.shape} in {groups} groups takes {wanted}"
-        )
-    if w.shape[0] % groups:
-        raise fault(f"{w.shape[0]} output channels do not divide into {groups} groups")
-    window = Window.of(w.shape[2:], attributes)
-    return (x.shape[0], w.shape[0], *window.slots(x.shape[2:]))
+    (batch, channels, *space), (outputs, each, *kernel) = sizes_of(x), sizes_of(w)
+    wanted = each * groups
+    if groups < 1 or not is_equal(channels, wanted):
+        taken = f"w {shape_text(sizes_of(w))} in {groups} groups takes {wanted}"
+        raise fault(f"input x has {channels} channels, but {taken}")
+    if not is_multiple(outputs, groups):
+        raise fault(f"{outputs} output channels do not divide into {groups} groups")
+    window = Window.of(tuple(map(number_of, kernel)), attributes)
+    return (batch, outputs, *window.slots(tuple(space)))
 
 
 def _infer_conv(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -159,7 +168,7 @@ def _infer_conv(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
     require_same_dtype(("x", "w", "bias")[: len(types)], types)
     shape = _output_shape(x, w, attributes)
     if len(types) == 3:
-        require_shape("bias", types[2], (w.shape[0],))
+        require_shape("bias", types[2], sizes_of(w)[:1])
     return (TensorType(x.dtype, shape),)
 
 
@@ -213,9 +222,9 @@ def _infer_conv_integer(
     require_bytes("xw", types)
     x, w = types[:2]
     shape = _output_shape(x, w, attributes)
-    if len(types) > 2 and types[2].shape not in ((), (1,)):
+    if len(types) > 2 and types[2].extents not in ((), (1,)):
         raise fault(f"input x_zero_point has shape {types[2].shape}, not () or (1,)")
-    if len(types) > 3 and types[3].shape not in ((), (1,), (w.shape[0],)):
+    if len(types) > 3 and types[3].extents not in ((), (1,), w.extents[:1]):
         raise fault(f"input w_zero_point has shape {types[3].shape}, not () or ({w.shape[0]},)")
     return (TensorType(DType.I32, shape),)
 

@@ -49,6 +49,7 @@ from tensorwright.ops.attributes import (
     require_rank,
 )
 from tensorwright.ops.folding.reduction import fold_axes, mean_of
+from tensorwright.ops.named_sizes import is_empty, sizes_of
 from tensorwright.ops.operator import (
     Attribute,
     Fold,
@@ -67,7 +68,7 @@ _COUNT = Attribute("count_include_pad", default=False, doc="padding counts as el
 _KERNEL = Attribute("kernel", None, "extents of the window, per spatial dimension")
 
 
-def _given_window(shape: Sequence[int], attributes: Attributes) -> Window:
+def _given_window(shape: Sequence[Index], attributes: Attributes) -> Window:
     kernel = ints_of(attributes, "kernel")
     if len(kernel) != len(shape):
         raise fault(f"attribute kernel {kernel} has {len(kernel)} values, not {len(shape)}")
@@ -218,8 +219,12 @@ def _windowed(
         (x,) = types
         require_dtype("x", x, accepts)
         require_rank("x", x, 3)
-        slots = _window(x.shape[2:], attributes).slots(x.shape[2:])
-        return (TensorType(x.dtype, (*x.shape[:2], *slots)),)
+        space = sizes_of(x)[2:]
+        if bool_of(attributes, "ceil_mode"):
+            window = _window(x.extents[2:], attributes)
+        else:
+            window = _given_window(space, attributes)
+        return (TensorType(x.dtype, (*x.shape[:2], *window.slots(space))),)
 
     def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
         (x,) = tensors
@@ -239,7 +244,7 @@ def _global(
         (x,) = types
         require_dtype("x", x, FLOATS)
         require_rank("x", x, 3)
-        if 0 in x.shape[2:]:
+        if is_empty(sizes_of(x)[2:]):
             raise fault(f"input x {x.shape} has nothing to pool")
         return (TensorType(x.dtype, (*x.shape[:2], *(1 for _ in x.shape[2:]))),)
 

@@ -202,15 +202,16 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     require_rank("x", x, 3)
     require_rank("w", w, len(x.shape), len(x.shape))
     groups = int_of(attributes, "groups")
-    if w.shape[0] != x.shape[1]:
-        raise fault(f"input x has {x.shape[1]} channels, but w {w.shape} takes {w.shape[0]}")
-    if groups < 1 or x.shape[1] % groups:
-        raise fault(f"{x.shape[1]} channels do not divide into {groups} groups")
-    channels = w.shape[1] * groups
+    shape, kernel = x.extents, w.extents
+    if kernel[0] != shape[1]:
+        raise fault(f"input x has {shape[1]} channels, but w {kernel} takes {kernel[0]}")
+    if groups < 1 or shape[1] % groups:
+        raise fault(f"{shape[1]} channels do not divide into {groups} groups")
+    channels = kernel[1] * groups
     if len(types) == 3:
         require_shape("bias", types[2], (channels,))
-    spreads = _spreads(x.shape, w.shape, attributes)
-    return (TensorType(x.dtype, (x.shape[0], channels, *(s.output for s in spreads))),)
+    spreads = _spreads(shape, kernel, attributes)
+    return (TensorType(x.dtype, (shape[0], channels, *(s.output for s in spreads))),)
 
 
 def _margins(spread: Spread, runs: tuple[Run, ...]) -> tuple[int, int]:

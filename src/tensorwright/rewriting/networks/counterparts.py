@@ -55,7 +55,7 @@ class Application:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the first output."""
-        return self.types[0].shape
+        return self.types[0].extents
 
 
 Terms: TypeAlias = "tuple[Id, ...] | None"

@@ -94,7 +94,7 @@ class NetworkAnalysis(Analysis[TensorData]):
             if types is None or output >= len(types):
                 return None
             selects_rows = self._opaque.is_row_selector(word)
-            return TensorData(types[output].shape, types[output].dtype, is_constant, selects_rows)
+            return TensorData(types[output].extents, types[output].dtype, is_constant, selects_rows)
         shape = self._shape(operator, params, args)
         if shape is None:
             return None

@@ -49,7 +49,9 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
     """
     opaque = OpaqueOperators()
     known = {
-        name: TensorData(graph.types[name].shape, graph.types[name].dtype, name in graph.constants)
+        name: TensorData(
+            graph.types[name].extents, graph.types[name].dtype, name in graph.constants
+        )
         for name in (*graph.inputs, *graph.constants)
     }
     terms = EGraph(NetworkAnalysis(known, opaque), with_proofs=with_proofs)
@@ -68,7 +70,7 @@ def _terms_of(builder: TermBuilder, found: Application) -> tuple[Id, ...]:
     data = [builder.terms.data(arg) for arg in found.args]
     if operator in MIXED:
         data = [each for each in data if each.dtype.is_float]
-    data += [TensorData(type_.shape, type_.dtype) for type_ in found.types]
+    data += [TensorData(type_.extents, type_.dtype) for type_ in found.types]
     if counterpart is not None and all(map(has_rules, data)):
         terms = counterpart(builder, found)
         if terms is not None:

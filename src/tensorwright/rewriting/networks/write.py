@@ -83,7 +83,7 @@ class _Writer:
         graph = self._source
         for name in graph.inputs:
             type_ = graph.types[name]
-            self._builder.input(name, type_.shape, type_.dtype)
+            self._builder.input(name, type_.extents, type_.dtype)
         for name in (*graph.outputs, *graph.producers()):
             self._wishes.setdefault(self._leader(self._network.nodes[name]), name)
         for leader in self._in_order():
@@ -175,7 +175,9 @@ class _Writer:
             operator, attributes = self._network.opaque.kind(str(word))
             children = self._terms.children(node)
             types = tuple(self._builder.type_of(arg) for arg in args)
-            found = self._network.opaque.infer(str(word), tuple((t.dtype, t.shape) for t in types))
+            found = self._network.opaque.infer(
+                str(word), tuple((t.dtype, t.extents) for t in types)
+            )
             outputs: list[str] = []
             for place in range(len(found or ())):
                 twin = self._terms.put(self._terms.head(CALL, (word, place)), children)

@@ -6,17 +6,22 @@ gives the column of the results.  Its program runs on the columns of any candida
 again.
 
 All columns hold float64: integers below 2**52 are exact in it, their floored quotients too.
+
+Index expressions are evaluated over cells as over any kind of number (`CELLS`). The formulas
+themselves are no index expressions: they divide fractions and choose by flags, and the normal form
+of index expressions would multiply their products of sums out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.expr import Arithmetic
 from tensorwright.tuning.features.column_program import (
     ABOVE,
     ABSOLUTE,
@@ -173,7 +178,7 @@ def choose(flag: Cell, a: Cell, b: Cell) -> Cell:
     return flag.graph.step(CHOOSE, flag, a, b)
 
 
-def total_of(cells: Sequence[Cell]) -> Cell:
+def total_of(cells: Iterable[Cell]) -> Cell:
     """The sum of some numbers."""
     total: Cell = 0
     for cell in cells:
@@ -188,6 +193,9 @@ def product_of(cells: Sequence[Cell]) -> Cell:
         product = product * cell
     return product
 
+
+CELLS: Arithmetic[Cell] = Arithmetic(total_of, floored, floored, remainder, smaller, larger)
+"""Index expressions over cells."""
 
 _Origin: TypeAlias = "tuple[int, int, int, int]"
 """What a register holds: the result of an operation on the registers of three operands; or one of

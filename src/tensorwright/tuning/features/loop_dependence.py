@@ -36,12 +36,15 @@ from tensorwright.expr import (
     Or,
     Poly,
     Relation,
+    Symbol,
     Var,
     conjuncts,
     free_vars,
     terms_of,
+    value_of_node,
 )
 from tensorwright.tuning.features.columns import (
+    CELLS,
     Cell,
     ColumnGraph,
     above,
@@ -50,9 +53,9 @@ from tensorwright.tuning.features.columns import (
     either,
     floored,
     larger,
-    remainder,
     same,
     smaller,
+    total_of,
 )
 
 
@@ -265,34 +268,17 @@ class Variables:
 
     def _compute(self, index: Index, var: Var | None, iteration: Cell) -> Cell:
         match index:
+            case Poly():  # most are
+                pass
             case Var():
                 return iteration if index is var else 0
             case Decision(name):
                 return self.graph.column(name)
-            case Poly(terms):
-                total: Cell = 0
-                for monomial, coefficient in terms:
-                    term: Cell = coefficient
-                    for atom in monomial:
-                        term = term * self._value(atom, var, iteration)
-                        if isinstance(term, int) and term == 0:
-                            break
-                    total = total + term
-                return total
-            case FloorDiv(a, b) | ExactDiv(a, b):
-                return floored(self._value(a, var, iteration), self._value(b, var, iteration))
-            case Mod(a, b):
-                return remainder(self._value(a, var, iteration), self._value(b, var, iteration))
-            case Min(a, b):
-                return smaller(self._value(a, var, iteration), self._value(b, var, iteration))
-            case Max(a, b):
-                return larger(self._value(a, var, iteration), self._value(b, var, iteration))
             case Element(_, indices):  # as if the table held its own indices
-                total = 0
-                for each in indices:
-                    total = total + self._value(each, var, iteration)
-                return total
-        raise InternalError(stage="tune", where=f"index {index}", reason="has no features")
+                return total_of([self._value(each, var, iteration) for each in indices])
+            case int() | Symbol():
+                raise InternalError(stage="tune", where=f"index {index}", reason="has no features")
+        return value_of_node(index, lambda part: self._value(part, var, iteration), CELLS)
 
     def _iterations(self, var: Var, *expressions: Index) -> list[Cell]:
         """Those at which expressions of a loop are looked at, besides the first."""

@@ -18,7 +18,7 @@ from itertools import combinations, islice
 
 from tensorwright.expr import IndexExpr, divide_terms, of_terms, terms_of
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, resized, value_of
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, replaced, value_of
 from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
 from tensorwright.rewriting.operators import AXIS, IntShape, SizeGuess, operator_named
 from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
@@ -179,7 +179,7 @@ def _choices(
         yield solved
         return
     for guess in islice(_guesses(unknowns[missing[0]], shapes), _MOST_GUESSES):
-        bound = {each: _replaced(size, {missing[0]: guess}) for each, size in solved.items()}
+        bound = {each: replaced(size, {missing[0]: guess}) for each, size in solved.items()}
         yield from _choices(facts, unknowns, {**bound, missing[0]: guess}, extents, shapes)
 
 
@@ -196,7 +196,7 @@ def _solve(
     while is_changed:
         is_changed = False
         for gap in gaps:
-            normal = _replaced(gap, solved)
+            normal = replaced(gap, solved)
             if isinstance(normal, int):
                 if normal:
                     return None
@@ -207,7 +207,7 @@ def _solve(
             extent, size = solution
             if not _is_open(size) and value_of(size, extents) != unknowns[extent].value:
                 return None
-            solved = {each: _replaced(value, {extent: size}) for each, value in solved.items()}
+            solved = {each: replaced(value, {extent: size}) for each, value in solved.items()}
             solved[extent] = size
             is_changed = True
     return solved
@@ -240,10 +240,6 @@ def _exact(number: Size, divisor: Size) -> Size | None:
 
 def _is_open(size: Size) -> bool:
     return any(atom.name.startswith(_UNKNOWN) for atom in atoms_of(size))
-
-
-def _replaced(size: Size, bindings: Mapping[Extent, Size]) -> Size:
-    return resized(size, lambda extent: bindings.get(extent, extent))
 
 
 def _bound(term: Term, bindings: Mapping[Extent, Size]) -> Term:
@@ -291,7 +287,7 @@ def _guesses(unknown: _Unknown, shapes: Mapping[str, IntShape]) -> Iterator[Size
 def _fixed(facts: Sequence[Fact], bindings: Mapping[Extent, Size]) -> int:
     """How many extents of the inputs the equalities among them fix."""
     equal = [
-        Equal(_replaced(fact.left, bindings), _replaced(fact.right, bindings))
+        Equal(replaced(fact.left, bindings), replaced(fact.right, bindings))
         for fact in facts
         if isinstance(fact, Equal)
     ]

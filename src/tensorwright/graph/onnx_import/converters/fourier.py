@@ -77,7 +77,7 @@ def _cut(call: Call, rows: str, start: int, stop: int, step: int = 1) -> str:
 
 def _fitted(call: Call, rows: str, length: int) -> str:
     """Rows cut off, or with zeros behind them."""
-    own = call.type_of(rows).shape[1]
+    own = call.type_of(rows).extents[1]
     if own < length:
         return call.add("pad", rows, pads=(0, 0, 0, length - own))
     return rows if own == length else _cut(call, rows, 0, length)
@@ -97,7 +97,7 @@ def _with_conjugates(call: Call, parts: Parts, length: int) -> Parts:
 
 def _parts_of(call: Call, x: str, count: int, length: int) -> Parts:
     """The parts of rows (..., length, 1 or 2)."""
-    components = call.type_of(x).shape[-1]
+    components = call.type_of(x).extents[-1]
     if components not in (1, 2):
         raise call.unsupported(f"its input has {components} components, not 1 or 2")
     taken = (call.take(x, number, -1) for number in range(components))
@@ -141,7 +141,7 @@ def _dft(call: Call) -> Results:
         parts = tuple(call.add("mul", part, scale) for part in parts)
     if is_half:
         parts = parts[:1] if is_inverse else _halves(call, parts, length)
-    kept = call.type_of(parts[0]).shape[1]
+    kept = call.type_of(parts[0]).extents[1]
     stacked = call.stack(parts, 2)
     target = (*(shape[at] for at in others), kept, len(parts))
     back = tuple(perm.index(at) for at in range(len(shape)))
@@ -177,7 +177,7 @@ def _stft(call: Call) -> Results:
     found = _transform(call, tuple(parts), batch * frames, length, -1)
     if call.flag("onesided", default=True):
         found = _halves(call, found, length)
-    kept = call.type_of(found[0]).shape[1]
+    kept = call.type_of(found[0]).extents[1]
     return (call.add("reshape", call.stack(found, 2), shape=(batch, frames, kept, 2)),)
 
 

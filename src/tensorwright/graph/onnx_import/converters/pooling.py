@@ -23,7 +23,7 @@ def _max_pool(counterpart: Counterpart, call: Call) -> Results:
     if not call.wants(1):
         return pooled
     window = window_of(call, call.integers("kernel_shape"))
-    return (*pooled, _places_of_maxima(call, window, call.type_of(pooled[0]).shape[2:]))
+    return (*pooled, _places_of_maxima(call, window, call.type_of(pooled[0]).extents[2:]))
 
 
 def _places_of_maxima(call: Call, window: Window, slots: tuple[int, ...]) -> str:

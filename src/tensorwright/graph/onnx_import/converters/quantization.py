@@ -17,7 +17,7 @@ def _stretched(call: Call, operand: Operand, position: int, axis: int, block: in
     """A scale or zero point so that it broadcasts to input `position`: per tensor, per axis or per
     block.
     """
-    shape, own = call.shape(position), call.type_of(operand).shape
+    shape, own = call.shape(position), call.type_of(operand).extents
     tensor = call.as_tensor(operand)
     if int(np.prod(own)) == 1:
         return call.add("reshape", tensor, shape=())

@@ -117,7 +117,7 @@ def _grid_sample(call: Call) -> Results:
 
 def _sampled(call: Call, image: Operand, rows: Operand, columns: Operand, padding: str) -> str:
     """An image (n, c, h, w) read between its pixels, at rows and columns (n, a, b) in pixels."""
-    height, width = call.type_of(image).shape[2:]
+    height, width = call.type_of(image).extents[2:]
     dtype = call.type_of(image).dtype
     ends = []
     for place, extent in ((columns, width), (rows, height)):  # to -1..1 between the outer edges
