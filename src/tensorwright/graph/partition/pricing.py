@@ -54,7 +54,7 @@ class StepPrices:
 class Decision:
     """One program as one kernel, and as two.
 
-    reason           the rule that calls it doubtful
+    reason           the criterion that leaves it open
     parts            names of the two workloads
     fused_seconds    of the one kernel      separate_seconds   of both, with a step more; where the
                      dearer alone is too slow, of that

@@ -1,4 +1,4 @@
-"""Steps that several sketch rules share."""
+"""Steps that several heuristics, sketch generators and templates share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One product in register tiles: the steps of a sketch of the tile rule."""
+"""One product in register tiles: the steps of a sketch of the tile heuristic."""
 
 from __future__ import annotations
 
