@@ -1,4 +1,4 @@
-"""Cutting a graph into workloads. Read `grouping.py` first (the rules), then `steps.py`.
+"""Cutting a graph into workloads. Read `grouping.py` first (the criteria), then `steps.py`.
 
 `proposals.py` says what the criteria leave open, `by_price.py` settles that by predicted time.
 """

@@ -5,7 +5,7 @@ of it.  Groups grow in two directions, and neither can make a cycle:
     forward   from the last node to its immediate post-dominator, with everything between
     backward  to a node that only the group reads
 
-The rules, in the order in which they are applied:
+The criteria, in the order in which they are applied:
  1. No group has views, concats in place (they cost nothing) and opaque nodes; a reshape that
     is a view joins only where the group goes on behind it.
  2. An anchor (convolution, matrix product) takes what follows it: element-wise nodes of its

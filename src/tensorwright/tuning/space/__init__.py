@@ -1,4 +1,4 @@
-"""Schedule spaces. Read `sketch.py` first, then `space.py`, the rule files that it names, and
+"""Schedule spaces. Read `sketch.py` first, then `space.py`, the heuristics that it names, and
 `templates/`.
 """
 

@@ -266,7 +266,7 @@ def _counts(sketches: Iterable[Sketch]) -> dict[str, int]:
 class SketchBuilder:
     """Grow a sketch step by step; mutable, used inside one function.
 
-    Each step is checked and applied at once, decisions still open, so that a rule which asks for
+    Each step is checked and applied at once, decisions still open, so that whoever asks for
     an illegal step fails where it asks and not in the middle of a search.
     """
 

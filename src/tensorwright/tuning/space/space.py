@@ -40,7 +40,7 @@ OTHER_ALGORITHMS: ByKind[Heuristic] = {TargetKind.CPU: (winograd_sketches,)}
 class SpaceKind(StrEnum):
     """What a search tries."""
 
-    SKETCHES = "sketches"  # what rules find for any program
+    SKETCHES = "sketches"  # what heuristics and generators make of any program
     TEMPLATES = "templates"  # what templates say; sketches for programs that none speaks of
     BOTH = "both"
 
@@ -85,7 +85,7 @@ def algorithm_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sket
 def heuristic_sketches(state: ScheduleState, target: CpuTarget) -> tuple[Sketch, ...]:
     """The sketches of the first rule that applies; the first is the schedule by rule.
 
-    Warns:  where a rule takes an illegal step; the next rule is asked then, at last plain loops.
+    Warns:  where one takes an illegal step; the next one is asked then, at last plain loops.
     """
     return tuple(distinct(_by_heuristic(state, target), attrgetter("trace")))
 

@@ -1,4 +1,4 @@
-"""Steps that several sketch rules share."""
+"""Steps that several heuristics, sketch generators and templates share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from tensorwright.expr import (
 )
 from tensorwright.schedule import (
     CacheWrite,
-    ComputeAt,
     ComputeInline,
     FoldConstant,
     Fuse,
@@ -199,17 +198,6 @@ def vector_loops(builder: SketchBuilder, name: str, lanes: int) -> list[tuple[st
     step = Fuse(name, (axes[-2].name, axes[-1].name))
     builder.do(step)
     return [*loops[:-2], (step.fused, loops[-2][1] * loops[-1][1])]
-
-
-def compute_inside(
-    builder: SketchBuilder, name: str, host: str, loop: str, target: CpuTarget
-) -> None:
-    """Compute what another stage reads in a loop of that, in vectors."""
-    builder.do(ComputeAt(name, host, loop))
-    stage = builder.state.stage(name)
-    if stage.tensor.axes and stage.tensor.axes[-1].length >= 2:
-        loops = vector_loops(builder, name, lanes_for(target, stage))
-        builder.do(Vectorize(name, loops[-1][0]))
 
 
 def _are_one_run(stage: Stage, outer: Axis, inner: Axis) -> bool:

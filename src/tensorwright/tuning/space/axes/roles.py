@@ -1,6 +1,6 @@
 """What each axis of a stored result is to the reduction that feeds it: lanes, columns, rows, batch.
 
-One analysis for the register tiles of the default rules, the derived sketches and Winograd's
+One analysis for the register tiles of the heuristics, the derived sketches and Winograd's
 stages: it follows from which operands move along which axis.
 """
 

@@ -1,4 +1,4 @@
-"""The rule for products of bytes: by the instruction that multiplies and adds four pairs at once.
+"""Products of bytes: by the instruction that multiplies and adds four pairs at once.
 
     for row tiles, for column tiles @parallel:
       for k in 0..K/4:                         sums of the tile in registers
@@ -69,8 +69,8 @@ _DATA_BYTES = 512 << 10  # so much stays in the second cache, beside some weight
 
 
 def byte_product_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """The sketch of the rule; none where the target has no such instruction, or the program is no
-    product of bytes (u8) with constant ones (i8) of whole vectors.
+    """The sketch; none where the target has no such instruction, or the program is no product of
+    bytes (u8) with constant ones (i8) of whole vectors.
     """
     product = only_fold(state) if target.adds_byte_products else None
     found = _operands(state, product) if product is not None else None

@@ -1,4 +1,4 @@
-"""The pointwise rule: nothing is folded; what is stored is spread over threads and lanes.
+"""The pointwise heuristic: nothing is folded; what is stored is spread over threads and lanes.
 
 Operands that are read across their rows are copied in the other order first, in squares that are
 transposed in registers: a vector of such an operand is gathered, each element from another line.

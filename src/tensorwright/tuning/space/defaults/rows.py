@@ -1,4 +1,4 @@
-"""The row rule: reductions along rows (softmax, normalisation, attention scores, means).
+"""The row heuristic: reductions along rows (softmax, normalisation, attention scores, means).
 
 The stage that is stored last is split into rows and what lies along a row.  All that it needs is
 computed for a block of rows inside the loop over blocks, in buffers of that size, so the input is
@@ -64,7 +64,7 @@ from tensorwright.tuning.space.tile_limits import MOST_BLOCK_ROWS
 
 
 def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """The sketches of the row rule, each made when it is asked for; none without a reduction."""
+    """The sketches by rows, each made when it is asked for; none without a reduction."""
     if all(stage.tensor.reduction is None for stage in state.stages):
         return
     builder = SketchBuilder(state)

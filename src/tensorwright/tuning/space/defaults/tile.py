@@ -1,4 +1,4 @@
-"""The tile rule: products of tensors (convolution, matmul), computed in register tiles.
+"""The tile heuristic: products of tensors (convolution, matmul), computed in register tiles.
 
 The stage that stores the result is tiled over three axes: lanes (contiguous in memory), columns
 (more vectors of the operand that the lanes read) and rows (the axis along which that operand is
@@ -59,7 +59,7 @@ from tensorwright.tuning.space.tile_limits import FULL_UNROLL
 
 
 def tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """Sketches of the tile rule, each made when it is asked for; none where it does not apply.
+    """Sketches of the tile heuristic, each made when it is asked for; none where it does not apply.
 
     It applies to one reduction in a program of one output, if its reads are contiguous (or the
     same) along some axis.

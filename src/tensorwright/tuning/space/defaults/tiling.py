@@ -1,4 +1,4 @@
-"""One product in register tiles: the steps of a sketch of the tile rule."""
+"""One product in register tiles: the steps of a sketch of the tile heuristic."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tensorwright.schedule import (
     ComputeAt,
     Split,
     Tail,
+    Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import (
     has_reuse,
@@ -43,11 +44,11 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
 from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
-    compute_inside,
     constant_stages,
     pack_across,
     parallelise,
     schedule_at_root,
+    vector_loops,
 )
 from tensorwright.tuning.space.tile_limits import MOST_ROWS
 
@@ -148,7 +149,7 @@ class Tiling:
         for name in reversed(self.feeding):  # readers first: a band may hold what they read too
             readers = {reader.name for reader in self.builder.state.readers(name)}
             if band and not self.packed_panel and readers and readers <= inside:
-                compute_inside(self.builder, name, self.stored, band, self.target)
+                self._compute_in_band(name, band)
                 inside.add(name)
             else:
                 schedule_at_root(self.builder, name, self.target, name)
@@ -394,3 +395,12 @@ class Tiling:
         sizes[self.roles.column] = 1 if self.sizes.is_wide else columns
         sizes |= {self.roles.row: rows, self.roles.second_row: more_rows}
         return -(-axis.length // sizes.get(axis, 1))
+
+    def _compute_in_band(self, name: str, band: str) -> None:
+        self.builder.do(ComputeAt(name, self.stored, band))
+        axes = self.builder.state.stage(name).tensor.axes
+        if not axes or axes[-1].length < 2:
+            return
+        lanes = lanes_for(self.target, self.builder.state.stage(name))
+        loops = vector_loops(self.builder, name, lanes)
+        self.builder.do(Vectorize(name, loops[-1][0]))

@@ -1,7 +1,7 @@
-"""Sketches derived by rules, as Ansor does it: from the last stage of a program to the first.
+"""Sketches derived by generators, as Ansor does it: from the last stage of a program to the first.
 
-Read `derivation.py` first (what a rule sees), then `rule.py`, `engine.py`, the files of `rules/`
-and `annotate.py`.
+Read `derivation.py` first (what a generator sees), then `rule.py`, `engine.py`, the files of
+`rules/` and `annotate.py`.
 """
 
 import tensorwright.tuning.space  # noqa: F401  its last module imports this package: it goes first

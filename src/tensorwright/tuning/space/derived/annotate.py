@@ -127,7 +127,7 @@ class _Annotation:
         return None
 
     def _schedule_whole(self, stage: Stage) -> None:
-        """Schedule a stage at the root that no rule has touched."""
+        """Schedule a stage at the root that no generator has touched."""
         if stage.tensor.reduction is None:
             schedule_at_root(self.builder, stage.name, self.derivation.target, stage.name)
         else:

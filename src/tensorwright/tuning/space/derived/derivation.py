@@ -1,7 +1,7 @@
-"""A partial sketch: what the rules see, and what they make more of.
+"""A partial sketch: what the generators see, and what they make more of.
 
-A derivation visits the stages of a program from the last to the first.  It is a value: rules return
-new ones.
+A derivation visits the stages of a program from the last to the first.  It is a value: generators
+return new ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tensorwright.tuning.space.sketch import Choice, Limit, SketchBuilder
 
 @dataclass(frozen=True, slots=True)
 class TiledStage:
-    """A stage that a rule has tiled, for what is decided about it at the end.
+    """A stage that a generator has tiled, for what is decided about it at the end.
 
     stage   computes the tiles                 host     stores them: the consumer, or the stage
     places  loops that hold a tile, largest first: (stage, loop)
@@ -33,7 +33,7 @@ class Derivation:
 
     current   the name of the stage to be decided, "" when all are
     visited   the stages that have been decided
-    notes     what the rules did that made a difference: the name of the sketch's family
+    notes     what the generators did that made a difference: the name of the sketch's family
     places    where they put stages: with the notes, the name of the sketch
     tiles     the stages that have been tiled
     """

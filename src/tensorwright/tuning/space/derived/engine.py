@@ -25,7 +25,7 @@ MOST_SKETCHES = 9
 def derive(
     state: ScheduleState, target: CpuTarget, rules: Sequence[SketchRule] | None = None
 ) -> Iterator[Derivation]:
-    """Every way to decide about all stages, those of the first rules first, none twice.
+    """Every way to decide about all stages, those of the first generators first, none twice.
 
     rules   those that are asked, in order; a user's and then those of the target's kind where None
     """
@@ -48,7 +48,7 @@ def derive(
 
 
 def _next(view: Derivation, rules: Sequence[SketchRule]) -> Iterator[Derivation]:
-    """What every rule that applies makes of a partial sketch."""
+    """What every generator that applies makes of a partial sketch."""
     for rule in rules:
         verdict = rule.applies(view)
         if verdict is Verdict.NO:
@@ -56,7 +56,7 @@ def _next(view: Derivation, rules: Sequence[SketchRule]) -> Iterator[Derivation]
         try:
             yield from rule.derive(view)
         except ScheduleError:
-            continue  # a step that cannot be done here: the rules after it have their say
+            continue  # a step that cannot be done here: the generators after it have their say
         if verdict is Verdict.YES_AND_SKIP_REST:
             return
 

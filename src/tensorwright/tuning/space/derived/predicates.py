@@ -1,4 +1,4 @@
-"""What the derivation rules ask of a stage, each question by its name.
+"""What the sketch generators ask of a stage, each question by its name.
 
 Source:  the conditions of Ansor's rules (Zheng et al., OSDI 2020, table 1).
 """
@@ -121,7 +121,7 @@ def contiguous_axis(tensor: Compute, axes: Iterable[Axis]) -> Axis | None:
 
 
 def is_untouched(state: ScheduleState, stage: Stage) -> bool:
-    """Whether no rule has scheduled a stage."""
+    """Whether no generator has scheduled a stage."""
     own = tuple(axis.name for axis in (*stage.tensor.axes, *stage.tensor.reduce_axes))
     is_host = any(
         not isinstance(each.placement, AtRoot) and each.placement.stage == stage.name

@@ -51,7 +51,7 @@ class TileAxis:
         return bool(self.sizes)
 
 
-@lru_cache(maxsize=64)  # rules ask for it, and derive by it
+@lru_cache(maxsize=64)  # generators ask for it, and derive by it
 def plan_axes(
     state: ScheduleState, stage: str, host: str, target: CpuTarget
 ) -> tuple[TileAxis, ...] | None:

@@ -19,6 +19,7 @@ from tensorwright.schedule import (
     FoldConstant,
     ScheduleState,
     Split,
+    Vectorize,
     reads_of,
 )
 from tensorwright.tuning.space.axes.accesses import (
@@ -34,12 +35,12 @@ from tensorwright.tuning.space.derived.tiled_axes import TileAxis, limit_registe
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
-    compute_inside,
     constant_stages,
     inline_elementwise,
     pack_constants,
     parallelise,
     schedule_at_root,
+    vector_loops,
 )
 from tensorwright.tuning.space.templates.applied import SplitKnob
 from tensorwright.tuning.space.templates.configuration import Configuration
@@ -130,7 +131,11 @@ class Product:
 
     def compute_at(self, name: str, loop: str) -> None:
         """Compute what the anchor reads in a loop of the host, in vectors."""
-        compute_inside(self.s, name, self.host, loop, self.cfg.target)
+        self.s.do(ComputeAt(name, self.host, loop))
+        stage = self.s.state.stage(name)
+        *_, (last, length) = vector_loops(self.s, name, lanes_for(self.cfg.target, stage))
+        if length > 1:
+            self.s.do(Vectorize(name, last))
 
     def split_fold(self, unrolled: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """Split the longest axis of the reduction by a knob, so that some terms are unrolled.

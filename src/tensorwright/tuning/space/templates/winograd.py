@@ -1,4 +1,4 @@
-"""Convolutions of 3 x 3 taps by Winograd's algorithm; the steps are those of the default rule.
+"""Convolutions of 3 x 3 taps by Winograd's algorithm; the steps are those of the heuristic.
 
 Knobs   tile_size, place   outputs of a tile along each direction, and where stages are computed
         and those of `defaults/winograd/stages.py`

@@ -1,7 +1,7 @@
-"""Convolutions of 3x3 taps by Winograd's algorithm. Read `rule.py` first."""
+"""Convolutions of 3x3 taps by Winograd's algorithm. Read `sketches.py` first."""
 
 from tensorwright.tuning.space.defaults.winograd.axes import Place
-from tensorwright.tuning.space.defaults.winograd.rule import (
+from tensorwright.tuning.space.defaults.winograd.sketches import (
     VARIANTS,
     schedule_winograd,
     winograd_anchor,

@@ -1,4 +1,4 @@
-"""What the axes of a convolution are to the Winograd rule."""
+"""What the axes of a convolution are to Winograd's algorithm."""
 
 from __future__ import annotations
 

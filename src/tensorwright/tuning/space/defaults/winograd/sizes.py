@@ -1,4 +1,4 @@
-"""The sizes that the Winograd rule leaves open, and those it takes by rule."""
+"""The sizes that Winograd's sketches leave open, and the usual ones."""
 
 from __future__ import annotations
 
@@ -41,50 +41,50 @@ class Sizes(Generic[Size]):
 
 def choose_sizes(builder: SketchBuilder, case: Case) -> Sizes[Index]:
     """Open the decisions of a case whose product has been cached."""
-    rule = _by_rule(builder.state, case)
+    usual = _by_heuristic(builder.state, case)
     node = case.product
-    slices, more_slices = _choose_slices(builder, case, rule)
-    band, more_rows = _choose_rows(builder, case, rule)
+    slices, more_slices = _choose_slices(builder, case, usual)
+    band, more_rows = _choose_rows(builder, case, usual)
     counts = tuple(n for n in (1, 2, 3, 4) if n <= case.vector_count)
-    vectors = builder.choose("columns", counts, rule.vectors, node=node)
-    lengths = (*divisors(case.tile_columns, MOST_ROWS), rule.length)
-    length = builder.choose("rows", lengths, rule.length, node=node)
+    vectors = builder.choose("columns", counts, usual.vectors, node=node)
+    lengths = (*divisors(case.tile_columns, MOST_ROWS), usual.length)
+    length = builder.choose("rows", lengths, usual.length, node=node)
     builder.limit((vectors, length, more_slices, more_rows), accumulators(case.target))
     return Sizes(slices, band, vectors, length, more_slices, more_rows)
 
 
-def _choose_slices(builder: SketchBuilder, case: Case, rule: Sizes[int]) -> tuple[Index, Index]:
+def _choose_slices(builder: SketchBuilder, case: Case, usual: Sizes[int]) -> tuple[Index, Index]:
     most = case.slice_count
     if case.place is Place.WHOLE:
         sizes = divisors(most, _MOST_MORE)
-        return most, builder.choose("more_slices", sizes, rule.more_slices, node=case.product)
+        return most, builder.choose("more_slices", sizes, usual.more_slices, node=case.product)
     pairs = [(n, more) for n in divisors(most, most) for more in divisors(n, _MOST_MORE)]
-    default = (rule.slices, rule.more_slices)
+    default = (usual.slices, usual.more_slices)
     slices, more = builder.choose_rows(
         ("slices", "more_slices"), tuple(pairs), default, Kind.PARALLEL, case.product
     )
     return slices, more
 
 
-def _choose_rows(builder: SketchBuilder, case: Case, rule: Sizes[int]) -> tuple[Index, Index]:
+def _choose_rows(builder: SketchBuilder, case: Case, usual: Sizes[int]) -> tuple[Index, Index]:
     most = case.tile_rows
     if case.place is Place.WHOLE:
         sizes = tuple(n for n in (1, 2, 3, 4, 5, 6, 7) if n <= most)
-        return most, builder.choose("more_rows", sizes, rule.more_rows, node=case.product)
+        return most, builder.choose("more_rows", sizes, usual.more_rows, node=case.product)
     pairs = [
         (band, more)
         for band in range(1, min(_MOST_BAND, most) + 1)
         for more in divisors(band, _MOST_MORE)
         if -(-most // band) * band - most <= 1
     ]
-    default = (rule.band, rule.more_rows)
+    default = (usual.band, usual.more_rows)
     band, more = builder.choose_rows(
         ("band", "more_rows"), tuple(pairs), default, Kind.PARALLEL, case.product
     )
     return band, more
 
 
-def _by_rule(state: ScheduleState, case: Case) -> Sizes[int]:
+def _by_heuristic(state: ScheduleState, case: Case) -> Sizes[int]:
     if case.place is Place.WHOLE:
         vectors, length, slices, rows = _whole_tile(case)
         return Sizes(case.slice_count, case.tile_rows, vectors, length, slices, rows)

@@ -50,9 +50,10 @@ class _Stages:
     def _axis_name(self, axis: Axis) -> str:
         return self.roles.stored[axis.var]
 
-    def _tail(self, extent: int, factor: Index) -> Tail:
+    def _tail(self, extent: Index, factor: Index) -> Tail:
         """Promise whole tiles where the default makes them."""
-        return Tail.EXACT if isinstance(factor, int) and extent % factor == 0 else Tail.GUARD
+        is_known = isinstance(extent, int) and isinstance(factor, int)
+        return Tail.EXACT if is_known and extent % factor == 0 else Tail.GUARD
 
     def tile_stored(self) -> str:
         """Compute the outputs of a tile at a time from its sums; returns the outermost loop."""
@@ -70,8 +71,7 @@ class _Stages:
             row = f"{rows}_i"
         else:
             tall = self.sizes.band
-            exact = isinstance(tall, int) and height % (tall * case.tile) == 0
-            tail = Tail.EXACT if exact else Tail.GUARD
+            tail = self._tail(height, tall * case.tile)
             self.do(Split(stored, rows, (tall, case.tile), tail))
             for axis in slices:
                 many = self.sizes.slices
@@ -110,12 +110,12 @@ class _Stages:
             Split(product, columns, (sizes.length,), self._tail(case.tile_columns, sizes.length))
         )
         tall = case.tile_rows if self.is_whole else sizes.band
-        self.do(Split(product, rows, (sizes.more_rows,), self._tail_of(tall, sizes.more_rows)))
+        self.do(Split(product, rows, (sizes.more_rows,), self._tail(tall, sizes.more_rows)))
         over_slices, inside = [], []
         if roles.slices is not None:
             axis, many = roles.slices.name, sizes.more_slices
             deep = case.slice_count if self.is_whole else sizes.slices
-            self.do(Split(product, axis, (many,), self._tail_of(deep, many)))
+            self.do(Split(product, axis, (many,), self._tail(deep, many)))
             over_slices, inside = [f"{axis}_o"], [f"{axis}_i"]
         lanes, vector, beside, over = self._split_vectors(sizes.vectors)
         tile = [*inside, f"{rows}_i", f"{columns}_i", *beside]
@@ -127,9 +127,6 @@ class _Stages:
             parallelise(builder, product, ["u", "v", *over], work)
         self.do(ComputeAt(cache, product, f"{columns}_o"))
         self._schedule_sum(cache, lanes)
-
-    def _tail_of(self, extent: Index, factor: Index) -> Tail:
-        return self._tail(extent, factor) if isinstance(extent, int) else Tail.GUARD
 
     def _split_vectors(self, vectors: Index) -> tuple[str, str, list[str], list[str]]:
         """(lanes, vector loop, loops over vectors of a tile, loops over these)."""

@@ -68,7 +68,7 @@ class Skip:
     name: str = "skip"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Always, where no rule before says that it had the last word."""
+        """Always, where no generator before says that it had the last word."""
         return Verdict.YES
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:

@@ -92,7 +92,7 @@ class _Tiling:
         consumer = fusable_consumer(view.state, self.name) if level else None
         self.host = consumer.name if consumer is not None else self.name
         axes = _plan(view, fuse=level > 0)
-        assert axes is not None, "the rule has asked"
+        assert axes is not None, "the generator has asked"
         self.axes = axes
         self.builder = view.grow()
         self.sizes: dict[str, tuple[Index, ...]] = {}

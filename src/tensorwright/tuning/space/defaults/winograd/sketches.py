@@ -1,8 +1,8 @@
-"""The Winograd rule: convolutions of 3 x 3 taps by fewer multiplications, in register tiles.
+"""The Winograd heuristic: convolutions of 3 x 3 taps by fewer multiplications, in register tiles.
 
 The stages are those of `schedule/algorithms/winograd.py`; the kernel's are computed when the
 program is built.  Vectors lie along the channels everywhere, so each transform reads and writes
-whole vectors, a tile at a time, in registers.  The product is tiled as the tile rule tiles one:
+whole vectors, a tile at a time, in registers.  The product is tiled as `tile.py` tiles one:
 vectors of output channels, rows of tiles.
 
 - bands: a thread takes a band of rows of tiles through all stages, while they are in its cache;
@@ -51,7 +51,7 @@ _LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more tha
 
 
 def winograd_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """Sketches of the Winograd rule, each built when asked for; none where it does not apply.
+    """Sketches of Winograd's algorithm, each built when asked for; none where it does not apply.
 
     It applies to a program of one output and one reduction, a convolution whose kernel is constant,
     where the last dimension of data and output are channels; groups of them are whole vectors.
@@ -65,7 +65,7 @@ def winograd_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketc
 
 
 def winograd_anchor(state: ScheduleState, target: CpuTarget) -> tuple[Stage, Convolution] | None:
-    """The convolution of a program to which the rule applies; None for other programs."""
+    """The convolution of a program to which the heuristic applies; None for other programs."""
     anchor = only_fold(state)
     if anchor is None or not points(anchor.tensor):
         return None
@@ -95,12 +95,12 @@ def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width:
 
 
 def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, place: Place) -> bool:
-    """Take all steps, for a program to which the rule applies; False where they do not pay.
+    """Take all steps, for a program to which the heuristic applies; False where they do not pay.
 
     tile, place   as in `VARIANTS`
     """
     known = winograd_anchor(builder.state, target)
-    assert known is not None, "the rule applies"
+    assert known is not None, "the heuristic applies"
     anchor, found = known
     name = anchor.name
     builder.do(UseAlgorithm(name, f"winograd{tile}"))
