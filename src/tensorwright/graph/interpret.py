@@ -10,6 +10,7 @@ from tensorwright.base import DType, InputError, InternalError
 from tensorwright.expr import evaluate, placeholder
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
+from tensorwright.graph.sizes import require_numbers
 from tensorwright.ops import Array, TensorType
 
 NodeHook = Callable[[Node, tuple[Array, ...], tuple[Array, ...]], None]
@@ -81,9 +82,10 @@ def interpret(
     """Run a graph on arrays; values are freed after their last use.
 
     `hook` is called after each node with its arguments and results.
-    Raises:  InputError for inputs that do not fit; InternalError if a node gives other types than
-             its shape rule.
+    Raises:  UnsupportedError for named sizes; InputError for inputs that do not fit;
+             InternalError if a node gives other types than its shape rule.
     """
+    require_numbers(graph, "interpret")
     values: dict[str, Array] = {**graph.constants, **check_inputs(graph, inputs)}
     for node, dying in zip(graph.nodes, last_uses(graph), strict=True):
         arguments = tuple(values[name] for name in node.inputs)

@@ -77,7 +77,7 @@ def test_a_number_that_a_size_may_not_be_is_refused() -> None:
         bind_sizes(open_graph(), {"n": 12})
 
 
-@pytest.mark.parametrize("stage", [simplify, partition])
+@pytest.mark.parametrize("stage", [simplify, partition, lambda graph: interpret(graph, {})])
 def test_a_stage_that_takes_numbers_refuses_sizes_by_name(stage) -> None:
     with pytest.raises(UnsupportedError) as caught:
         stage(open_graph())
