@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from lab.pictures import pyplot
-from lab.searches import ROUND, THREADS, Curve, Lab, MakeStrategy, SearchArguments, mean_at
+from lab.searches import ROUND, THREADS, Curve, Lab, MakeStrategy, Search, mean_at
 
 from tensorwright.base import UsageError, detect_target, now_utc
 from tensorwright.machine import detect_hardware
@@ -113,7 +113,7 @@ VARIANTS: Mapping[str, MakeStrategy] = {
 
 def search_case(lab: Lab, case: str, variant: str, seed: int, trials: int) -> Curve:
     task = Task(operator_program(find_cases([case], 1)[0]).workload)
-    search = SearchArguments(lab, task, VARIANTS[variant], seed)
+    search = Search(lab, task, VARIANTS[variant], seed)
     while len(search.best_s) < trials and not search.state.is_exhausted:
         search.round(min(ROUND, trials - len(search.best_s)))
     return Curve(case, variant, seed, tuple(search.best_s), search.search_s)
@@ -126,7 +126,7 @@ def search_network(lab: Lab, network: str, scheduler: Scheduler, name: str, roun
     """
     parts = prepare(build(network), lab.target)
     tasks = merge([Task(each, parts.count(each)) for each in parts.workloads])
-    searches = [SearchArguments(lab, task, guided(), 0) for task in tasks]
+    searches = [Search(lab, task, guided(), 0) for task in tasks]
     for search in searches:
         search.round(1)
     states = [search.state for search in searches]

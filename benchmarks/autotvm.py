@@ -49,7 +49,7 @@ from lab.autotvm_experiments import (
 )
 from lab.autotvm_page import Library, page, write_figures
 from lab.pictures import pyplot
-from lab.searches import ROUND, THREADS, Curve, Lab, SearchArguments
+from lab.searches import ROUND, THREADS, Curve, Lab, Search
 
 from tensorwright.base import (
     TensorwrightError,
@@ -93,13 +93,13 @@ def search(lab: Lab, job: Job) -> Run:
 
 def _search(
     lab: Lab, job: Job, start: Path | None, keep: Path | None
-) -> tuple[SearchArguments, float, tuple[str, ...]]:
+) -> tuple[Search, float, tuple[str, ...]]:
     how = job.how
     task = Task(operator_program(WORKLOADS[job.subject]).workload)
     learning = Learning(how.features, how.model, start=start)
     learned = open_learning(learning, lab.target, THREADS, job.seed)
     make = choose_strategy(how.strategy, learned.make_guide)
-    found = SearchArguments(lab, task, make, job.seed, how.space)
+    found = Search(lab, task, make, job.seed, how.space)
     while len(found.best_s) < job.trials and not found.state.is_exhausted:
         found.round(min(ROUND, job.trials - len(found.best_s)))
     if keep is not None and learned.shared is not None:

@@ -99,7 +99,7 @@ def test_a_rule_that_is_never_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_without_a_model_of_times_nothing_is_searched() -> None:
-    with override(default_schedule="rule"), pytest.raises(MachineError, match="no model"):
+    with override(default_schedule="rule"), pytest.raises(MachineError, match="no time model"):
         tensorwright.rewrite(chain_of_products())
 
 

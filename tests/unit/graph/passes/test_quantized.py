@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from tests.targets import AVX2, AVX512
 
 from tensorwright.base import CpuTarget, DType
-from tensorwright.graph import Graph, GraphBuilder, interpret, lower_quantized, simplify, verify
+from tensorwright.graph import Graph, GraphBuilder, interpret, simplify, verify
+from tensorwright.graph.passes.quantized import lower_quantized
 
 RANDOM = np.random.default_rng(3)
 VNNI = replace(AVX512, features=(*AVX512.features, "avx512vnni"))
