@@ -43,7 +43,7 @@ _BEYOND = slice(-len(REGISTER_BYTES) - len(CACHE_BYTES), None)
 class Plan:
     """What computes the features of a program's statements from columns of decisions.
 
-    Building it is the dear part; it runs on any number of candidates, again and again.
+    Building it is expensive; after that it runs on any number of candidates.
 
     graph   holds the formulas; those of similar programs cost less in one graph
     """
