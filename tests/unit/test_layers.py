@@ -39,9 +39,8 @@ ROOMS = {
     "expr.index": "nodes arithmetic condition traversal sizes ranges counterexample bounds "
     "simplify",
     "expr.building": "arguments axes inside compute intrinsics",
-    "graph": "printing graph infer sizes text workload partition layout onnx_import onnx_export "
+    "graph": "printing graph infer sizes workload partition layout onnx_import onnx_export "
     "passes drawing",
-    "graph.text": "line parse text_file",
     "graph.onnx_import": "call tensors converters com_microsoft importer",
     "machine": "machine hardware ceilings kept load state",
     "loop": "ir traversal passes lowering algorithms",

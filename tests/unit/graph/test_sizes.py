@@ -14,12 +14,12 @@ from tensorwright.graph import (
     GraphBuilder,
     bind_sizes,
     interpret,
-    parse,
     partition,
     random_inputs,
     simplify,
     verify,
 )
+from tensorwright_lab.graph_text import parse
 
 n = named_size("n", greatest=512, divisor=8)
 m = named_size("m", least=3)

@@ -15,7 +15,7 @@ def read_names(ctx: click.Context, param: click.Parameter, text: str | None) -> 
     """Names with commas between; none where the option is not given."""
     names = tuple(filter(None, (each.strip() for each in (text or "").split(","))))
     if text is not None and not names:
-        raise click.BadParameter("it names nothing.", ctx, param)
+        raise click.BadParameter("it does not name anything.", ctx, param)
     return names
 
 
