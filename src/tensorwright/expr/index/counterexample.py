@@ -118,17 +118,18 @@ class _Point:
         }
 
     def _computed(self, expression: IndexExpr) -> int:
-        if isinstance(expression, Poly):  # most are
-            return value_of_node(expression, self.value, _AT_A_POINT)
-        if isinstance(expression, Var):
-            return self._end_of_range(expression)
-        if isinstance(expression, Symbol):
-            corner = self._corner
-            wanted = corner.symbol if expression in self._lowering else corner.other
-            least, most = expression.least, expression.most
-            return max(least, wanted if most is None else min(wanted, most))
-        if isinstance(expression, Element):
-            raise _NoSuchPointError
+        match expression:
+            case Poly():  # most are
+                pass
+            case Var():
+                return self._end_of_range(expression)
+            case Symbol():
+                corner = self._corner
+                wanted = corner.symbol if expression in self._lowering else corner.other
+                most = expression.most
+                return max(expression.least, wanted if most is None else min(wanted, most))
+            case Element():
+                raise _NoSuchPointError
         return value_of_node(expression, self.value, _AT_A_POINT)
 
     def _end_of_range(self, var: Var) -> int:
