@@ -34,7 +34,7 @@ _REFERENCE_RUNS = 5
 
 
 @dataclass(slots=True)
-class SessionParts:
+class Durations:
     """Seconds of each part of scoring; grows while it runs."""
 
     lowering: float = 0.0
@@ -80,7 +80,7 @@ def bench_scoring(case: Case, target: CpuTarget, count: int, seed: int) -> dict[
     drawn = sample(tables, count, random)
     model = make_model(target, 1, seed)
 
-    def features_of(population: Population, parts: SessionParts) -> list[Features]:
+    def features_of(population: Population, parts: Durations) -> list[Features]:
         found: list[Features] = []
         graph = ColumnGraph()
         for number in np.unique(population.sketch).tolist():
@@ -98,7 +98,7 @@ def bench_scoring(case: Case, target: CpuTarget, count: int, seed: int) -> dict[
             parts.columns += time.perf_counter() - written
         return found
 
-    parts = SessionParts()
+    parts = Durations()
     features = features_of(drawn, parts)
     _train(model, features, random)
     for part in features:
