@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from types import MappingProxyType
+from typing import SupportsIndex, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tensorwright.base import DType, ModelError, OpenSize
+from tensorwright.expr import IndexExpr, NamedSize, is_nonnegative, named_sizes_of
 from tensorwright.graph.graph import Graph, Layout, Node
 from tensorwright.graph.infer import typed_node
 from tensorwright.ops import Array, AttributeValue, TensorType
@@ -59,15 +62,25 @@ class GraphBuilder:
         self._types: dict[str, TensorType] = {}
         self._layouts: dict[str, Layout] = {}
         self._counters: dict[str, int] = {}
+        self._sizes: dict[str, NamedSize] = {}
 
     def input(self, name: str, shape: Sequence[int | OpenSize], dtype: DType = DType.F32) -> str:
         """Declare an input; its name is part of the graph's signature.
 
         shape   numbers, and named sizes for what is known when the network runs
 
-        Raises:  ModelError if the name is taken.
+        Raises:  ModelError if the name is taken, or for what is no extent.
         """
-        self._define(name, TensorType(dtype, tuple(shape)))
+        extents = tuple(_checked_extent(name, extent) for extent in shape)
+        for size in named_sizes_of(*(each for each in extents if isinstance(each, IndexExpr))):
+            if self._sizes.setdefault(size.name, size) is not size:
+                raise ModelError(
+                    stage="graph",
+                    where=f"input {name}",
+                    reason=f"another input has a size {size.name} with other bounds",
+                    remedy="use one named size for both, or give them two names",
+                )
+        self._define(name, TensorType(dtype, extents))
         self._inputs.append(name)
         return name
 
@@ -215,3 +228,25 @@ class GraphBuilder:
                 stage="graph", where=f"tensor {name}", reason=f"negative extent: {type_}"
             )
         self._types[name] = type_
+
+
+def _checked_extent(name: str, extent: object) -> int | OpenSize:
+    """An extent of an input: a number, or a size that is never negative."""
+    if isinstance(extent, IndexExpr):
+        if is_nonnegative(extent, {}):
+            return extent
+        raise ModelError(
+            stage="graph",
+            where=f"input {name}",
+            reason=f"its extent {extent} may be negative",
+            remedy='give the size a least number: named_size("n", least=...)',
+        )
+    try:
+        return operator.index(cast(SupportsIndex, extent))
+    except TypeError:
+        raise ModelError(
+            stage="graph",
+            where=f"input {name}",
+            reason=f"{extent!r} is no extent",
+            remedy='give an integer, or a size by name: named_size("n")',
+        ) from None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from tensorwright.base import AttributeValue, OpenSize, TensorType, UnsupportedError
+from tensorwright.base import AttributeValue, ModelError, TensorType, UnsupportedError, UsageError
 from tensorwright.expr import IndexExpr, with_sizes
 from tensorwright.graph.graph import Graph
 
@@ -14,7 +14,8 @@ from tensorwright.graph.graph import Graph
 def bind_sizes(graph: Graph, values: Mapping[str, int]) -> Graph:
     """The graph with numbers for named sizes; those that are not named stay.
 
-    Raises:  ExpressionError for a number that a size may not be.
+    Raises:  ExpressionError for a number that a size may not be; UsageError for a name that no size
+             of the graph has; ModelError where an extent would be negative.
     """
 
     def bound(value: AttributeValue) -> AttributeValue:
@@ -22,15 +23,32 @@ def bind_sizes(graph: Graph, values: Mapping[str, int]) -> Graph:
             return tuple(map(bound, value))
         return with_sizes(value, values) if isinstance(value, IndexExpr) else value
 
-    def typed(given: TensorType) -> TensorType:
-        shape = map(bound, given.shape)
-        return TensorType(given.dtype, tuple(e for e in shape if isinstance(e, int | OpenSize)))
+    def typed(name: str, given: TensorType) -> TensorType:
+        shape = tuple(with_sizes(e, values) if isinstance(e, IndexExpr) else e for e in given.shape)
+        if any(isinstance(extent, int) and extent < 0 for extent in shape):
+            given_text = ", ".join(f"{size} = {number}" for size, number in values.items())
+            raise ModelError(
+                stage="sizes",
+                where=f"tensor {name}: {given}",
+                reason=f"with {given_text} an extent is negative",
+                remedy="give larger numbers",
+            )
+        return TensorType(given.dtype, shape)
 
+    names = [size.name for size in graph.sizes]
+    unknown = [name for name in values if name not in names]
+    if unknown:
+        raise UsageError(
+            stage="sizes",
+            where=f"graph {graph.name}",
+            reason=f"it has no size of the name {', '.join(map(str, unknown))}",
+            remedy="its sizes are " + (", ".join(names) or "all numbers"),
+        )
     nodes = (
         replace(node, attributes=tuple((name, bound(value)) for name, value in node.attributes))
         for node in graph.nodes
     )
-    types = {name: typed(type_) for name, type_ in graph.types.items()}
+    types = {name: typed(name, type_) for name, type_ in graph.types.items()}
     return replace(graph, nodes=tuple(nodes), types=MappingProxyType(types))
 
 

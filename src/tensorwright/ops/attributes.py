@@ -139,6 +139,10 @@ def _numbers_of(
 ) -> tuple[Any, ...]:
     value = attributes[name]
     if not isinstance(value, tuple) or not all(isinstance(item, kind) for item in value):
+        if isinstance(value, tuple) and any(isinstance(item, IndexExpr) for item in value):
+            remedy = "give a number for each named size"
+            given = f"({', '.join(map(str, value))})"
+            raise fault(f"attribute {name} must be a tuple of {what}, not {given}", remedy)
         raise fault(f"attribute {name} must be a tuple of {what}, not {value!r}")
     return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from tensorwright.expr import (
     Relation,
     Var,
     compare,
+    compute,
     constraints_of,
     exact_div,
     is_nonnegative,
@@ -24,6 +26,8 @@ from tensorwright.expr import (
     named_size,
     named_sizes_of,
     parse_size,
+    placeholder,
+    reduce_axis,
     simplify,
     simplify_condition,
     with_sizes,
@@ -181,3 +185,22 @@ def test_a_size_that_cannot_be_is_refused(arguments, reason: str) -> None:
 def test_sizes_travel_between_processes() -> None:
     assert pickle.loads(pickle.dumps(n * m // 3)) is n * m // 3
     assert isinstance(named_sizes_of(n)[0], NamedSize)
+
+
+def test_expressions_have_numbers_for_extents() -> None:
+    size = named_size("n")
+    for make in (
+        lambda: placeholder("x", (size, 4)),
+        lambda: reduce_axis("k", 2 * size),
+        lambda: compute("y", (size,), lambda i: i),
+    ):
+        with pytest.raises(ExpressionError, match="is a named size, and extents of expressions"):
+            make()
+
+
+@pytest.mark.parametrize(
+    "arguments", [(3,), ("a b",), ("max",), ("n", "a"), ("n", 1.5), ("n", True)]
+)
+def test_a_size_needs_a_name_and_integers(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(ExpressionError):
+        named_size(*arguments)

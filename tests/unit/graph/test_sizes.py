@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tensorwright.base import ExpressionError, ModelError, UnsupportedError
+from tensorwright.base import ExpressionError, ModelError, UnsupportedError, UsageError
 from tensorwright.expr import named_size
 from tensorwright.graph import (
     Graph,
@@ -100,3 +100,41 @@ def test_faults_of_the_text_name_the_line(line: str, expected: str) -> None:
     with pytest.raises(ModelError) as caught:
         parse(f"graph g\n  size n\n  {line}\n  output\n")
     assert f"expected {expected}" in caught.value.reason
+
+
+@pytest.mark.parametrize("number", [np.int64(16), np.int8(16)])
+def test_numbers_of_numpy_are_numbers(number: np.integer) -> None:
+    bound = bind_sizes(open_graph(), {"n": number, "m": 5, "k": 4})  # type: ignore[dict-item]
+    assert bound.types == bind_sizes(open_graph(), {"n": 16, "m": 5, "k": 4}).types
+    b = GraphBuilder("numbers")
+    b.input("x", (np.int64(3), 4))
+    assert b.type_of("x").shape == (3, 4)
+    assert type(b.type_of("x").shape[0]) is int
+
+
+@pytest.mark.parametrize("number", [3.0, "3", None, True])
+def test_what_is_no_integer_is_bound_to_no_size(number: object) -> None:
+    with pytest.raises(ExpressionError, match="a size is an integer"):
+        bind_sizes(open_graph(), {"m": number})  # type: ignore[dict-item]
+
+
+def test_a_name_that_no_size_has_is_refused() -> None:
+    with pytest.raises(UsageError, match="it has no size of the name batch"):
+        bind_sizes(open_graph(), {"batch": 3})
+
+
+def test_extents_are_never_negative() -> None:
+    b = GraphBuilder("negative")
+    with pytest.raises(ModelError, match="its extent m - 5 may be negative"):
+        b.input("x", (m - 5, 2))
+    b.input("y", (named_size("p", least=5) - 5, 2))
+    with pytest.raises(ModelError, match="'n' is no extent"):
+        b.input("z", ("n", 2))  # type: ignore[arg-type]
+
+
+def test_a_name_stands_for_one_size() -> None:
+    b = GraphBuilder("names")
+    b.input("x", (k, 4))
+    b.input("y", (named_size("k"), 4))
+    with pytest.raises(ModelError, match="another input has a size k with other bounds"):
+        b.input("z", (named_size("k", greatest=5), 4))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorwright.expr.index.nodes import Index, IndexExpr, Symbol
+from tensorwright.expr.index.sizes import named_sizes_of
 from tensorwright.expr.index.traversal import atoms_of
 from tensorwright.expr.symbolic import Symbolic, noun_of, refused
 
@@ -41,6 +42,9 @@ def checked_extent(where: str, extent: Any) -> Index:
     if isinstance(extent, IndexExpr):
         if not all(isinstance(atom, Symbol) for atom in atoms_of(extent)):
             raise refused(where, f"the extent {extent} changes from element to element", _SELECT)
+        if named_sizes_of(extent):
+            reason = f"the extent {extent} is a named size, and extents of expressions are fixed"
+            raise refused(where, reason, "give a number; a Graph takes named sizes")
         return extent
     is_number = isinstance(extent, int | np.integer) and not isinstance(extent, bool)
     if not is_number:

@@ -11,6 +11,7 @@ the divisor divides needs no proof.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from dataclasses import dataclass
 from tensorwright.expr.index.nodes import Index, Symbol, exact_div, floor_div, maximum, minimum, mod
 from tensorwright.expr.index.traversal import substitute, symbols_of
 from tensorwright.expr.symbolic import refused
+
+_FUNCTIONS = ("min", "max")  # of the text of sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +58,12 @@ class NamedSize(Symbol):
 
         Raises:  ExpressionError for a number that the size may not be.
         """
-        quotient, remainder = divmod(number, self.divisor)
+        try:
+            if isinstance(number, bool):
+                raise TypeError
+            quotient, remainder = divmod(operator.index(number), self.divisor)
+        except TypeError:
+            raise refused(f"{self.name} = {number!r}", "a size is an integer") from None
         is_between = self.least <= quotient and (self.most is None or quotient <= self.most)
         if remainder or not is_between:
             wanted = self.constraints or f"1 <= {self.name}"
@@ -68,8 +76,11 @@ def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: 
 
     Raises:  ExpressionError for a name that is no identifier, and where no number can be given.
     """
-    if not name.isidentifier():
+    if not str(name).isidentifier() or name in _FUNCTIONS:
         raise refused(f"size {name!r}", "the name of a size is an identifier", "n, batch, rows_2")
+    numbers = (least, divisor, *(() if greatest is None else (greatest,)))
+    if any(type(each) is not int for each in numbers):
+        raise refused(f"size {name}", "its bounds and its divisor are integers")
     if least < 1 or divisor < 1:
         raise refused(f"size {name}", "a size and its divisor are positive")
     low = -(-least // divisor)

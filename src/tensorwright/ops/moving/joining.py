@@ -117,6 +117,9 @@ def _split(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute
     return tuple(part(number, sum(sizes[:number]), size) for number, size in enumerate(sizes))
 
 
+_FAR = (1 << 31) - 1
+"""An index from which on exporters mean "to the end"; no dimension is so long."""
+
 Taken: TypeAlias = tuple[Index, Index, int]
 """What a slice takes of a dimension: its first index, how many, and the step between them."""
 
@@ -154,6 +157,8 @@ def _taken_of(extent: Index, start: int, end: int, step: int) -> Taken:
     low, high = (0, extent) if step > 0 else (-1, extent - 1)
 
     def inside(index: int) -> Index:
+        if abs(index) >= _FAR:
+            return high if index > 0 else low
         return minimum(maximum(extent + index if index < 0 else index, low), high)
 
     first, last = inside(start), inside(end)
