@@ -51,15 +51,15 @@ class TensorType:
 
         Raises:  UnsupportedError where an extent is a named size.
         """
-        found = tuple(extent for extent in self.shape if isinstance(extent, int))
-        if len(found) != len(self.shape):
+        numbers = tuple(extent for extent in self.shape if isinstance(extent, int))
+        if len(numbers) != len(self.shape):
             raise UnsupportedError(
                 stage="sizes",
                 where=f"a tensor of type {self}",
                 reason="its extents are not all numbers, which are needed here",
                 remedy="give a number for each named size",
             )
-        return found
+        return numbers
 
     @property
     def size_bytes(self) -> int:

@@ -162,13 +162,13 @@ class Graph:
         """The named sizes of its tensors and attributes, each once."""
         pending: list[AttributeValue] = [type_.shape for type_ in self.types.values()]
         pending += [value for node in self.nodes for _, value in node.attributes]
-        found: dict[NamedSize, None] = {}
+        sizes: dict[NamedSize, None] = {}
         for value in pending:
             if isinstance(value, tuple):
                 pending.extend(value)
             elif isinstance(value, IndexExpr):
-                found.update(dict.fromkeys(named_sizes_of(value)))
-        return tuple(found)
+                sizes.update(dict.fromkeys(named_sizes_of(value)))
+        return tuple(sizes)
 
     def producers(self) -> dict[str, Node]:
         """The node that makes each tensor; inputs and constants have none."""

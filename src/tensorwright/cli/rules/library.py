@@ -66,8 +66,8 @@ def _fits(
 
 def _operators(rule: Rule) -> frozenset[str]:
     """The names of operators, the outputs of one operator also as it."""
-    found = operator_names(*rule.roots)
-    return found | {operator_named(name).output_of for name in found} - {""}
+    names = operator_names(*rule.roots)
+    return names | {operator_named(name).output_of for name in names} - {""}
 
 
 def _print_counts(title: str, words: Iterable[str]) -> None:

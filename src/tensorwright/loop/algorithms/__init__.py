@@ -7,10 +7,10 @@ every back end compiles them, and the interpreter runs them in tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
-from tensorwright.base import Attributes, TargetKind, TensorType
+from tensorwright.base import Attributes, ByKind, TargetKind, TensorType
 from tensorwright.loop.algorithms.scattering import scatter_elements, scatter_nd
 from tensorwright.loop.algorithms.selection import topk
 from tensorwright.loop.ir import LoopProgram
@@ -18,11 +18,11 @@ from tensorwright.loop.ir import LoopProgram
 Algorithm: TypeAlias = Callable[..., LoopProgram | None]
 """From the types of the inputs, and the operator's attributes by name."""
 
-ALGORITHMS: Mapping[TargetKind, Mapping[str, Algorithm]] = {
-    TargetKind.CPU: {each.__name__: each for each in (topk, scatter_elements, scatter_nd)},
-    TargetKind.GPU: {},
+ALGORITHMS: ByKind[Algorithm] = {
+    TargetKind.CPU: (topk, scatter_elements, scatter_nd),
+    TargetKind.GPU: (),
 }
-"""By the kind of target, then by the operator's name."""
+"""Each has the name of its operator."""
 
 
 def loop_algorithm(
@@ -37,8 +37,10 @@ def loop_algorithm(
     The program's parameters are the inputs, then the outputs, each with its elements in row-major
     order.
     """
-    algorithm = ALGORITHMS[kind].get(operator)
-    return None if algorithm is None else algorithm(types, **attributes)
+    for algorithm in ALGORITHMS[kind]:
+        if algorithm.__name__ == operator:
+            return algorithm(types, **attributes)
+    return None
 
 
 __all__ = ["ALGORITHMS", "loop_algorithm"]

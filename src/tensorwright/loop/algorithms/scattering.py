@@ -38,24 +38,24 @@ def scatter_elements(
     slices, width = (1, 1) if shared == axis else _slices(asked.extents[shared], least)
     source, indices, updates, result = _flat(types)
 
-    def update(place: Mapping[int, Index]) -> Stmt:
-        read = _dot(place, asked.extents)
+    def update(position: Mapping[int, Index]) -> Stmt:
+        read = _dot(position, asked.extents)
         row = mod(Element(indices, (read,)), x.extents[axis])
-        into = _dot({**place, axis: row}, x.extents)
+        into = _dot({**position, axis: row}, x.extents)
         return _joined(reduction, result, into, at(updates, read))
 
-    def nest(place: Mapping[int, Index], rest: Sequence[int], slice_: Index) -> Stmt:
+    def nest(position: Mapping[int, Index], rest: Sequence[int], slice_: Index) -> Stmt:
         if not rest:
-            return update(place)
+            return update(position)
         dim, *inner = rest
         if dim != shared or dim == axis:
             extent = asked.extents[dim]
-            return loop(f"i{dim}", extent, lambda i: nest({**place, dim: i}, inner, slice_))
+            return loop(f"i{dim}", extent, lambda i: nest({**position, dim: i}, inner, slice_))
         whole = asked.extents[dim]
 
         def part(i: Index) -> Stmt:
             here = slice_ * width + i
-            body = nest({**place, dim: here}, inner, slice_)
+            body = nest({**position, dim: here}, inner, slice_)
             return body if whole % width == 0 else If(here < whole, body)
 
         return loop(f"i{dim}", width, part)
@@ -79,10 +79,10 @@ def scatter_nd(types: tuple[TensorType, ...], *, reduction: str) -> LoopProgram 
     source, indices, updates, result = _flat(types)
 
     def update(number: Index, start: Index, extent: int) -> Stmt:
-        place = {
+        position = {
             d: mod(Element(indices, (number * count + d,)), x.extents[d]) for d in range(count)
         }
-        into = _dot(place, x.extents[:count]) * row + start
+        into = _dot(position, x.extents[:count]) * row + start
         read = number * row + start
         return vector(
             "e", extent, lambda e: _joined(reduction, result, into + e, at(updates, read + e))
@@ -121,19 +121,19 @@ def _slices(extent: int, least: int) -> tuple[int, int]:
     return -(-extent // width), width
 
 
-def _dot(place: Mapping[int, Index], shape: tuple[int, ...]) -> Index:
+def _dot(position: Mapping[int, Index], shape: tuple[int, ...]) -> Index:
     """The row-major number of an element."""
     number: Index = 0
     for dim, extent in enumerate(shape):
-        number = number * extent + place[dim]
+        number = number * extent + position[dim]
     return number
 
 
-def _joined(reduction: str, result: Buffer, place: Index, update: Value) -> Stmt:
+def _joined(reduction: str, result: Buffer, position: Index, update: Value) -> Stmt:
     """Put an update into its place, or fold it in."""
     fold = _FOLDS.get(reduction)
-    value = update if fold is None else apply(fold, at(result, place), update)
-    return Store(result, (place,), value)
+    value = update if fold is None else apply(fold, at(result, position), update)
+    return Store(result, (position,), value)
 
 
 def _copied(source: Buffer, result: Buffer) -> Stmt:

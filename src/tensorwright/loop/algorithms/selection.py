@@ -42,7 +42,7 @@ MOST_KEPT = 128
 """The longest list that insertion is for; beyond it sorting is faster."""
 
 _BLOCK = 32  # elements that one test passes over
-_PLACE = DType.I32
+_POSITION = DType.I32
 _DTYPES = frozenset((DType.F32, DType.F64, DType.I32, DType.I64))
 
 
@@ -69,21 +69,21 @@ def topk(
     def row(number: Index) -> Stmt:
         before, behind = number // inner, number % inner
 
-        def read(place: Index) -> Load:
-            return at(source, before, place, behind)
+        def read(position: Index) -> Load:
+            return at(source, before, position, behind)
 
         if inner == 1:
             listed, own = _listed(lists, count, read), lists.buffers
         else:  # of a row that lies apart a copy is read
             copied = loop("c", count, lambda c: Store(line, (c,), read(c)))
-            listed = block(copied, _listed(lists, count, lambda place: at(line, place)))
+            listed = block(copied, _listed(lists, count, lambda position: at(line, position)))
             own = (line, *lists.buffers)
 
         def stored(n: Index) -> Stmt:
-            place = cast(at(lists.place, n + 1), DType.I64)
+            position = cast(at(lists.positions, n + 1), DType.I64)
             return block(
                 Store(values, (before, n, behind), at(lists.best, n + 1)),
-                Store(indices, (before, n, behind), place),
+                Store(indices, (before, n, behind), position),
             )
 
         return allocate(own, block(listed, loop("n", k, stored)))
@@ -124,11 +124,11 @@ class _Lists:
     """The sorted list behind an element that nothing comes before, and room for the next one."""
 
     best: Buffer
-    place: Buffer
+    positions: Buffer
     next_best: Buffer
-    next_place: Buffer
+    next_positions: Buffer
     number: Buffer
-    found: Buffer
+    as_index: Buffer
     order: _Order
     kept: int
 
@@ -137,11 +137,11 @@ class _Lists:
         """Lists of so many elements."""
         return cls(
             local("best", order.dtype, kept + 1),
-            local("place", _PLACE, kept + 1),
+            local("place", _POSITION, kept + 1),
             local("next_best", order.dtype, kept),
-            local("next_place", _PLACE, kept),
+            local("next_place", _POSITION, kept),
             local("number", DType.F32, 1),
-            local("found", _PLACE, 1),
+            local("found", _POSITION, 1),
             order,
             kept,
         )
@@ -149,20 +149,20 @@ class _Lists:
     @property
     def buffers(self) -> tuple[Buffer, ...]:
         return (
-            *(self.best, self.place, self.next_best, self.next_place),
-            *(self.number, self.found),
+            *(self.best, self.positions, self.next_best, self.next_positions),
+            *(self.number, self.as_index),
         )
 
     def is_new(self, value: Value) -> Value:
-        """Whether an element belongs into the list; elements come in the order of their places."""
+        """Whether an element belongs into the list; elements come in the order of positions."""
         return self.order.before(value, at(self.best, self.kept))
 
-    def if_found(self, then: Stmt) -> Stmt:
+    def if_counted(self, then: Stmt) -> Stmt:
         """The statement where `number` is not 0."""
-        number = cast(at(self.number, 0), _PLACE)
+        number = cast(at(self.number, 0), _POSITION)
         return block(
-            Store(self.found, (0,), number),
-            If(compare(Relation.NE, Element(self.found, (0,)), 0), then),
+            Store(self.as_index, (0,), number),
+            If(compare(Relation.NE, Element(self.as_index, (0,)), 0), then),
         )
 
 
@@ -171,7 +171,7 @@ def _listed(lists: _Lists, count: int, read: _Read) -> Stmt:
     kept = lists.kept
     body = [
         Store(lists.best, (0,), lists.order.first),
-        Store(lists.place, (0,), constant(0, _PLACE)),
+        Store(lists.positions, (0,), constant(0, _POSITION)),
         loop("j", kept, lambda j: _ranked(read, lists, j)),
     ]
     blocks, rest = divmod(count - kept, _BLOCK)
@@ -182,25 +182,25 @@ def _listed(lists: _Lists, count: int, read: _Read) -> Stmt:
     return block(*body)
 
 
-def _ranked(read: _Read, lists: _Lists, place: Index) -> Stmt:
+def _ranked(read: _Read, lists: _Lists, position: Index) -> Stmt:
     """Put one of the first elements where it belongs: after those that are before it."""
     order, number = lists.order, lists.number
-    own = read(place)
+    own = read(position)
 
     def counted(t: Index) -> Stmt:
         other = read(t)
         is_equal = apply(Fn.NOT, order.before(own, other))
-        is_earlier = apply(Fn.LT, FromIndex(t, _PLACE), FromIndex(place, _PLACE))
+        is_earlier = apply(Fn.LT, FromIndex(t, _POSITION), FromIndex(position, _POSITION))
         is_before = apply(Fn.OR, order.before(other, own), apply(Fn.AND, is_equal, is_earlier))
         return Store(number, (0,), at(number, 0) + cast(is_before, DType.F32))
 
-    rank = 1 + Element(lists.found, (0,))
+    rank = 1 + Element(lists.as_index, (0,))
     return block(
         Store(number, (0,), constant(0, DType.F32)),
         vector("t", lists.kept, counted),
-        Store(lists.found, (0,), cast(at(number, 0), _PLACE)),
+        Store(lists.as_index, (0,), cast(at(number, 0), _POSITION)),
         Store(lists.best, (rank,), own),
-        Store(lists.place, (rank,), FromIndex(place, _PLACE)),
+        Store(lists.positions, (rank,), FromIndex(position, _POSITION)),
     )
 
 
@@ -215,13 +215,13 @@ def _block(read: _Read, lists: _Lists, start: Index) -> Stmt:
     return block(
         Store(number, (0,), constant(0, DType.F32)),
         vector("l", _BLOCK, tested),
-        lists.if_found(loop("t", _BLOCK, lambda t: _tried(read, lists, start + t))),
+        lists.if_counted(loop("t", _BLOCK, lambda t: _tried(read, lists, start + t))),
     )
 
 
-def _tried(read: _Read, lists: _Lists, place: Index) -> Stmt:
+def _tried(read: _Read, lists: _Lists, position: Index) -> Stmt:
     """Insert an element if it belongs into the list."""
-    own = read(place)
+    own = read(position)
     order = lists.order
 
     def moved(m: Index) -> Stmt:
@@ -234,16 +234,18 @@ def _tried(read: _Read, lists: _Lists, place: Index) -> Stmt:
 
         return block(
             Store(lists.next_best, (m,), chosen(lists.best, own)),
-            Store(lists.next_place, (m,), chosen(lists.place, FromIndex(place, _PLACE))),
+            Store(
+                lists.next_positions, (m,), chosen(lists.positions, FromIndex(position, _POSITION))
+            ),
         )
 
     def kept(w: Index) -> Stmt:
         return block(
             Store(lists.best, (w + 1,), at(lists.next_best, w)),
-            Store(lists.place, (w + 1,), at(lists.next_place, w)),
+            Store(lists.positions, (w + 1,), at(lists.next_positions, w)),
         )
 
     return block(
         Store(lists.number, (0,), cast(lists.is_new(own), DType.F32)),
-        lists.if_found(block(vector("m", lists.kept, moved), vector("w", lists.kept, kept))),
+        lists.if_counted(block(vector("m", lists.kept, moved), vector("w", lists.kept, kept))),
     )

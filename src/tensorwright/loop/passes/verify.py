@@ -112,9 +112,9 @@ class _Verifier:
             self._require(not free_vars(extent), f"the shape of {buffer} depends on a loop")
 
     def _decisions(self, index: Index) -> None:
-        found = symbols_of(index)
-        if found and not self._allow_decisions:
-            names = ", ".join(sorted(map(str, found)))
+        symbols = symbols_of(index)
+        if symbols and not self._allow_decisions:
+            names = ", ".join(sorted(map(str, symbols)))
             self._fail(f"{names} is not bound", "bind the decisions of its trace")
 
     # statements
@@ -203,8 +203,8 @@ class _Verifier:
             role in (None, Role.OUTPUT), f"{buffer.name} is an input or a constant: no stores"
         )
         self._value(store.value, bounds, guarded=guarded)
-        found = store.value.dtype
-        self._require(found is buffer.dtype, f"a value of {found} goes into {buffer}")
+        dtype = store.value.dtype
+        self._require(dtype is buffer.dtype, f"a value of {dtype} goes into {buffer}")
 
     # values and indices
 

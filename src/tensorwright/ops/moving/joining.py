@@ -40,7 +40,15 @@ from tensorwright.ops.attributes import (
     text_of,
 )
 from tensorwright.ops.moving.movement import Indices, Shape, Sizes, rearrangement
-from tensorwright.ops.named_sizes import Extent, are_equal, decided, is_equal, shape_text, sizes_of
+from tensorwright.ops.named_sizes import (
+    Extent,
+    are_equal,
+    decided,
+    is_equal,
+    number_of,
+    shape_text,
+    sizes_of,
+)
 from tensorwright.ops.operator import Attribute, Movement, identity_of_type, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
@@ -145,11 +153,8 @@ def _taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Taken, ...
 def slice_ranges(shape: tuple[int, ...], attributes: Attributes) -> tuple[range, ...]:
     """The indices that a slice takes of dimensions that are numbers."""
     taken = _taken(shape, attributes)
-    return tuple(
-        range(first, first + count * step, step)
-        for first, count, step in taken
-        if isinstance(first, int) and isinstance(count, int)
-    )
+    numbers = ((number_of(first), number_of(count), step) for first, count, step in taken)
+    return tuple(range(first, first + count * step, step) for first, count, step in numbers)
 
 
 def _taken_of(extent: Index, start: int, end: int, step: int) -> Taken:

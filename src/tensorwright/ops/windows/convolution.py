@@ -100,7 +100,7 @@ class Window:
 
         Raises:  ModelError if the window does not fit once.
         """
-        found = tuple(
+        counts = tuple(
             window_extent(extent, kernel, stride, dilation, begin + end)
             for extent, kernel, stride, dilation, begin, end in zip(
                 shape,
@@ -112,12 +112,12 @@ class Window:
                 strict=True,
             )
         )
-        if not all(decided(count >= 1) for count in found):
+        if not all(decided(count >= 1) for count in counts):
             raise fault(
                 f"a window of {self.kernel} (dilations {self.dilations}) does not fit into "
                 f"{shape_text(shape)} with pads {self.begins + self.ends}"
             )
-        return found
+        return counts
 
     def padded(self, name: str, x: Tensor, fill: float | int | bool = 0) -> Tensor:
         """The tensor (n, c, *spatial) with its padding."""

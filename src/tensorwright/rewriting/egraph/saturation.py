@@ -178,8 +178,8 @@ class Runner(Generic[Data]):
         if name is None:
             return None
         self._merged.add(name)
-        found = self.matcher.at(merge.root, name)
-        return found[0].bound(merge.root.variables) if found else None
+        matches = self.matcher.at(merge.root, name)
+        return matches[0].bound(merge.root.variables) if matches else None
 
     def _is_full(self) -> bool:
         return len(self.graph) > self.limits.nodes
@@ -194,13 +194,13 @@ class Runner(Generic[Data]):
         """
         is_changed = False
         for phase in phases:
-            found: list[tuple[Rewrite, list[Match]]] = []
+            matched: list[tuple[Rewrite, list[Match]]] = []
             for search in phase:
                 if self._should_stop():
                     break
-                found.append((search.rewrite, search.matches(self.limits.matches)))
+                matched.append((search.rewrite, search.matches(self.limits.matches)))
             self.graph.clock += 1
-            for rewrite, matches in found:
+            for rewrite, matches in matched:
                 if self._should_stop():
                     return True
                 has_one_root = len(rewrite.left) == 1

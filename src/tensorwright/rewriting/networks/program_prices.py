@@ -81,19 +81,19 @@ class ProgramPrices:
         steps = partition(laid_out, price=self.price).steps
         calls = [step for step in steps if isinstance(step, KernelCall)]
         least_s = iter(self._least_seconds(laid_out, calls))
-        found: list[PricedKernel] = []
+        kernels: list[PricedKernel] = []
         for step in steps:
             if isinstance(step, OpaqueCall):
-                found.append(PricedKernel(NOMINAL.call_s, step.node.outputs))
+                kernels.append(PricedKernel(NOMINAL.call_s, step.node.outputs))
             elif isinstance(step, KernelCall):
                 seconds = self.price(step.workload)
                 if seconds is None:
                     return None
                 names = tuple(name for node in step.nodes for name in node.outputs)
-                found.append(PricedKernel(max(seconds, next(least_s) + NOMINAL.call_s), names))
+                kernels.append(PricedKernel(max(seconds, next(least_s) + NOMINAL.call_s), names))
             else:  # it says where tensors lie
-                found.append(PricedKernel(0.0, (step.output,)))
-        return tuple(found)
+                kernels.append(PricedKernel(0.0, (step.output,)))
+        return tuple(kernels)
 
     def _least_seconds(self, graph: Graph, calls: Sequence[KernelCall]) -> list[float]:
         """What each kernel takes at least: the time in which memory hands over its weights, of
@@ -137,14 +137,14 @@ def network_of(use: TypedOperator) -> Graph:
     """An operator as a simplified network of its own; its constants are zeros."""
     b, args = GraphBuilder(use.operator), use.args
     names = tuple(
-        b.constant(np.zeros(arg.shape, arg.dtype.numpy), f"w{place}")
+        b.constant(np.zeros(arg.shape, arg.dtype.numpy), f"w{number}")
         if arg.is_constant
-        else b.input(f"x{place}", arg.shape, arg.dtype)
-        for place, arg in enumerate(args)
+        else b.input(f"x{number}", arg.shape, arg.dtype)
+        for number, arg in enumerate(args)
     )
     shapes = tuple(arg.shape for arg in args)
     steps = operator_named(use.operator).meaning(use.params, shapes)
-    found = follow(
+    outputs = follow(
         steps, names, lambda step, args: b.apply(step.operator, args, **step.attributes)[0]
     )
-    return simplify(b.finish(found))
+    return simplify(b.finish(outputs))

@@ -64,16 +64,18 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
     return Network(graph, terms, opaque, nodes)
 
 
-def _terms_of(builder: TermBuilder, found: Application) -> tuple[Id, ...]:
-    operator = found.node.operator
+def _terms_of(builder: TermBuilder, application: Application) -> tuple[Id, ...]:
+    operator = application.node.operator
     counterpart = COUNTERPARTS.get(operator)
-    data = [builder.terms.data(arg) for arg in found.args]
+    data = [builder.terms.data(arg) for arg in application.args]
     if operator in MIXED:
         data = [each for each in data if each.dtype.is_float]
-    data += [TensorData(type_.extents, type_.dtype) for type_ in found.types]
+    data += [TensorData(type_.extents, type_.dtype) for type_ in application.types]
     if counterpart is not None and all(map(has_rules, data)):
-        terms = counterpart(builder, found)
+        terms = counterpart(builder, application)
         if terms is not None:
             return terms
-    word = builder.opaque.word(operator, found.node.attributes)
-    return tuple(builder.call(word, place, found.args) for place in range(len(found.types)))
+    word = builder.opaque.word(operator, application.node.attributes)
+    return tuple(
+        builder.call(word, place, application.args) for place in range(len(application.types))
+    )

@@ -128,8 +128,8 @@ class _Writer:
         if self._is_outlined(node):
             return self._builder.constant(_numbers(self._terms.data(node), node))
         if operator == INPUT:
-            known = str(params[0])
-            return self._constant(known) if known in self._source.constants else known
+            name = str(params[0])
+            return self._constant(name) if name in self._source.constants else name
         if operator == CALL:
             return self._call(node, args)
 
@@ -179,8 +179,8 @@ class _Writer:
                 str(word), tuple((t.dtype, t.extents) for t in types)
             )
             outputs: list[str] = []
-            for place in range(len(found or ())):
-                twin = self._terms.put(self._terms.head(CALL, (word, place)), children)
+            for number in range(len(found or ())):
+                twin = self._terms.put(self._terms.head(CALL, (word, number)), children)
                 assert twin is not None, "an operator has all of its outputs"
                 outputs += self._wish(self._leader(twin))
             if self._network.opaque.is_row_selector(str(word)):
@@ -196,9 +196,9 @@ class _Writer:
 def _numbers(data: TensorData, mark: int) -> Array:
     """A constant in the place of another, unlike all others: equal ones would be taken for one."""
     if data.elements > _FEW or not data.dtype.is_float:
-        found = np.zeros(data.shape, data.dtype.numpy)  # pages that nobody writes to take none
+        array = np.zeros(data.shape, data.dtype.numpy)  # pages that nobody writes to take none
     else:
-        found = np.full(data.shape, 0.5, data.dtype.numpy)
+        array = np.full(data.shape, 0.5, data.dtype.numpy)
     if data.dtype.is_float and data.elements:
-        found.reshape(-1)[0] = 2.0 + mark
-    return found
+        array.reshape(-1)[0] = 2.0 + mark
+    return array

@@ -94,11 +94,11 @@ def _explicit(padding: Param, dimensions: int) -> _Explicit | None:
                 for name, less in (("before", 1), ("after", 1), ("step", 0))
             )
         )
-    found = tuple(map(int, re.findall(r"\d+", word)))
-    if not found:
+    numbers = tuple(map(int, re.findall(r"\d+", word)))
+    if not numbers:
         return None
-    steps = found[2 * dimensions :] or (1,) * dimensions
-    return _Explicit(found[:dimensions], found[dimensions : 2 * dimensions], steps)
+    steps = numbers[2 * dimensions :] or (1,) * dimensions
+    return _Explicit(numbers[:dimensions], numbers[dimensions : 2 * dimensions], steps)
 
 
 def padding_word(pads: IntShape, steps: IntShape) -> str:
@@ -145,12 +145,12 @@ def need_elements(padding: Param, kernel: Shape, needs: Needs) -> None:
     told = _explicit(padding, len(kernel))
     if told is None:
         return
-    for place, extent in enumerate(kernel):
-        for padded in (told.before[place], told.after[place]):
+    for dimension, extent in enumerate(kernel):
+        for padded in (told.before[dimension], told.after[dimension]):
             rest = extent - padded
             needs.hold(not isinstance(rest, int) or rest >= 1, "a window without an element")
             needs.at_least(rest, 1)
-        needs.equal(told.steps[place], 1)
+        needs.equal(told.steps[dimension], 1)
 
 
 def holds_elements(padding: Param, kernel: IntShape) -> bool:

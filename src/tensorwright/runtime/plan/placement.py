@@ -40,12 +40,12 @@ def use_device_memory(plan: Plan) -> Plan:
         is_on_device = isinstance(step, KernelStep)
         uses = tuple(uses_of_step(plan, step))
         spans = spans_of_step(plan, step)
-        for (ref, _, is_written), (name, *interval) in zip(uses, spans, strict=True):
+        for (ref, _, is_written), (name, begin, end) in zip(uses, spans, strict=True):
             if not is_written and not isinstance(ref, ConstantRef):
-                steps += _copies(current, ref, name, _pair(interval), is_on_device=is_on_device)
-        for (_, _, is_written), (name, *interval) in zip(uses, spans, strict=True):
+                steps += _copies(current, ref, name, (begin, end), is_on_device=is_on_device)
+        for (_, _, is_written), (name, begin, end) in zip(uses, spans, strict=True):
             if is_written:
-                current.write(name, _pair(interval), is_on_device=is_on_device)
+                current.write(name, (begin, end), is_on_device=is_on_device)
         steps.append(_on_device(step) if isinstance(step, KernelStep) else step)
     for index, spec in enumerate(plan.outputs):
         whole = (0, spec.size_bytes)
@@ -114,8 +114,3 @@ def _without(interval: Interval, others: Sequence[Interval]) -> Iterator[Interva
         begin = last
     if begin < end:
         yield begin, end
-
-
-def _pair(interval: Sequence[int]) -> Interval:
-    begin, end = interval
-    return begin, end

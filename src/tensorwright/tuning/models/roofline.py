@@ -138,12 +138,12 @@ class RooflineModel:
         slowness = np.float32(2.0 / self._machine.vectors_per_cycle)
         slowed = slowness * (_CYCLES @ operations) / at_once / np.sqrt(chains)
         turns = runs / (lanes * copies)
-        found: _Column = slowed + np.float32(_LOOP_CYCLES) * turns
-        return found
+        cycles: _Column = slowed + np.float32(_LOOP_CYCLES) * turns
+        return cycles
 
     def _at_once(self, lanes: _Column) -> _Column:
-        found: _Column = np.minimum(lanes, np.float32(self._machine.target.vector_bytes / 4))
-        return found
+        at_once: _Column = np.minimum(lanes, np.float32(self._machine.target.vector_bytes / 4))
+        return at_once
 
 
 def _shares(sizes: tuple[int, ...], wanted: tuple[int, ...]) -> NDArray[np.float32]:
@@ -153,5 +153,5 @@ def _shares(sizes: tuple[int, ...], wanted: tuple[int, ...]) -> NDArray[np.float
     logs = np.log2(sizes)
     at = np.log2(np.maximum(wanted, 1))  # there are machines without a third cache
     own = [np.interp(at, logs, each) for each in np.eye(len(sizes))]
-    found: NDArray[np.float32] = np.array(own, np.float32).T
-    return found
+    shares: NDArray[np.float32] = np.array(own, np.float32).T
+    return shares

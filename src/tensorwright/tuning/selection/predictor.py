@@ -129,18 +129,18 @@ class Predictor:
         sketches = sketches_of(state, self._machine.target, algorithms=effort.algorithms > 0)
         with without_collection():
             ranked = self._ranked(workload, next(sketches), sketches, candidates)
-        found: dict[str, Elite] = {}
+        elites: dict[str, Elite] = {}
         if ranked is None:
             return ()
         for number in ranked.unlike(2 * count):
-            if len(found) == count:
+            if len(elites) == count:
                 break
             trace = ranked.trace(number)
             if candidates.is_sound(trace):
                 candidate = ranked.candidate(number, trace)
                 estimate = _estimate(ranked.prices, number)
-                found.setdefault(candidate.trace, Elite(candidate, estimate))
-        return tuple(found.values())
+                elites.setdefault(candidate.trace, Elite(candidate, estimate))
+        return tuple(elites.values())
 
     def top_question(self, workload: Workload, count: int) -> TopQuestion:
         """`top`, to be asked in another process."""

@@ -86,15 +86,15 @@ def rows_of(features: Features, machine: Machine) -> Rows:
     programs, statements, own = features.shape
     estimate = RooflineModel(machine).estimate(features)
     base = np.log2(estimate.cycles) - _LOG2_CLOCK
-    found = np.empty((programs, statements, len(ROW_NAMES)), np.float32)
-    found[..., :own] = features
+    rows = np.empty((programs, statements, len(ROW_NAMES)), np.float32)
+    rows[..., :own] = features
     first = own + len(_OF_MACHINE)
-    found[..., own:first] = [of(machine) for _, of in _OF_MACHINE]
+    rows[..., own:first] = [of(machine) for _, of in _OF_MACHINE]
     for column, part in enumerate((*_roofline(base, estimate), *_context(base, features)), first):
-        found[..., column] = part
+        rows[..., column] = part
     with np.errstate(divide="ignore"):
         floor = np.log2(_SURE * estimate.peak) - _LOG2_CLOCK
-    return Rows(base, floor, found.reshape(programs * statements, -1))
+    return Rows(base, floor, rows.reshape(programs * statements, -1))
 
 
 def program_scores(base: _Matrix, tree_values: NDArray[np.floating], floor: _Matrix) -> _Scores:
@@ -110,8 +110,8 @@ def program_scores(base: _Matrix, tree_values: NDArray[np.floating], floor: _Mat
 def log2_sum(terms: NDArray[np.floating]) -> _Scores:
     """log2 of the sums of 2^terms along the last axis."""
     exact = terms.astype(np.float64)
-    found: _Scores = np.log2(np.exp2(exact).sum(axis=-1))
-    return found
+    total: _Scores = np.log2(np.exp2(exact).sum(axis=-1))
+    return total
 
 
 _Scores = NDArray[np.float64]
@@ -152,11 +152,11 @@ def _context(base: _Matrix, features: Features) -> tuple[_Matrix, ...]:
 def _total(features: Features, places: NDArray[np.int64]) -> _Matrix:
     """The sum of some features without their logarithms (programs, statements)."""
     plain = np.exp2(features[..., places])
-    found: _Matrix = plain.sum(axis=-1) - np.float32(len(places))
-    return np.maximum(found, 0.0)
+    total: _Matrix = plain.sum(axis=-1) - np.float32(len(places))
+    return np.maximum(total, 0.0)
 
 
 def _log2_share(part: _Matrix, whole: _Matrix) -> _Matrix:
     least = np.float32(2.0) ** _LEAST
-    found: _Matrix = np.log2(np.maximum(part / np.maximum(whole, 1.0), least))
-    return found
+    shares: _Matrix = np.log2(np.maximum(part / np.maximum(whole, 1.0), least))
+    return shares

@@ -83,8 +83,8 @@ def _is_proved(rule: Rule, axioms: Sequence[Axiom], without: str = "") -> bool:
     if not problems:
         return False
     for problem in problems:
-        found = saturate(problem, axioms, _LIMITS, without=without)
-        if found is None or not found.is_proved:
+        proof = saturate(problem, axioms, _LIMITS, without=without)
+        if proof is None or not proof.is_proved:
             return False
     return True
 

@@ -69,8 +69,8 @@ class AxisRoles:
             elif not all(reads_along(load, axis.var) for load in wide):
                 role = Role.ROWS
             by_role[role].append(axis)
-        found = {role: tuple(own) for role, own in by_role.items()}
-        return cls(lanes, found[Role.COLUMNS], found[Role.ROWS], found[Role.BATCH])
+        axes_of = {role: tuple(own) for role, own in by_role.items()}
+        return cls(lanes, axes_of[Role.COLUMNS], axes_of[Role.ROWS], axes_of[Role.BATCH])
 
     @property
     def column(self) -> Axis | None:
@@ -131,15 +131,15 @@ def find_roles(anchor: Anchor, width: int) -> AxisRoles | None:
 
     width   how many elements fill a vector
     """
-    found = anchor.operands
+    operands = anchor.operands
     axes = [axis for axis in anchor.axes if axis.length > 1]
-    lanes = find_lanes(axes, found, _stride_in_group(found, width), width)
+    lanes = find_lanes(axes, operands, _stride_in_group(operands, width), width)
     if lanes is None:
         return None
-    grouped = common_group(found, lanes.var)
+    grouped = common_group(operands, lanes.var)
     wide: list[Load] = []
     narrow: list[Load] = []
-    for load in (operand.load for operand in found):
+    for load in (operand.load for operand in operands):
         is_shared = not reads_along(load, lanes.var) or (grouped and group_size(load, lanes.var))
         (narrow if is_shared else wide).append(load)
     roles = AxisRoles.among(axes, lanes, wide, narrow)
@@ -164,7 +164,7 @@ _SHORT = 16.0
 
 def find_lanes(
     axes: Sequence[Axis],
-    found: Sequence[Operand],
+    operands: Sequence[Operand],
     stride_of: Stride,
     width: int,
     short: float = _SHORT,
@@ -177,18 +177,18 @@ def find_lanes(
     Reads across rows cost much: they are in the inner loop.  A store across rows costs little: it
     happens once.  Vectors that fill a group exactly read the same from what the group shares.
     """
-    is_alone = sum(not operand.is_constant for operand in found) == 1
+    is_alone = sum(not operand.is_constant for operand in operands) == 1
 
     def cost(axis: Axis) -> tuple[float, int]:
         total = 0.0 if axis is axes[-1] else 4.0
-        strides = [stride_of(operand.load, axis) for operand in found]
-        for operand, stride in zip(found, strides, strict=True):
+        strides = [stride_of(operand.load, axis) for operand in operands]
+        for operand, stride in zip(operands, strides, strict=True):
             if not operand.is_constant and stride not in (0, 1):
                 near = is_alone and stride is not None and 0 < stride <= 4
                 total += _APART if near else _ACROSS
         if all(stride == 0 for stride in strides):
             total += 8.0
-        group = common_group(found, axis.var)
+        group = common_group(operands, axis.var)
         extent = vector_within(group, width) if group else axis.length
         return total + short / extent, -extent
 
@@ -196,11 +196,11 @@ def find_lanes(
     return best if best is not None and cost(best)[0] < _ACROSS else None
 
 
-def _stride_in_group(found: Sequence[Operand], width: int) -> Stride:
+def _stride_in_group(operands: Sequence[Operand], width: int) -> Stride:
     """The strides of vectors that fill groups and blocks exactly."""
 
     def stride_of(load: Load, axis: Axis) -> int | None:
-        is_grouped = common_group(found, axis.var) and group_size(load, axis.var)
+        is_grouped = common_group(operands, axis.var) and group_size(load, axis.var)
         return 0 if is_grouped else stride_in_vector(load, axis, width)
 
     return stride_of

@@ -73,17 +73,17 @@ def byte_product_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[S
     bytes (u8) with constant ones (i8) of whole vectors.
     """
     product = only_fold(state) if target.adds_byte_products else None
-    found = _operands(state, product) if product is not None else None
-    if product is None or found is None:
+    operands = _operands(state, product) if product is not None else None
+    if product is None or operands is None:
         return
     builder = SketchBuilder(state)
-    inline_elementwise(builder, keep=frozenset((found.data.source.name,)))
+    inline_elementwise(builder, keep=frozenset((operands.data.source.name,)))
     stored = ensure_epilogue(builder, product.name, _is_alike)
     name = product.name if stored != product.name else CacheWrite(product.name).cached
     for stage in builder.state.stages:
         if stage.name not in (name, stored) and isinstance(stage.placement, AtRoot):
             schedule_at_root(builder, stage.name, target, stage.name)
-    _tile(builder, name, stored, found)
+    _tile(builder, name, stored, operands)
     yield builder.sketch("products of bytes")
 
 
@@ -144,10 +144,10 @@ def _factors(value: Value) -> tuple[Load, Load] | None:
     if not isinstance(value, Apply) or value.fn is not Fn.MUL:
         return None
     loads = [each.operand for each in value.args if isinstance(each, Cast)]
-    found = [each for each in loads if isinstance(each, Load)]
-    if [each.dtype for each in found] != [DType.U8, DType.I8]:
+    factors = [each for each in loads if isinstance(each, Load)]
+    if [each.dtype for each in factors] != [DType.U8, DType.I8]:
         return None
-    return found[0], found[1]
+    return factors[0], factors[1]
 
 
 def _is_alike(reader: Stage, product: str) -> bool:
@@ -158,16 +158,16 @@ def _is_alike(reader: Stage, product: str) -> bool:
     return {load.indices for load in loads} == {own} and loads[0].source.shape == shape
 
 
-def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> None:
+def _tile(builder: SketchBuilder, name: str, stored: str, operands: _Operands) -> None:
     """Compute a product in register tiles inside the loops of what is stored."""
     axes = builder.state.stage(stored).tensor.axes
     names = [axis.name for axis in axes]
-    row, column = names[found.row], names[-1]
-    rows = extent_of(axes[found.row].extent)
-    if found.blocks is None:
+    row, column = names[operands.row], names[-1]
+    rows = extent_of(axes[operands.row].extent)
+    if operands.blocks is None:
         vectors = axes[-1].length // BYTE_LANES
     else:
-        vectors = extent_of(axes[found.blocks].extent)
+        vectors = extent_of(axes[operands.blocks].extent)
     sizes = row_sizes(rows, min(_MOST_ROWS, rows))
     usual = _default_rows(rows, sizes)
     choices = tuple(count for count in _COLUMNS if vectors % count == 0)
@@ -175,35 +175,37 @@ def _tile(builder: SketchBuilder, name: str, stored: str, found: _Operands) -> N
     wide = builder.choose(f"{stored}_columns", choices, max(fitting, default=1))
     high = builder.choose(f"{stored}_rows", sizes, usual)
     builder.limit((high, wide), _REGISTERS, added=(wide,))
-    if found.blocks is None:
+    if operands.blocks is None:
         builder.do(Split(stored, column, (wide, BYTE_LANES)))
         tiles, inside, lanes = f"{column}_0", f"{column}_1", f"{column}_2"
     else:
-        block = names[found.blocks]
+        block = names[operands.blocks]
         builder.do(Split(stored, block, (wide,), Tail.EXACT))
         tiles, inside, lanes = f"{block}_o", f"{block}_i", column
     builder.do(Split(stored, row, (high,), Tail.SHIFT))
-    others = [n for n in names if n not in (row, column, *names[found.blocks or len(names) :][:1])]
+    others = [
+        n for n in names if n not in (row, column, *names[operands.blocks or len(names) :][:1])
+    ]
     outer = [*others, f"{row}_o"]
-    data_bytes = elements_of(found.data.source)
+    data_bytes = elements_of(operands.data.source)
     # data that stay in the second cache are read again for every column, or else the weights are
     outer = [tiles, *outer] if data_bytes <= _DATA_BYTES else [*outer, tiles]
     nest(builder, stored, outer, (inside, f"{row}_i"), lanes)
     work = points(builder.state.stage(name).tensor) // (BYTE_LANES * BYTE_TERMS)
     fused = parallelise(builder, stored, outer, work)
     builder.do(ComputeAt(name, stored, fused or outer[-1]))
-    _tensorize(builder, name, found)
+    _tensorize(builder, name, operands)
 
 
-def _tensorize(builder: SketchBuilder, name: str, found: _Operands) -> None:
+def _tensorize(builder: SketchBuilder, name: str, operands: _Operands) -> None:
     """Let the instruction do the innermost loops of the product of a tile."""
     tensor = builder.state.stage(name).tensor
     *spatial, column = (axis.name for axis in tensor.axes)
-    folded = found.folded.name
+    folded = operands.folded.name
     others = [axis.name for axis in tensor.reduce_axes if axis.name != folded]
     columns = []
     vector = column
-    if found.blocks is None:
+    if operands.blocks is None:
         builder.do(Split(name, column, (BYTE_LANES,)))
         columns, vector = [f"{column}_o"], f"{column}_i"
     builder.do(Split(name, folded, (BYTE_TERMS,), Tail.EXACT))
@@ -211,7 +213,7 @@ def _tensorize(builder: SketchBuilder, name: str, found: _Operands) -> None:
     builder.do(Reorder(name, order))
     for loop in (*spatial, *columns):
         builder.do(Unroll(name, loop))
-    builder.do(PackConstant(found.weights.source.name, name))
+    builder.do(PackConstant(operands.weights.source.name, name))
     builder.do(Tensorize(name, vector, INTRINSIC))
 
 

@@ -68,11 +68,11 @@ def pack_operand(
     state = builder.state
     stage = state.stage(anchor)
     loads = tuple(loads_of(stage.tensor.body))
-    found = Anchor(state, anchor, stored).operands
+    operands = Anchor(state, anchor, stored).operands
     if rows is None or rows.length < _USES:
         return ""
     folded = max(stage.tensor.reduce_axes, key=lambda axis: axis.length)
-    for load, operand in zip(loads, found, strict=True):
+    for load, operand in zip(loads, operands, strict=True):
         name = load.source.name
         if operand.is_constant or state.has_stage(name):
             continue
@@ -102,10 +102,10 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
     long_axes = [axis for axis in axes if 2 * axis.length >= width]
     last = long_axes[-1] if long_axes else axes[-1]
     link = Anchor(state, anchor, stored)
-    found = link.operands
-    if last.extent == 1 or len(found) < 2 or _has_vectors(link, last, width):
+    operands = link.operands
+    if last.extent == 1 or len(operands) < 2 or _has_vectors(link, last, width):
         return
-    links = dict(zip(loads_of(link.tensor.body), found, strict=True))
+    links = dict(zip(loads_of(link.tensor.body), operands, strict=True))
     copied: set[str] = set()  # a copy serves all places at which the anchor reads the operand
     for load, operand in links.items():
         if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):

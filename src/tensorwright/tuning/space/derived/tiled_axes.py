@@ -62,19 +62,19 @@ def plan_axes(
     that they are smaller than the extent.  Those of the lanes are, where vectors leave a rest.
     """
     anchor = Anchor(state, stage, host)
-    found = anchor.operands
+    operands = anchor.operands
     axes = [axis for axis in anchor.axes if axis.length > 1]
     width = lanes_for(target, state.stage(stage))
     lanes = find_lanes(
         axes,
-        found,
+        operands,
         lambda load, axis: stride_in_vector(load, axis, width),
         width,
         _SHORT,
     )
     if lanes is None:
         return None
-    roles = _roles_by_name(axes, lanes, found, width)
+    roles = _roles_by_name(axes, lanes, operands, width)
     by_rows = (axis for axis in axes if roles[axis.name] is Role.ROWS)
     most = {axis.name: most_rows(anchor, axis, target) for axis in by_rows}
     wanted = _default_sizes(axes, roles, width, target, most)
@@ -83,7 +83,7 @@ def plan_axes(
     for axis in axes:
         role = roles[axis.name]
         extent = axis.length
-        period = period_along((operand.load for operand in found), axis)
+        period = period_along((operand.load for operand in operands), axis)
         sizes: tuple[tuple[int, ...], ...] = ()
         if role is Role.LANES and extent > width:
             sizes = lane_tiles(period or extent, width)
@@ -120,11 +120,11 @@ _MOST_TILED = 4  # axes, the lanes among them
 
 
 def _roles_by_name(
-    axes: list[Axis], lanes: Axis, found: tuple[Operand, ...], width: int
+    axes: list[Axis], lanes: Axis, operands: tuple[Operand, ...], width: int
 ) -> dict[str, Role]:
     wide: list[Load] = []
     narrow: list[Load] = []
-    for load in (operand.load for operand in found):
+    for load in (operand.load for operand in operands):
         (narrow if stride_in_vector(load, lanes, width) == 0 else wide).append(load)
     roles = AxisRoles.among(axes, lanes, wide, narrow)
     by_name = {axis.name: Role.BATCH for axis in axes} | {lanes.name: Role.LANES}
@@ -181,7 +181,7 @@ def lane_tiles(extent: int, width: int) -> tuple[tuple[int, ...], ...]:
 
     Exact where `width` divides the extent; else larger ones waste at most a quarter.
     """
-    found: list[tuple[int, ...]] = []
+    tiles: list[tuple[int, ...]] = []
     for innermost in range(width, max(MOST_INNERMOST, width) + 1, width):
         count = extent // innermost
         for pair in factorisations(count, 2, count, _LANES_WASTE) if count else ():
@@ -189,8 +189,8 @@ def lane_tiles(extent: int, width: int) -> tuple[tuple[int, ...], ...]:
             rest = -extent % whole
             is_small = rest <= _LANES_WASTE * extent or pair == (1, 1)
             if rest == 0 or (extent % width and whole <= extent and is_small):
-                found.append((*pair, innermost))
-    return tuple(sorted(found))
+                tiles.append((*pair, innermost))
+    return tuple(sorted(tiles))
 
 
 @lru_cache(maxsize=1024)
@@ -223,11 +223,11 @@ def _exact(extent: int, levels: int, innermost: int) -> tuple[tuple[int, ...], .
 def _covering(extent: int) -> tuple[tuple[int, ...], ...]:
     """Tiles that waste little of a long axis, the larger ones powers of two times smaller ones."""
     powers = [1 << n for n in range(extent.bit_length())]
-    found: list[tuple[int, ...]] = []
+    tiles: list[tuple[int, ...]] = []
     for innermost in range(1, MOST_ROWS + 1):
         for middle in powers:
             for outer in powers:
                 whole = innermost * middle * outer
                 if whole <= extent and -extent % whole <= _WASTE * extent:
-                    found.append((outer, middle, innermost))
-    return tuple(sorted(found))
+                    tiles.append((outer, middle, innermost))
+    return tuple(sorted(tiles))

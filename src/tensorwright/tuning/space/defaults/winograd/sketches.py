@@ -58,10 +58,10 @@ def winograd_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketc
     """
     if winograd_anchor(state, target) is None:
         return
-    for tile, place in VARIANTS:
+    for tile, variant in VARIANTS:
         builder = SketchBuilder(state)
-        if schedule_winograd(builder, target, tile, place):
-            yield builder.sketch(f"winograd{tile}, {place.value}")
+        if schedule_winograd(builder, target, tile, variant):
+            yield builder.sketch(f"winograd{tile}, {variant.value}")
 
 
 def winograd_anchor(state: ScheduleState, target: CpuTarget) -> tuple[Stage, Convolution] | None:
@@ -69,28 +69,34 @@ def winograd_anchor(state: ScheduleState, target: CpuTarget) -> tuple[Stage, Con
     anchor = only_fold(state)
     if anchor is None or not points(anchor.tensor):
         return None
-    found = find_convolution(anchor.tensor)
-    if found is None or not _is_suitable(state, anchor, found, lanes_for(target, anchor)):
+    convolution = find_convolution(anchor.tensor)
+    if convolution is None or not _is_suitable(
+        state, anchor, convolution, lanes_for(target, anchor)
+    ):
         return None
-    return anchor, found
+    return anchor, convolution
 
 
-def _is_suitable(state: ScheduleState, anchor: Stage, found: Convolution, width: int) -> bool:
-    kernel = found.kernel.source.name
-    slides = {slide.out.var for slide in (found.rows, found.columns)}
+def _is_suitable(state: ScheduleState, anchor: Stage, convolution: Convolution, width: int) -> bool:
+    kernel = convolution.kernel.source.name
+    slides = {slide.out.var for slide in (convolution.rows, convolution.columns)}
     lanes = anchor.tensor.axes[-1].var
-    group = group_size(found.data, lanes)
-    reads_same = lanes not in free_vars(*found.data.indices) or (group > 0 and group % width == 0)
+    group = group_size(convolution.data, lanes)
+    reads_same = lanes not in free_vars(*convolution.data.indices) or (
+        group > 0 and group % width == 0
+    )
     inputs = count_of(anchor.tensor.reduce_axes) // TAPS**2
     outputs = prod(
-        axis.length for axis in anchor.tensor.axes if axis.var in free_vars(*found.kernel.indices)
+        axis.length
+        for axis in anchor.tensor.axes
+        if axis.var in free_vars(*convolution.kernel.indices)
     )
     return (
         min(inputs, group or outputs) >= _LEAST_CHANNELS
         and kernel in state.constants
         and len(state.readers(kernel)) == 1
         and reads_same
-        and not slides & (free_vars(found.data.indices[-1]) | {lanes})
+        and not slides & (free_vars(convolution.data.indices[-1]) | {lanes})
     )
 
 
@@ -99,9 +105,9 @@ def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, plac
 
     tile, place   as in `VARIANTS`
     """
-    known = winograd_anchor(builder.state, target)
-    assert known is not None, "the heuristic applies"
-    anchor, found = known
+    suitable = winograd_anchor(builder.state, target)
+    assert suitable is not None, "the heuristic applies"
+    anchor, convolution = suitable
     name = anchor.name
     builder.do(UseAlgorithm(name, f"winograd{tile}"))
     builder.do(FoldConstant(f"{name}_kernel_f64"))
@@ -111,9 +117,9 @@ def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, plac
         return False
     kept = {f"{name}_{part}" for part in ("data", "rows", "columns", "product", "sums")}
     if not builder.state.has_stage(f"{name}_data"):
-        kept.add(found.data.source.name)
+        kept.add(convolution.data.source.name)
     inline_elementwise(builder, keep=frozenset({*kept, name}))
-    roles = find_axes(builder.state, anchor, found)
+    roles = find_axes(builder.state, anchor, convolution)
     if roles is None:
         return False
     readers = builder.state.readers(name)
