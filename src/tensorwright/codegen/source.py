@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.base import ON_THREADS, Launch
+from tensorwright.expr import Index, NamedSize
 from tensorwright.loop import Parameter
 
 
@@ -14,16 +15,18 @@ class Signature:
 
     `launches` are its calls, in order (`base/targets/launch.py`).  On `Threads`, a call is
     `void symbol(ptr arguments, ptr workspace, i32 threads)`: `arguments` points to the addresses of
-    the parameters in order, each aligned to 64 bytes, and so is `workspace`.  It holds
-    `workspace_bytes`, shared by the call, and then `local_workspace_bytes` for each thread; both
-    are multiples of 64.
+    the parameters in order, each aligned to 64 bytes, and so is `workspace`; after the addresses
+    come the named `sizes`, as integers of 64 bits.  The workspace holds `workspace_bytes`, shared
+    by the call, and then `local_workspace_bytes` for each thread; both are multiples of 64, and
+    may depend on the sizes.
     """
 
     symbol: str
     parameters: tuple[Parameter, ...]
-    workspace_bytes: int = 0
-    local_workspace_bytes: int = 0
+    workspace_bytes: Index = 0
+    local_workspace_bytes: Index = 0
     launches: tuple[Launch, ...] = ON_THREADS
+    sizes: tuple[NamedSize, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ expressions a meaning over a number domain (`domain.py`); `building/compute.py` 
 written with, and refuses what has no meaning.
 """
 
+from tensorwright.expr.binding import bind_tensors
 from tensorwright.expr.building.compute import (
     all_over,
     any_over,
@@ -232,6 +233,7 @@ __all__ = [
     "argmin_over",
     "at_position",
     "atoms_of",
+    "bind_tensors",
     "bit_and",
     "bit_not",
     "bit_or",

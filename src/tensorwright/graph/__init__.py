@@ -36,7 +36,13 @@ from tensorwright.graph.program import Constants, Program, as_program, check_con
 from tensorwright.graph.rename import are_alike, rename_tensors
 from tensorwright.graph.sizes import bind_sizes, require_numbers
 from tensorwright.graph.verify import verify
-from tensorwright.graph.workload import Workload, build_workload, program_workload, reference
+from tensorwright.graph.workload import (
+    Workload,
+    bind_workload,
+    build_workload,
+    program_workload,
+    reference,
+)
 
 __all__ = [
     "PASSES",
@@ -59,6 +65,7 @@ __all__ = [
     "are_alike",
     "as_program",
     "bind_sizes",
+    "bind_workload",
     "build_workload",
     "check_constants",
     "check_memory",

@@ -18,11 +18,16 @@ from tensorwright.base import InternalError, Printer, UsageError
 from tensorwright.expr import (
     Compute,
     Const,
+    Index,
+    NamedSize,
     Placeholder,
     Tensor,
+    bind_tensors,
     canonical_text,
     constant,
     evaluate,
+    exact_div,
+    named_sizes_of,
     topological_order,
 )
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
@@ -67,6 +72,11 @@ class Workload:
     def output_types(self) -> tuple[TensorType, ...]:
         """Element types and physical shapes of the outputs."""
         return tuple(_type_of(tensor) for tensor in self.outputs)
+
+    @property
+    def sizes(self) -> tuple[NamedSize, ...]:
+        """The named sizes in the extents, sorted by name."""
+        return _sizes_of(self.outputs)
 
     @property
     def size_bytes(self) -> dict[str, int]:
@@ -216,6 +226,33 @@ def program_workload(
     return Workload(name or outputs[-1].name, inputs, constants, tuple(outputs), key)
 
 
+def bind_workload(workload: Workload, values: Mapping[str, Index]) -> Workload:
+    """The workload with numbers for some of its named sizes, or sizes that have other bounds.
+
+    Raises:  ExpressionError for a number that a size may not be.
+    """
+    given = {s: _quotient(s, values[s.name]) for s in workload.sizes if s.name in values}
+    if not given:
+        return workload
+    outputs = bind_tensors(workload.outputs, given)
+    named = {t.name: t for t in topological_order(*outputs) if isinstance(t, Placeholder)}
+    inputs = tuple(named[each.name] for each in workload.inputs)
+    key = _key(outputs, inputs, workload.constants)
+    return replace(workload, inputs=inputs, outputs=outputs, key=key)
+
+
+def _quotient(size: NamedSize, value: Index) -> Index:
+    """What stands for a size's atom."""
+    return size.checked(value) if isinstance(value, int) else exact_div(value, size.divisor)
+
+
+def _sizes_of(outputs: Sequence[Compute]) -> tuple[NamedSize, ...]:
+    tensors = topological_order(*outputs)
+    extents = [extent for tensor in tensors for extent in tensor.shape]
+    extents += [a.extent for t in tensors if isinstance(t, Compute) for a in t.reduce_axes]
+    return tuple(sorted(set(named_sizes_of(*extents)), key=lambda size: size.name))
+
+
 def reference(workload: Workload, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs from arrays for the inputs, all in physical layout, by the evaluator."""
     return evaluate(workload.outputs, dict(zip(workload.inputs, arrays, strict=True)))
@@ -244,7 +281,7 @@ def _operator_name(graph: Graph, node: Node) -> str:
 
 
 def _type_of(tensor: Tensor) -> TensorType:
-    return TensorType(tensor.dtype, tuple(n for n in tensor.shape if isinstance(n, int)))
+    return TensorType(tensor.dtype, tensor.shape)
 
 
 def _plain_program(
@@ -340,6 +377,7 @@ def _key(
     """The names are part of the key, because traces speak of stages and axes by name."""
     fixed = frozenset(tensor for tensor in inputs if tensor.name in constants)
     lines = [canonical_text(outputs, fixed)]
+    lines += [each.constraints for each in _sizes_of(outputs)]
     for tensor in topological_order(*outputs):
         axes = (*tensor.axes, *tensor.reduce_axes) if isinstance(tensor, Compute) else ()
         lines.append(" ".join([tensor.name, *(axis.name for axis in axes)]))

@@ -40,7 +40,14 @@ from tensorwright.loop.passes import (
     version_guards,
     widen_local_buffers,
 )
-from tensorwright.loop.traversal import buffers_used, children_of, total_size, walk, with_children
+from tensorwright.loop.traversal import (
+    buffers_used,
+    children_of,
+    sizes_of_program,
+    total_size,
+    walk,
+    with_children,
+)
 
 __all__ = [
     "CPU_PASSES",
@@ -78,6 +85,7 @@ __all__ = [
     "run_passes",
     "run_target_passes",
     "simplify_loops",
+    "sizes_of_program",
     "total_size",
     "unroll_guarded",
     "verify",

@@ -12,12 +12,14 @@ from tensorwright.expr import (
     Element,
     Index,
     Load,
+    NamedSize,
     Value,
     Var,
     atoms_of,
     loads_of,
     map_condition,
     map_elements,
+    named_sizes_of,
     rebuild,
     substitute,
 )
@@ -259,6 +261,25 @@ def freshen(statement: Stmt, namer: Namer) -> Stmt:
         elif isinstance(part, Allocate):
             buffers[part.buffer] = replace(part.buffer, name=namer.fresh(part.buffer.name))
     return substitute_statement(statement, variables, buffers)
+
+
+def sizes_of_program(program: LoopProgram) -> tuple[NamedSize, ...]:
+    """The named sizes that occur in a program, sorted by name."""
+    found: dict[str, NamedSize] = {}
+
+    def note(index: Index) -> Index:
+        found.update((size.name, size) for size in named_sizes_of(index))
+        return index
+
+    def note_buffer(buffer: Buffer) -> Buffer:
+        for extent in buffer.shape:
+            note(extent)
+        return buffer
+
+    for parameter in program.parameters:
+        note_buffer(parameter.buffer)
+    map_statement(program.body, note, lambda each: map_condition(each, note), note_buffer)
+    return tuple(found[name] for name in sorted(found))
 
 
 def total_size(statements: Iterable[Stmt]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensorwright.expr import Index, decisions_of, is_nonnegative
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.primitive import refuse
 from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
@@ -19,15 +20,14 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
             continue
         for relation in _promises(stage):
             total = relation.tile
-            if not isinstance(total, int):
-                continue
             try:
                 extent = analyse(after).nests[stage.name].extents[relation.parent]
             except ValueError:  # an exact division with a rest, in this split or another one
                 extent = 0
-            if not isinstance(extent, int):
+            if decisions_of(extent, total):
                 continue
-            if extent < total or (relation.tail is Tail.EXACT and extent % total):
+            has_rest = relation.tail is Tail.EXACT and not is_zero(extent % total)
+            if has_rest or not is_nonnegative(extent - total):
                 reason = f"{stage.name} is split by {total}, and no whole tile would be left"
                 raise refuse(step, before, reason, "split with tail guard, or after this step")
         _need_full_tiles_for_readers(step, before, after, stage)
@@ -48,16 +48,19 @@ def _need_full_tiles_for_readers(
         if not isinstance(relation, SplitRelation) or relation.parent in stage.reduce_loops:
             continue
         total = relation.tile
-        if not isinstance(total, int):
-            continue
         extent = analyse(after).nests[stage.name].extents[relation.parent]
-        if not isinstance(extent, int) or extent % total == 0:
+        if decisions_of(extent, total) or is_zero(extent % total):
             continue
         for loop in around:
             enclosing = stage.loops[: stage.loops.index(loop) + 1]
             if not set(relation.children).isdisjoint(enclosing):
                 reason = f"{stage.name} is split by {total}, and a reader would run past its tile"
                 raise refuse(step, before, reason, "split by what divides, or before it is placed")
+
+
+def is_zero(remainder: Index) -> bool:
+    """Whether what is left over is 0 for all values of the named sizes in it."""
+    return isinstance(remainder, int) and remainder == 0
 
 
 def _promises(stage: Stage) -> tuple[SplitRelation, ...]:

@@ -17,7 +17,6 @@ from tensorwright.expr import (
     Relation,
     Var,
     compare,
-    compute,
     constraints_of,
     exact_div,
     is_nonnegative,
@@ -26,8 +25,6 @@ from tensorwright.expr import (
     named_size,
     named_sizes_of,
     parse_size,
-    placeholder,
-    reduce_axis,
     simplify,
     simplify_condition,
     with_sizes,
@@ -185,17 +182,6 @@ def test_a_size_that_cannot_be_is_refused(arguments, reason: str) -> None:
 def test_sizes_travel_between_processes() -> None:
     assert pickle.loads(pickle.dumps(n * m // 3)) is n * m // 3
     assert isinstance(named_sizes_of(n)[0], NamedSize)
-
-
-def test_expressions_have_numbers_for_extents() -> None:
-    size = named_size("n")
-    for make in (
-        lambda: placeholder("x", (size, 4)),
-        lambda: reduce_axis("k", 2 * size),
-        lambda: compute("y", (size,), lambda i: i),
-    ):
-        with pytest.raises(ExpressionError, match="is a named size, and extents of expressions"):
-            make()
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 Read `facts.py` first: how each loop is written. Then `tiles.py`: which buffers live in registers.
 """
 
-from tensorwright.codegen.analysis.facts import Facts, refuse_groups
-from tensorwright.codegen.analysis.indices import IndexEvaluator
+from tensorwright.codegen.analysis.facts import MOST_ITERATIONS, Facts, refuse_groups
+from tensorwright.codegen.analysis.indices import IndexEvaluator, size_name
 from tensorwright.codegen.analysis.linear import (
     Linear,
     combine,
@@ -21,6 +21,7 @@ from tensorwright.codegen.analysis.workspace import (
 
 __all__ = [
     "BUFFER_ALIGN",
+    "MOST_ITERATIONS",
     "Facts",
     "IndexEvaluator",
     "Linear",
@@ -31,5 +32,6 @@ __all__ = [
     "linear_range",
     "refuse_groups",
     "scaled",
+    "size_name",
     "tile_width",
 ]

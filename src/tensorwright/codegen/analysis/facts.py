@@ -15,6 +15,7 @@ from tensorwright.expr import (
     Value,
     ValueExpr,
     children,
+    decisions_of,
     loads_of,
 )
 from tensorwright.loop import (
@@ -32,9 +33,11 @@ from tensorwright.loop import (
 )
 from tensorwright.schedule import ForKind, Scope
 
+MOST_ITERATIONS = 1 << 48  # of a loop: addresses are not longer
 _MOST_CHUNKS = 8  # vectors of one loop that are written out; more become a loop
 _INTERLEAVED = (4, 2)  # vectors side by side where a loop runs inside, to hide latency
 _MOST_COPIES = 1 << 12  # statements that unrolling makes of a loop; beyond, it stays a loop
+_MANY = 1 << 30  # iterations, for what an open loop is compared with
 _MASKED_BYTES = (4, 8)  # sizes of elements that loads under a mask have
 _LONG = (
     *(Fn.EXP, Fn.EXPM1, Fn.LOG, Fn.LOG1P, Fn.SIGMOID, Fn.TANH, Fn.ERF),
@@ -118,20 +121,43 @@ class Facts:
         return frozenset().union(*(self.written(part) for part in children_of(statement)))
 
     def extent(self, loop: For) -> int:
-        """The extent of a loop of a bound program."""
+        """The extent of a loop that is no open one.
+
+        Raises:  InternalError for others.
+        """
         if not isinstance(loop.extent, int):
             raise InternalError(
                 stage="codegen",
                 where=f"loop {loop.var} in 0..{loop.extent}",
                 reason="the extent is not an int",
-                remedy="bind the decisions of the program first",
             )
         return loop.extent
+
+    def is_open(self, loop: For) -> bool:
+        """Whether the extent depends on named sizes, or on loops around.
+
+        Raises:  InternalError for an extent with a decision.
+        """
+        if isinstance(loop.extent, int):
+            return False
+        if decisions_of(loop.extent):
+            raise InternalError(
+                stage="codegen",
+                where=f"loop {loop.var} in 0..{loop.extent}",
+                reason="the extent has a decision",
+                remedy="bind the decisions of the program first",
+            )
+        return True
+
+    def is_once(self, loop: For) -> bool:
+        """Whether a loop certainly has one iteration."""
+        return not self.is_open(loop) and self.extent(loop) == 1
 
     def kind(self, loop: For) -> ForKind:
         """How a loop is written: SERIAL, UNROLLED, VECTOR or PARALLEL.
 
-        Of nested vector loops the innermost becomes vectors, the others are unrolled.
+        Of nested vector loops the innermost becomes vectors, the others are unrolled.  An open loop
+        is never written out.
         """
         known = self._kinds.get(id(loop))
         if known is None:
@@ -143,13 +169,16 @@ class Facts:
         self._kinds[id(loop)] = ForKind.UNROLLED
 
     def copies(self, loop: For) -> int:
-        """How many statements a loop becomes if it is written out."""
-        return self.extent(loop) * self._copied(loop.body)
+        """How many statements a loop becomes if it is written out; many for an open loop."""
+        extent = _MANY if self.is_open(loop) else self.extent(loop)
+        return extent * self._copied(loop.body)
 
     def _find_kind(self, loop: For) -> ForKind:
         kind = loop.kind
+        if self.is_open(loop):
+            return ForKind.PARALLEL if kind is ForKind.PARALLEL else ForKind.SERIAL
         if kind is ForKind.VECTOR and any(
-            isinstance(part, For) and part.kind is ForKind.VECTOR and self.extent(part) > 1
+            isinstance(part, For) and self.kind(part) is ForKind.VECTOR and not self.is_once(part)
             for part in walk(loop.body)
         ):
             kind = ForKind.UNROLLED
@@ -231,7 +260,7 @@ class Facts:
     def _is_serial(self, statement: Stmt) -> bool:
         if not isinstance(statement, For):
             return False
-        return self.kind(statement) is ForKind.SERIAL and self.extent(statement) > 1
+        return self.kind(statement) is ForKind.SERIAL and not self.is_once(statement)
 
 
 def _fits_rows(body: Stmt, lanes: int) -> bool:

@@ -27,6 +27,7 @@ from tensorwright.expr import (
     Not,
     Or,
     Relation,
+    Symbol,
     Var,
     simplify,
     terms_of,
@@ -56,6 +57,10 @@ class IndexEvaluator(ABC, Generic[Mask]):
     @abstractmethod
     def quotient(self, value: Linear, divisor: int, bounds: Bounds | None) -> Linear:
         """floor(value / divisor) for a positive divisor; nothing of it can be taken out."""
+
+    @abstractmethod
+    def quotient_by(self, value: Linear, divisor: Linear) -> Linear:
+        """floor(value / divisor) for a positive divisor that is known when the kernel runs."""
 
     @abstractmethod
     def remainder(self, value: Linear, divisor: int, bounds: Bounds | None) -> Linear:
@@ -183,15 +188,22 @@ class IndexEvaluator(ABC, Generic[Mask]):
                 return self._variable(atom)
             case FloorDiv(a, b) | ExactDiv(a, b):
                 divisor = self._divisor(atom, b)
+                if isinstance(divisor, Linear):
+                    return self.quotient_by(self.evaluate(a), divisor)
                 return self._floor_divide(self.evaluate(a), divisor)
             case Mod(a, b):
-                return self._modulus(self.evaluate(a), self._divisor(atom, b))
+                value, divisor = self.evaluate(a), self._divisor(atom, b)
+                if isinstance(divisor, Linear):
+                    return self._modulus_of(value, divisor)
+                return self._modulus(value, divisor)
             case Min(a, b):
                 return self._extreme(self.evaluate(a), self.evaluate(b), is_min=True)
             case Max(a, b):
                 return self._extreme(self.evaluate(a), self.evaluate(b), is_min=False)
             case Element(source, indices):
                 return self.element(source, indices)
+            case Symbol():
+                return self._variable(Var(size_name(atom)))
         return self.evaluate(atom)
 
     def _floor_divide(self, value: Linear, divisor: int) -> Linear:
@@ -227,13 +239,26 @@ class IndexEvaluator(ABC, Generic[Mask]):
             bounds = choose(first[0], last[0]), choose(first[1], last[1])
         return self.extreme(left, right, bounds, is_min=is_min)
 
-    def _divisor(self, atom: IndexExpr, divisor: Index) -> int:
+    def _modulus_of(self, value: Linear, divisor: Linear) -> Linear:
+        """As `_modulus`, for a divisor that is known when the kernel runs."""
+        quotient = self.quotient_by(value, divisor)
+        return combine(value, self.product(quotient, divisor), -1)
+
+    def _divisor(self, atom: IndexExpr, divisor: Index) -> int | Linear:
+        """A number where it is one."""
         value = self.evaluate(divisor)
-        if value.terms or value.step or value.const <= 0:
+        if value.terms:
+            return value
+        if value.step or value.const <= 0:
             raise InternalError(
-                stage="codegen", where=f"index {atom}", reason="the divisor is not a positive int"
+                stage="codegen", where=f"index {atom}", reason="the divisor is not positive"
             )
         return value.const
+
+
+def size_name(size: Symbol) -> str:
+    """What a named size is called in the environment: no loop variable has a space."""
+    return f"size {size}"
 
 
 def flat_index(buffer: Buffer, indices: tuple[Index, ...]) -> Index:

@@ -139,8 +139,8 @@ class _Search:
     def _in_loop(self, loop: For, moves: _Moves) -> Iterator[Access]:
         name = loop.var.name
         inner = {**moves, name: _IN_MEMORY}
-        kind, extent = self.facts.kind(loop), self.facts.extent(loop)
-        if extent == 1 or kind is ForKind.UNROLLED:
+        kind, is_once = self.facts.kind(loop), self.facts.is_once(loop)
+        if is_once or kind is ForKind.UNROLLED:
             inner[name] = _ONE
         elif kind is ForKind.SERIAL:
             self.serial[name] = loop
@@ -152,9 +152,9 @@ class _Search:
                 widths.add(chunks.width)
             if chunks.is_unrolled and len(widths) == 1:
                 width = widths.pop()
-                inner[name] = Access(width, extent if chunks.rests else width)
+                inner[name] = Access(width, self.facts.extent(loop) if chunks.rests else width)
         for access in self.accesses(loop.body, inner):
-            yield _IN_MEMORY if kind is ForKind.PARALLEL and extent > 1 else access
+            yield _IN_MEMORY if kind is ForKind.PARALLEL and not is_once else access
 
     def _reads(self, loads: Iterable[Load], moves: _Moves) -> Iterator[Access]:
         for load in loads:

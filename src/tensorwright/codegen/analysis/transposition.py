@@ -37,6 +37,8 @@ def find_transposition(loop: For, facts: Facts, target: CpuTarget) -> Transposit
     across = loop.body
     if not (isinstance(across, For) and isinstance(across.body, Store)):
         return None
+    if facts.is_open(loop) or facts.is_open(across):
+        return None
     store = across.body
     load = store.value
     if not isinstance(load, Load) or load.source == store.buffer:

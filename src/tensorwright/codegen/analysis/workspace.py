@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from math import prod
 
 from tensorwright.base import InternalError
+from tensorwright.expr import Index, decisions_of, maximum
 from tensorwright.loop import Buffer
 from tensorwright.schedule import Scope
 
@@ -23,14 +25,14 @@ class Arena:
     """Offsets in a workspace: a buffer's place is free again after its statement."""
 
     def __init__(self) -> None:
-        self.top = 0
-        self.size = 0
+        self.top: Index = 0
+        self.size: Index = 0
 
-    def take(self, count_bytes: int) -> int:
+    def take(self, count_bytes: Index) -> Index:
         """The offset of a new piece; give it back by setting `top` to what it was before."""
         offset = self.top
         self.top = -(-(offset + count_bytes) // BUFFER_ALIGN) * BUFFER_ALIGN
-        self.size = max(self.size, self.top)
+        self.size = maximum(self.size, self.top)
         return offset
 
 
@@ -49,11 +51,14 @@ class Workspace:
     shared: Arena = field(default_factory=Arena)  # one per call
     own: Arena = field(default_factory=Arena)  # one per thread
 
-    def place(self, buffer: Buffer, count_bytes: int, frame_bytes: int) -> tuple[MemoryKind, int]:
+    def place(
+        self, buffer: Buffer, count_bytes: Index, frame_bytes: int
+    ) -> tuple[MemoryKind, Index]:
         """Where a buffer goes and its offset there; on a stack that holds `frame_bytes` already."""
         if buffer.scope is not Scope.LOCAL:
             return MemoryKind.SHARED, self.shared.take(count_bytes)
-        if count_bytes <= _STACK_BYTES and frame_bytes + count_bytes <= _FRAME_BYTES:
+        is_short = isinstance(count_bytes, int) and count_bytes <= _STACK_BYTES
+        if is_short and frame_bytes + count_bytes <= _FRAME_BYTES:
             return MemoryKind.STACK, frame_bytes
         return MemoryKind.OWN, self.own.take(count_bytes)
 
@@ -65,16 +70,14 @@ class Workspace:
         self.shared.top, self.own.top = tops
 
 
-def element_count(buffer: Buffer) -> int:
-    """How many elements a buffer of a bound program has."""
-    count = 1
-    for extent in buffer.shape:
-        if not isinstance(extent, int):
-            raise InternalError(
-                stage="codegen",
-                where=f"buffer {buffer}",
-                reason=f"the extent {extent} is not an int",
-                remedy="bind the decisions of the program first",
-            )
-        count *= extent
+def element_count(buffer: Buffer) -> Index:
+    """How many elements a buffer has: a number, or an expression of named sizes."""
+    count = prod(buffer.shape, start=1)
+    if decisions_of(count):
+        raise InternalError(
+            stage="codegen",
+            where=f"buffer {buffer}",
+            reason="an extent has a decision",
+            remedy="bind the decisions of the program first",
+        )
     return count

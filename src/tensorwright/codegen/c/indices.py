@@ -43,6 +43,14 @@ class Indices(IndexEvaluator[str]):
         text = f"{self.helpers.floor_div()}({self.sum(value)}, {divisor})"
         return self._named(text, limits)
 
+    def quotient_by(self, value: Linear, divisor: Linear) -> Linear:
+        """floor(value / divisor) for a positive divisor that is known when the kernel runs."""
+        bounds = self.range_of(value)
+        if bounds is not None and bounds[0] >= 0:
+            return self._named(f"({self.sum(value)}) / ({self.sum(divisor)})", (0, bounds[1]))
+        text = f"{self.helpers.floor_div()}({self.sum(value)}, {self.sum(divisor)})"
+        return self._named(text, bounds)
+
     def remainder(self, value: Linear, divisor: int, bounds: tuple[int, int] | None) -> Linear:
         """value - divisor * floor(value / divisor)."""
         limits = (0, divisor - 1)

@@ -6,13 +6,22 @@ Where the compiler knows OpenMP, parallel loops run on `threads` threads.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tensorwright.base import CpuTarget
-from tensorwright.codegen.analysis import Facts, refuse_groups
+from tensorwright.codegen.analysis import (
+    MOST_ITERATIONS,
+    Facts,
+    Linear,
+    refuse_groups,
+    size_name,
+)
 from tensorwright.codegen.c.statements import Kernel, Statements, function_text, pointer_type
 from tensorwright.codegen.c.text import Names, c_name
 from tensorwright.codegen.c.values import Piece
 from tensorwright.codegen.source import Signature, Source
-from tensorwright.loop import LoopProgram, Role
+from tensorwright.expr import NamedSize
+from tensorwright.loop import LoopProgram, Role, sizes_of_program
 
 _INCLUDES = """#include <math.h>
 #include <stdint.h>
@@ -25,16 +34,23 @@ _INCLUDES = """#include <math.h>
 
 
 def emit(program: LoopProgram, target: CpuTarget) -> Source:
-    """Write a program whose extents are ints; the target says how wide vectors are.
+    """Write a program whose extents are ints, or expressions of named sizes; the target says how
+    wide vectors are.
 
     Raises:  UnsupportedError for loops of graphics processors, and for functions of types that have
              none; InternalError for a program that is not well formed.
     """
     name = c_name(program.name)
     refuse_groups(program)
-    kernel = Kernel(name, target, Facts(target, masked_rests=False))
     names = Names()
+    sizes = {size: names.fresh(size.name) for size in sizes_of_program(program)}
+    listed_sizes = ", ".join(sizes.values())
+    slice_bytes = f"{name}_slice_bytes({listed_sizes})"
+    kernel = Kernel(name, target, Facts(target, masked_rests=False), slice_bytes)
     main = Statements(kernel, names, is_parallel=False)
+    for size, own in sizes.items():
+        main.env[size_name(size)] = Linear(0, ((own, 1),))
+        main.ranges[own] = (size.least, size.most or MOST_ITERATIONS)
     pointers: dict[str, str] = {}
     for parameter in program.parameters:
         buffer = parameter.buffer
@@ -44,19 +60,40 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
         pointers[piece.pointer] = pointer_type(piece)
     main.statement(program.body)
     listed = "".join(f"{kind}{pointer}, " for pointer, kind in pointers.items())
+    listed += "".join(f"int64_t {own}, " for own in sizes.values())
     arguments = "".join(f"args[{position}], " for position in range(len(pointers)))
+    arguments += "".join(f"{own}, " for own in sizes.values())
     head = f"static void {name}_main({listed}char *workspace, char *slice, int threads)"
-    main_text = function_text(head, (*pointers, "workspace", "slice", "threads"), main.out)
-    workspace = kernel.workspace
-    slice_bytes = f"enum {{ {name}_slice_bytes = {workspace.own.size} }};\n"
+    parameters = (*pointers, *sizes.values(), "workspace", "slice", "threads")
+    main_text = function_text(head, parameters, main.out)
+    shared_bytes, own_bytes = kernel.workspace.shared.size, kernel.workspace.own.size
+    own_text, shared_text = (main.sum(main.evaluate(each)) for each in (own_bytes, shared_bytes))
     entry = (
         f"void {name}(void **args, void *workspace, int threads);\n"
         f"void {name}(void **args, void *workspace, int threads) {{\n"
-        f"    {name}_main({arguments}workspace, "
-        f"(char *)workspace + {workspace.shared.size}, threads);\n"
+        f"{_read_sizes(sizes, len(pointers))}"
+        f"    {name}_main({arguments}workspace, (char *)workspace + {shared_text}, threads);\n"
         "}\n"
     )
-    functions = "\n".join((*kernel.functions, main_text, entry))
-    text = f"{_INCLUDES}{kernel.helpers.text()}{slice_bytes}\n{functions}"
-    signature = Signature(name, program.parameters, workspace.shared.size, workspace.own.size)
+    own_entry = _slice_function(name, tuple(sizes.values()), own_text)
+    functions = "\n".join((own_entry, *kernel.functions, main_text, entry))
+    text = f"{_INCLUDES}{kernel.helpers.text()}\n{functions}"
+    signature = Signature(name, program.parameters, shared_bytes, own_bytes, sizes=tuple(sizes))
     return Source(text, signature)
+
+
+def _read_sizes(sizes: Mapping[NamedSize, str], position: int) -> str:
+    """The named sizes from behind the addresses: each divided by its divisor."""
+    lines = []
+    for number, (size, own) in enumerate(sizes.items(), position):
+        divided = f" / {size.divisor}" if size.divisor > 1 else ""
+        lines.append(f"    const int64_t {own} = (int64_t)(intptr_t)args[{number}]{divided};\n")
+    return "".join(lines)
+
+
+def _slice_function(name: str, sizes: tuple[str, ...], own_bytes: str) -> str:
+    """How much memory each thread has to itself: what the text of a parallel loop asks."""
+    listed = ", ".join(f"int64_t {own}" for own in sizes) or "void"
+    unused = "".join(f" (void){own};" for own in sizes)
+    head = f"static inline int64_t {name}_slice_bytes({listed})"
+    return f"{head} {{{unused} return {own_bytes}; }}\n"

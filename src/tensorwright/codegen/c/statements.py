@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis import (
     BUFFER_ALIGN,
+    MOST_ITERATIONS,
     Facts,
     Linear,
     MemoryKind,
@@ -21,7 +22,7 @@ from tensorwright.codegen.c.indices import VariesByLane
 from tensorwright.codegen.c.operations import lane_of
 from tensorwright.codegen.c.text import Lines, Names, Val, element_type, held_type
 from tensorwright.codegen.c.values import Piece, Tile, Values, VectorLoop
-from tensorwright.expr import Condition, Fn, Index, Load, Value
+from tensorwright.expr import Condition, Fn, Index, Load, Value, maximum
 from tensorwright.loop import (
     Allocate,
     Barrier,
@@ -41,11 +42,15 @@ from tensorwright.schedule import ForKind
 
 @dataclass(slots=True)
 class Kernel:
-    """What the functions of one kernel share while they are written."""
+    """What the functions of one kernel share while they are written.
+
+    slice_bytes   a C expression: how much memory each thread has to itself
+    """
 
     name: str
     target: CpuTarget
     facts: Facts
+    slice_bytes: str
     helpers: Helpers = field(default_factory=Helpers)
     workspace: Workspace = field(default_factory=Workspace)
     functions: list[str] = field(default_factory=list)
@@ -138,25 +143,28 @@ class Statements(Values):
         self._assign(self.storage(store.buffer), place, self.operations.apply(fn, (old, total)))
 
     def _loop(self, loop: For) -> None:
-        extent, kind = self.facts.extent(loop), self.facts.kind(loop)
+        extent, kind = self.evaluate(loop.extent), self.facts.kind(loop)
         outer = self.env.get(loop.var.name)
-        if extent == 1 or kind is ForKind.UNROLLED:
-            for iteration in range(extent):
+        if self.facts.is_once(loop) or kind is ForKind.UNROLLED:
+            for iteration in range(self.facts.extent(loop)):
                 self.env[loop.var.name] = iteration
                 self.statement(loop.body)
-        elif kind is ForKind.VECTOR and self.vector is None and extent:
+        elif not extent.terms and extent.const <= 0:
+            pass
+        elif kind is ForKind.VECTOR and self.vector is None:
             self._vectors(loop)
-        elif kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1 and extent:
+        elif kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
             self._parallel(loop, extent)
-        elif extent:
-            self._serial(loop, "0", str(extent), extent)
+        else:
+            self._serial(loop, "0", self.sum(extent), extent)
         if outer is None:
             self.env.pop(loop.var.name, None)
         else:
             self.env[loop.var.name] = outer
 
-    def _serial(self, loop: For, first: str, stop: str, extent: int) -> None:
-        name = self._counter(loop, extent)
+    def _serial(self, loop: For, first: str, stop: str, extent: Linear) -> None:
+        bounds = self.range_of(extent)
+        name = self._counter(loop, MOST_ITERATIONS if bounds is None else bounds[1])
         self.env[loop.var.name] = Linear(0, ((name, 1),))
         with self.out.block(f"for (int64_t {name} = {first}; {name} < {stop}; {name}++)"):
             self.statement(loop.body)
@@ -254,18 +262,21 @@ class Statements(Values):
         name, kind = self.names.fresh(buffer.name), element_type(buffer.dtype)
         match memory:
             case MemoryKind.STACK:
+                assert isinstance(count_bytes, int), "what is open is not on the stack"
                 self.frame_bytes += count_bytes
                 aligned = f"__attribute__((aligned({BUFFER_ALIGN}), unused))"
-                self.out.add(f"{kind} {name}[{max(size, 1)}] {aligned};")
+                self.out.add(f"{kind} {name}[{maximum(size, 1)}] {aligned};")
             case MemoryKind.SHARED | MemoryKind.OWN:
                 base = "workspace" if memory is MemoryKind.SHARED else "slice"
-                self.out.add(f"{kind} *restrict {name} = ({kind} *)({base} + {offset});")
+                at = self.sum(self.evaluate(offset))
+                self.out.add(f"{kind} *restrict {name} = ({kind} *)({base} + {at});")
         return Piece(name, buffer.dtype, private=self.lanes)
 
-    def _parallel(self, loop: For, extent: int) -> None:
+    def _parallel(self, loop: For, extent: Linear) -> None:
         """Write the body as a function of its own, and the call that shares out the iterations."""
         kernel = self.kernel
-        captured = self._captured(loop.body)
+        captured, count = self._captured(loop.body), self.sum(extent)
+        count = count if count.isalnum() else f"({count})"
         name = f"{kernel.name}_parallel_{len(kernel.functions)}"
         inner = Statements(kernel, self.names, is_parallel=True)
         inner.env, inner.ranges = dict(self.env), dict(self.ranges)
@@ -284,17 +295,17 @@ class Statements(Values):
         add = self.out.lines.append
         add("#ifdef _OPENMP")
         with self.out.block("if (threads > 1)"):
-            add(f"#pragma omp parallel num_threads(threads < {extent} ? threads : {extent})")
+            add(f"#pragma omp parallel num_threads(threads < {count} ? threads : {count})")
             with self.out.block(""):
                 self.out.add("const int64_t id = omp_get_thread_num();")
                 self.out.add("const int64_t team = omp_get_num_threads();")
                 self.out.add(
-                    f"{name}({passed}workspace, slice + id * {kernel.name}_slice_bytes, "
-                    f"{extent} * id / team, {extent} * (id + 1) / team);"
+                    f"{name}({passed}workspace, slice + id * {kernel.slice_bytes}, "
+                    f"{count} * id / team, {count} * (id + 1) / team);"
                 )
         self.out.add("else")
         add("#endif")
-        self.out.add(f"{name}({passed}workspace, slice, 0, {extent});")
+        self.out.add(f"{name}({passed}workspace, slice, 0, {count});")
 
     def _captured(self, body: Stmt) -> dict[str, str]:
         """The buffers and index values from outside that a body needs, with their types."""

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.memory.buffers import Slots
+from tensorwright.codegen.llvm.sizes import number_of
 from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.expr import Index, NamedSize
 from tensorwright.loop import Stmt, buffers_used
 from tensorwright.machine_code import Kind, Module, NativeFunction, Number
 
@@ -24,7 +26,6 @@ class Region:
     """A parallel loop; `captured` are the (type and attributes, name) that its body needs."""
 
     name: str
-    extent: int
     captured: tuple[tuple[str, str], ...]
 
     def body_head(self) -> str:
@@ -35,7 +36,9 @@ class Region:
 
     @property
     def context(self) -> tuple[tuple[str, str], ...]:
-        """The (type, name) of all that its threads are given, the slices of all of them last."""
+        """The (type, name) of all that the calls of the body are given, the slices of all threads
+        last.
+        """
         captured = ((kind.split()[0], name) for kind, name in self.captured)
         return (*captured, ("ptr", "%workspace"), ("ptr", "%slice"))
 
@@ -54,38 +57,50 @@ def capture(
     return tuple((kind, name) for name, kind in {**pointers, **numbers}.items())
 
 
-def write_region(function: Function, region: Region) -> None:
-    """Write the place of a parallel loop: one thread calls the body, more go by libgomp."""
-    context = function.alloca(f"[{len(region.context)} x i64]", 8)
+def write_region(function: Function, region: Region, extent: str) -> None:
+    """Write the place of a parallel loop: one thread calls the body, more go by libgomp.
+
+    extent   how many iterations it has, an i64; the threads find it at the end of their context
+    """
+    context = function.alloca(f"[{len(region.context) + 1} x i64]", 8)
     multi = function.emit("icmp sgt i32 %threads, 1")
     with function.branch_on(multi) as alone:
-        for position, (kind, name) in enumerate(region.context):
+        for position, (kind, name) in enumerate((*region.context, ("i64", extent))):
             place = function.emit(f"getelementptr i64, ptr {context}, i64 {position}")
             function.effect(f"store {kind} {name}, ptr {place}")
-        few = function.emit(f"icmp slt i32 %threads, {region.extent}")
-        count = function.emit(f"select i1 {few}, i32 %threads, i32 {region.extent}")
+        threads = function.emit("sext i32 %threads to i64")
+        count = function.call("llvm.smin.i64", "i64", ("i64", threads), ("i64", extent))
+        count = function.emit(f"trunc i64 {count} to i32")
         arguments = (("ptr", f"@{region.name}"), ("ptr", context), ("i32", count), ("i32", "0"))
         function.effect(function.call_text("void", "GOMP_parallel", *arguments))
     with alone():
         listed = ", ".join(f"{kind} {name}" for kind, name in region.context)
-        body = f"@{region.name}.body({listed}, i64 0, i64 {region.extent})"
+        body = f"@{region.name}.body({listed}, i64 0, i64 {extent})"
         function.effect(f"call void {body}")
 
 
-def write_entry(module: Module, region: Region, slice_bytes: int) -> None:
-    """Write what each thread runs: unpack the context, find its piece, call the body."""
+def write_entry(
+    module: Module, region: Region, slice_bytes: Index, sizes: Mapping[NamedSize, str]
+) -> None:
+    """Write what each thread runs: unpack the context, find its piece, call the body.
+
+    sizes   the names of the named sizes, which each region captures
+    """
     entry = NativeFunction(module, region.name, (Kind.POINTER,), is_internal=True)
     words = entry.parameters[0].array(Kind.I64)
     fields = [words.address(n).array(kind)[0] for n, (kind, _) in enumerate(region.context)]
+    extent = words[len(fields)]
+    known = {name: field for (_, name), field in zip(region.context, fields, strict=True)}
+    numbers_of = {size: known[name] for size, name in sizes.items()}
     numbers = (
         entry.call(Kind.I32, "omp_get_thread_num"),
         entry.call(Kind.I32, "omp_get_num_threads"),
     )
     thread, count = (number.cast("zext", Kind.I64) for number in numbers)
-    start = thread * region.extent
-    first, stop = (each.apply("udiv", count) for each in (start, start + region.extent))
+    start = thread * extent
+    first, stop = (each.apply("udiv", count) for each in (start, start + extent))
     *captured, slices = fields
-    own_slice = slices.array(Kind.I8).address(thread * slice_bytes)
+    own_slice = slices.array(Kind.I8).address(thread * number_of(entry, slice_bytes, numbers_of))
     with entry.when(first.test("ult", stop)):
         body = Number(entry, Kind.POINTER, f"@{region.name}.body")
         entry.do(body, *captured, own_slice, first, stop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.base import CpuTarget
-from tensorwright.codegen.analysis.facts import Facts
+from tensorwright.codegen.analysis.facts import MOST_ITERATIONS, Facts
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.analysis.live_operands import keeps_steps_apart
 from tensorwright.codegen.analysis.tiles import tile_width
@@ -25,7 +25,7 @@ from tensorwright.codegen.llvm.register_transpose import transposed_square
 from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import memory_type
 from tensorwright.codegen.llvm.values import Values
-from tensorwright.expr import Condition, Fn, Value
+from tensorwright.expr import Condition, Fn, Index, Value
 from tensorwright.loop import (
     Allocate,
     Barrier,
@@ -110,11 +110,39 @@ class Statements(Values):
         self.lanes, self.active, self.guard = kept
 
     def _loop(self, loop: For) -> None:
-        extent = self.facts.extent(loop)
+        outer = self.env.get(loop.var.name)
+        if self.facts.is_open(loop):
+            self._open_loop(loop)
+        else:
+            self._known_loop(loop, self.facts.extent(loop))
+        if outer is None:
+            self.env.pop(loop.var.name, None)
+        else:
+            self.env[loop.var.name] = outer
+
+    def _open_loop(self, loop: For) -> None:
+        """A loop whose number of iterations is known when the kernel runs; perhaps it has none."""
+        extent = self.evaluate(loop.extent)
+        bounds = self.range_of(extent)
+        if bounds is not None and bounds[1] <= 0:
+            return
+        kind = self.facts.kind(loop)
+        if kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
+            write, least = self._parallel, 0
+        else:
+            write, least = self._serial_to, 1
+        if bounds is not None and bounds[0] >= least:
+            write(loop, extent)
+            return
+        stop = self.scalar(extent)
+        some = self.function.pure(f"icmp sgt i64 {stop}, 0", stop)
+        with self.function.branch(some, self.facts.written(loop.body)):
+            write(loop, extent)
+
+    def _known_loop(self, loop: For, extent: int) -> None:
         kind = self.facts.kind(loop)
         if extent == 0:
             return
-        outer = self.env.get(loop.var.name)
         if extent == 1:
             self._copy(loop, 0)
         elif kind is ForKind.UNROLLED:
@@ -126,23 +154,24 @@ class Statements(Values):
         elif kind is ForKind.VECTOR and self.lanes == 1:
             self._vectors(loop)
         elif kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
-            self._parallel(loop, extent)
+            self._parallel(loop, Linear(extent))
         elif kind is ForKind.SERIAL and (copy := self._transposition_of(loop)) is not None:
             self._transpose(copy, extent)
         else:
-            self._serial(loop, "0", str(extent), extent)
-        if outer is None:
-            self.env.pop(loop.var.name, None)
-        else:
-            self.env[loop.var.name] = outer
+            self._serial_to(loop, Linear(extent))
 
     def _copy(self, loop: For, value: int | Linear) -> None:
         self.env[loop.var.name] = value
         self.statement(loop.body)
 
-    def _serial(self, loop: For, first: str, stop: str, extent: int) -> None:
+    def _serial_to(self, loop: For, extent: Linear) -> None:
+        self._serial(loop, "0", self.scalar(extent), extent)
+
+    def _serial(self, loop: For, first: str, stop: str, extent: Linear) -> None:
         written = self.facts.written(loop.body)
-        with self.function.loop(first, stop, (0, extent - 1), written) as index:
+        bounds = self.range_of(extent)
+        last = MOST_ITERATIONS if bounds is None else bounds[1] - 1
+        with self.function.loop(first, stop, (0, last), written) as index:
             self._copy(loop, Linear(0, ((index, 1),)))
 
     def _transposition_of(self, loop: For) -> Transposition | None:
@@ -234,6 +263,7 @@ class Statements(Values):
         """Memory for a buffer: of the call, on the stack, or of the thread."""
         size = self.lanes * element_count(buffer)
         count_bytes = size * buffer.dtype.size_bytes
+        known_size = size if isinstance(size, int) else 0
         memory, offset = self.kernel.workspace.place(buffer, count_bytes, self.frame_bytes)
         match memory:
             case MemoryKind.SHARED:
@@ -241,12 +271,14 @@ class Statements(Values):
             case MemoryKind.OWN:
                 pointer = self._at("%slice", offset)
             case MemoryKind.STACK:
+                assert isinstance(count_bytes, int), "what is open is not on the stack"
                 self.frame_bytes += count_bytes
                 pointer = self.function.alloca(f"[{count_bytes} x i8]", BUFFER_ALIGN)
-        return Piece(pointer, buffer.dtype, size, BUFFER_ALIGN, self.lanes)
+        return Piece(pointer, buffer.dtype, known_size, BUFFER_ALIGN, self.lanes)
 
-    def _at(self, base: str, offset: int) -> str:
-        return self.function.pure(f"getelementptr i8, ptr {base}, i64 {offset}")
+    def _at(self, base: str, offset: Index) -> str:
+        place = self.scalar(self.evaluate(offset))
+        return self.function.pure(f"getelementptr i8, ptr {base}, i64 {place}", place)
 
     def _call(self, call: Call) -> None:
         intrinsic = intrinsics_of(self.target).get(call.intrinsic)
@@ -258,18 +290,18 @@ class Statements(Values):
         for name in self.facts.written(call.meaning):
             self.function.forget(name)
 
-    def _parallel(self, loop: For, extent: int) -> None:
+    def _parallel(self, loop: For, extent: Linear) -> None:
         """Write the body as a function of its own, and the call that shares out the iterations."""
         kernel = self.kernel
         captured = capture(loop.body, self.env, self.storages)
         name = f"{kernel.name}.par{len(kernel.regions)}"
-        region = Region(name, extent, captured)
+        region = Region(name, captured)
         kernel.regions.append(region)
         inner = Statements(self.function.sibling(region.body_head()), kernel, is_parallel=True)
         inner.env = dict(self.env)
         inner.storages = {n: s for n, s in self.storages.items() if isinstance(s, Piece)}
         inner._serial(loop, "%first", "%stop", extent)
         inner.function.finish()
-        write_region(self.function, region)
+        write_region(self.function, region, self.scalar(extent))
         for buffer in self.facts.written(loop.body):
             self.function.forget(buffer)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tensorwright.expr.index.nodes import Index, IndexExpr, Symbol
-from tensorwright.expr.index.sizes import named_sizes_of
 from tensorwright.expr.index.traversal import atoms_of
 from tensorwright.expr.symbolic import Symbolic, noun_of, refused
 
@@ -42,9 +41,6 @@ def checked_extent(where: str, extent: Any) -> Index:
     if isinstance(extent, IndexExpr):
         if not all(isinstance(atom, Symbol) for atom in atoms_of(extent)):
             raise refused(where, f"the extent {extent} changes from element to element", _SELECT)
-        if named_sizes_of(extent):
-            reason = f"the extent {extent} is a named size, and extents of expressions are fixed"
-            raise refused(where, reason, "give a number; a Graph takes named sizes")
         return extent
     is_number = isinstance(extent, int | np.integer) and not isinstance(extent, bool)
     if not is_number:
@@ -52,7 +48,7 @@ def checked_extent(where: str, extent: Any) -> Index:
         raise refused(where, reason, "an extent is an int: how many values an axis takes")
     if extent < 0:
         reason = f"an extent is {extent}, and none is negative"
-        raise refused(where, reason, "give a number; every extent is fixed in an expression")
+        raise refused(where, reason, "give a number of 0 or more")
     return int(extent)
 
 

@@ -21,6 +21,7 @@ from tensorwright.expr import (
     Var,
     atoms_of,
     children,
+    decisions_of,
     free_vars,
     interval,
     symbols_of,
@@ -112,7 +113,7 @@ class _Verifier:
             self._require(not free_vars(extent), f"the shape of {buffer} depends on a loop")
 
     def _decisions(self, index: Index) -> None:
-        symbols = symbols_of(index)
+        symbols = decisions_of(index)
         if symbols and not self._allow_decisions:
             names = ", ".join(sorted(map(str, symbols)))
             self._fail(f"{names} is not bound", "bind the decisions of its trace")
@@ -192,7 +193,7 @@ class _Verifier:
         is_inside = buffer.scope is Scope.SHARED and bool(THREADS.intersection(kinds))
         self._require(not is_inside, f"the shared buffer {buffer} is allocated by each thread")
         if buffer.scope is Scope.LOCAL and not self._allow_decisions:
-            fixed = all(isinstance(extent, int) for extent in buffer.shape)
+            fixed = not any(free_vars(extent) for extent in buffer.shape)
             self._require(fixed, f"the local buffer {buffer} has no fixed size")
 
     def _store(self, store: Store, bounds: Bounds, *, guarded: bool) -> None:

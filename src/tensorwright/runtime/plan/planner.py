@@ -56,10 +56,16 @@ def kernel_spec(signature: Signature) -> KernelSpec:
     return KernelSpec(
         signature.symbol,
         arguments,
-        signature.workspace_bytes,
-        signature.local_workspace_bytes,
+        _number(signature.workspace_bytes),
+        _number(signature.local_workspace_bytes),
         signature.launches,
     )
+
+
+def _number(size_bytes: object) -> int:
+    if isinstance(size_bytes, int):
+        return size_bytes
+    raise InternalError(stage="plan", where=f"{size_bytes} bytes", reason="they are no number")
 
 
 @dataclass(frozen=True, slots=True)

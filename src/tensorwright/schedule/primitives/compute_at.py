@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.expr import Load, Var, loads_of
+from tensorwright.expr import Load, Var, decisions_of, is_nonnegative, loads_of
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
@@ -172,9 +172,9 @@ def _loop_with_empty_tiles(state: ScheduleState, host: Stage, around: tuple[str,
         tile = 1
         for child, factor in zip(relation.children[::-1], relation.factors[::-1], strict=False):
             whole, is_repeated = extents.get(relation.parent), factor != 1
-            if not isinstance(whole, int) or not isinstance(factor, int):
+            if whole is None or decisions_of(whole) or not isinstance(factor, int):
                 break
-            if child in around and is_repeated and tile >= whole:
+            if child in around and is_repeated and not is_nonnegative(whole - tile - 1):
                 return child
             tile *= factor
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from tensorwright.expr import Index
+from tensorwright.expr import Index, decisions_of, is_nonnegative
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
@@ -20,7 +20,7 @@ from tensorwright.schedule.primitive import (
     refuse,
 )
 from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
-from tensorwright.schedule.tails import need_whole_tiles
+from tensorwright.schedule.tails import is_zero, need_whole_tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,12 @@ class Split(Primitive):
             return
         extent = loop_extent(state, stage, self.loop)
         total = prod(self.factors, start=1)
-        if not isinstance(extent, int) or not isinstance(total, int):
+        if decisions_of(extent, total):
             return
-        if self.tail is Tail.EXACT and extent % total:
+        if self.tail is Tail.EXACT and not is_zero(extent % total):
             reason = f"{total} does not divide the extent {extent} of {self.loop}"
             raise refuse(self, state, reason, "use tail guard or shift", here)
-        if self.tail is Tail.SHIFT and extent < total:
+        if self.tail is Tail.SHIFT and not is_nonnegative(extent - total):
             reason = f"a tile of {total} is longer than the extent {extent} of {self.loop}"
             raise refuse(self, state, reason, "use a smaller factor or tail guard", here)
 

@@ -143,6 +143,21 @@ class Arithmetic:
             name, varies = self.binary("sdiv", combine(value, lower, -1), Linear(divisor))
         return self.atom(name, limits, varies=varies)
 
+    def quotient_by(self, value: Linear, divisor: Linear) -> Linear:
+        """floor(value / divisor) for a positive divisor that is known when the kernel runs."""
+        bounds = self.range_of(value)
+        if bounds is not None and bounds[0] >= 0:
+            name, varies = self.binary("udiv", value, divisor)
+            return self.atom(name, (0, bounds[1]), varies=varies)
+        # round down: a negative dividend, less by divisor - 1
+        sign, varies = self.binary("ashr", value, Linear(63))
+        signs = self.atom(sign, (-1, 0), varies=varies)
+        low, varies = self.binary("and", signs, combine(divisor, Linear(-1)))
+        name, varies = self.binary(
+            "sdiv", combine(value, self.atom(low, None, varies=varies), -1), divisor
+        )
+        return self.atom(name, bounds, varies=varies)
+
     def remainder(self, value: Linear, divisor: int, bounds: tuple[int, int] | None) -> Linear:
         """value - divisor * floor(value / divisor) for a positive divisor."""
         if divisor & (divisor - 1) == 0:
