@@ -387,14 +387,15 @@ class LoadedCase:
         self.output = case.output(target)
         self.inputs = _draw(self.output)
         self._built = build_case(self.output, case.trace(target), target)
-        self._code = load_kernel(self._built)
+        self._kernel = load_kernel(self._built)
         self._arena = empty_bytes(ARENA_BYTES)
         self._used_bytes = 0
         self._arrays = [self._array(place) for place in range(len(self._built.parameters))]
         self._workspace = empty_bytes(max(64, self._built.spec.scratch_bytes(1)))
         pointers = (ctypes.c_void_p * len(self._arrays))(*map(address_of, self._arrays))
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
-        run = kind(self._code.address(self._built.symbol))
+        ((function, _),) = self._kernel.functions
+        run = kind(function)
         workspace = address_of(self._workspace)
         self.call = lambda: run(pointers, workspace, 1)
 

@@ -59,7 +59,7 @@ ROOMS = {
     "certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",
-    "runtime": "buffers plan container native device executable turns measuring",
+    "runtime": "buffers plan container native device host executable turns measuring",
     "schedule": "algorithms execution state analysis primitive primitives trace workload",
     "tuning": "space features measuring models time_model population selection task strategies "
     "logs datasets learning task_scheduling session",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import math
 import re
+import sys
+from collections import Counter
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,13 +31,31 @@ from tensorwright.base import (
     of_kind,
     parse_target,
 )
-from tensorwright.build import BACKENDS, build_kernel, load_backend, load_kernel
+from tensorwright.build import (
+    BACKENDS,
+    assemble_workload,
+    build_kernel,
+    load_backend,
+    load_kernel,
+)
 from tensorwright.codegen import Backend
 from tensorwright.expr import compute, placeholder
 from tensorwright.graph import passes as graph_passes
 from tensorwright.graph import program_workload
 from tensorwright.loop.passes import TARGET_PASSES
-from tensorwright.runtime import HOST, Device, HostDevice
+from tensorwright.records import Status
+from tensorwright.runtime import (
+    DEVICES,
+    HOST,
+    Device,
+    HostDevice,
+    KernelSpec,
+    device_of,
+    measure_peak,
+)
+from tensorwright.tuning.measuring import MeasureOptions
+from tensorwright.tuning.measuring.expected_results import make_expected_results
+from tensorwright.tuning.measuring.timing import prepare, try_kernels
 from tensorwright.tuning.space import HEURISTICS, OTHER_ALGORITHMS
 from tensorwright.tuning.space.derived import GENERATORS
 from tensorwright.tuning.space.templates import TEMPLATES
@@ -64,8 +86,8 @@ def test_what_a_back_end_has() -> None:
 
 
 def test_what_a_device_has() -> None:
-    named = {"is_here", "free_bytes", "allocate", "copy_in", "copy_out"}
-    assert members(Device) == named | {"load", "launch", "wait", "time"}
+    named = {"is_here", "free_bytes", "allocate", "copy_in", "copy_out", "memory_of"}
+    assert members(Device) == named | {"load", "launch", "wait", "time", "time_calls"}
     for name in members(Device):
         promised, given = (inspect.signature(getattr(each, name)) for each in (Device, HostDevice))
         assert promised == given, name
@@ -73,6 +95,7 @@ def test_what_a_device_has() -> None:
 
 LISTS: dict[str, ByKind[Any]] = {
     "back ends": BACKENDS,
+    "devices": DEVICES,
     "passes of graphs": graph_passes.TARGET_PASSES,
     "passes of loops": TARGET_PASSES,
     "heuristic schedules": HEURISTICS,
@@ -91,7 +114,7 @@ def test_what_a_gpu_has_to_bring() -> None:
     """A list without its kind refuses its targets; in the others it has nothing to add yet."""
     missing = {what for what, lists in LISTS.items() if TargetKind.GPU not in lists}
     brought = {"heuristic schedules", "schedules by another algorithm", "columns of the machine"}
-    assert missing == brought
+    assert missing == {"devices", *brought}
     assert not [what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)]
 
 
@@ -129,19 +152,85 @@ def test_the_host_is_a_device() -> None:
     given, made = HOST.allocate(array.nbytes), HOST.allocate(array.nbytes)
     workspace = HOST.allocate(kernel.spec.scratch_bytes(1))
     HOST.copy_in(array, given)
-
-    def work() -> None:
-        for launch in kernel.signature.launches:
-            HOST.launch(code.address(kernel.symbol), launch, (given, made), workspace)
-
-    assert HOST.time(work) > 0
+    assert HOST.time(lambda: code.launch((given, made), workspace)) > 0
     HOST.wait()
     result = np.empty_like(array)
     HOST.copy_out(made, result)
     np.testing.assert_array_equal(result, array * 2)
+    table = np.array([[made.address, given.address], [given.address, made.address]], np.uint64)
+    assert HOST.time_calls(code.functions, table, workspace, 1, count=2, first=1) > 0
+    HOST.copy_out(given, result)
+    np.testing.assert_array_equal(result, array * 4)
     assert HOST.is_here()
     assert HOST.free_bytes() > array.nbytes
     assert given.address % 64 == 0
+
+
+class Counted(HostDevice):
+    """The host, which counts what is asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in members(Device):
+            self.asked[name] += 1
+        return super().__getattribute__(name)
+
+    def take_asked(self) -> set[str]:
+        """What was asked of it since the last time."""
+        asked = set(self.asked)
+        self.asked.clear()
+        return asked
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    """The device of the processors, in place of the host."""
+    module = ModuleType("tensorwright.runtime.counted")
+    device = Counted()
+    vars(module)["DEVICE"] = device
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr("tensorwright.runtime.device.DEVICES", {TargetKind.CPU: ("counted",)})
+    return device
+
+
+def test_all_that_runs_code_asks_the_device(counted: Counted, tmp_path: Path) -> None:
+    """A network, its timing, the peak and the measuring of candidates need only the protocol."""
+    x = placeholder("x", (64,))
+    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
+    target = detect_target()
+    kernel = build_kernel(workload, (), target)
+    bound = assemble_workload(workload, kernel, target, 1).bind({"x": np.ones(64, np.float32)})
+    prepared = {"is_here", "load", "allocate", "memory_of"}
+    assert counted.take_asked() == prepared
+    assert bound.run_seconds() > 0
+    assert counted.take_asked() == {"time"}
+    assert measure_peak(target) > 0
+    assert counted.take_asked() == {*prepared, "time_calls"}
+    expected = make_expected_results(workload, tmp_path)
+    prepare(expected)
+    (one,) = try_kernels(expected.key, (kernel,), 1, math.inf, MeasureOptions(repeats=2))
+    assert one.status is Status.OK
+    assert counted.take_asked() == {*prepared, "copy_in", "copy_out", "time_calls"}
+
+
+def test_a_machine_without_the_device_is_refused(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Counted, "is_here", lambda self: False)
+    with pytest.raises(MachineError, match="this machine has no device for its code"):
+        device_of(detect_target())
+
+
+def test_what_the_device_reads_in_place() -> None:
+    array = np.zeros(160, np.float32)
+    start = -array.ctypes.data % 64 // 4
+    ready, other = array[start : start + 64], array[start + 1 : start + 65]
+    assert HOST.memory_of(ready).address == ready.ctypes.data
+    copy = HOST.memory_of(other)
+    assert copy.address % 64 == 0
+    assert copy.size_bytes == other.nbytes
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
@@ -172,6 +261,12 @@ def test_the_host_launches_no_grid() -> None:
     assert done == [3]
     with pytest.raises(InternalError, match="a processor has no grids"):
         HOST.launch(function, Grid((1, 1, 1), (1, 1, 1)), (memory,), memory)
+
+
+def test_a_kernel_of_several_launches_has_several_symbols() -> None:
+    grid = Grid((1, 1, 1), (32, 1, 1))
+    assert KernelSpec("one", ()).symbols == ("one",)
+    assert KernelSpec("sum", (), launches=(grid,) * 3).symbols == ("sum", "sum_1", "sum_2")
 
 
 def test_the_page_lists_few_files_and_all_are_there() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -11,7 +12,15 @@ from tensorwright.build.backend import backend_of
 from tensorwright.codegen import Backend, Signature, Source
 from tensorwright.expr import Compute, Tensor, topological_order
 from tensorwright.loop import LoopProgram, Parameter, lower, run_passes, run_target_passes
-from tensorwright.runtime import HOST, KernelSpec, LoadedCode, kernel_spec
+from tensorwright.runtime import (
+    Device,
+    Function,
+    KernelSpec,
+    LoadedCode,
+    Memory,
+    device_of,
+    kernel_spec,
+)
 from tensorwright.schedule import (
     Schedulable,
     Trace,
@@ -53,13 +62,31 @@ class Kernel:
         return kernel_spec(self.signature)
 
 
-def load_kernel(kernel: Kernel) -> LoadedCode:
-    """Load a kernel into this process, which gives its symbol an address.
+@dataclass(frozen=True, slots=True)
+class LoadedKernel:
+    """A kernel on a device, and its functions there, in the order in which a call launches them."""
+
+    device: Device
+    code: LoadedCode
+    functions: tuple[Function, ...]
+
+    def launch(self, arguments: Sequence[Memory], workspace: Memory, threads: int = 1) -> None:
+        """Call it once; the caller keeps the memory until the device has waited."""
+        for function, launch in self.functions:
+            self.device.launch(function, launch, arguments, workspace, threads)
+
+
+def load_kernel(kernel: Kernel) -> LoadedKernel:
+    """Load a kernel on the device that runs its target.
 
     Raises:  MachineError if the machine lacks instructions of the target.
     """
     check_runs_here(kernel.target, "runtime", f"kernel {kernel.symbol}")
-    return HOST.load(kernel.object_code, (kernel.symbol,))
+    device, symbols = device_of(kernel.target), kernel.spec.symbols
+    code = device.load(kernel.object_code, symbols)
+    addresses = map(code.address, symbols)
+    functions = tuple(zip(addresses, kernel.signature.launches, strict=True))
+    return LoadedKernel(device, code, functions)
 
 
 @dataclass(frozen=True, slots=True)

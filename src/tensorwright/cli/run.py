@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import statistics
 import sys
-import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -22,7 +22,7 @@ from tensorwright.cli.arguments.compilation import Compilation, compile_options,
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import constants_option, refuse_given
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.runtime import Executable
+from tensorwright.runtime import HOST, Executable
 
 _CHECKING = "tensorwright.cli.arguments.check_model"  # by name: most runs are not compared
 _MODELS = "tensorwright.cli.arguments.models"
@@ -124,12 +124,7 @@ def time_runs(
     executable: Executable, inputs: Mapping[str, Array], repeat: int
 ) -> tuple[float, ...]:
     """Seconds of each call, with checks of inputs and making of outputs, as a caller waits."""
-    times_s = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        executable.run(inputs)
-        times_s.append(time.perf_counter() - start)
-    return tuple(times_s)
+    return tuple(HOST.time(partial(executable.run, inputs)) for _ in range(repeat))
 
 
 def describe_times(executable: Executable, times_s: Sequence[float]) -> str:

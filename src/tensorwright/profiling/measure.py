@@ -205,9 +205,7 @@ def _measure(executable: Executable, arrays: Mapping[str, Any], repeats: int | N
     end = time.perf_counter() + _BUDGET_S
     while not _is_enough(len(networks_s), repeats, end):
         bound.run()  # threads fell asleep during Python's work since the last run
-        start = time.perf_counter()
-        bound.run()
-        networks_s.append(time.perf_counter() - start)
+        networks_s.append(bound.run_seconds())
         bound.run()
         steps_s.append(bound.run_timed())
     return Samples(tuple(networks_s), tuple(steps_s))

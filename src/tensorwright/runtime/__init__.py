@@ -2,8 +2,9 @@
 
 From machine code upwards: native/ (jit.py: object code to callable addresses), kernel_cache.py.
 From the user downwards: plan.py (what an executable does, as data), planner.py (makes plans),
-teams.py (which steps share a fork of threads), device.py (the protocol of devices), executable.py,
-frame.py (the memory of one call), driver.py (steps in native code), container.py (the file format).
+teams.py (which steps share a fork of threads), device.py (the protocol of devices), host.py (the
+first one), executable.py, frame.py (the memory of one call), driver.py (steps in native code),
+container.py (the file format).
 """
 
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready, kernel_ready
@@ -13,8 +14,9 @@ from tensorwright.runtime.container import (
     read_container,
     write_container,
 )
-from tensorwright.runtime.device import HOST, Device, HostDevice, Memory
+from tensorwright.runtime.device import DEVICES, Device, Function, Memory, device_of
 from tensorwright.runtime.executable import Bound, Executable, StepTime
+from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import random_array
 from tensorwright.runtime.kernel_cache import KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
@@ -25,7 +27,6 @@ from tensorwright.runtime.measuring.this_machine import (
     measure_peak_alone,
     this_machine,
 )
-from tensorwright.runtime.native.call_loop import call_loop
 from tensorwright.runtime.native.jit import (
     LoadedFunction,
     LoadedObject,
@@ -76,6 +77,7 @@ from tensorwright.runtime.turns import faster_half, seconds_in_turns, typical_se
 
 __all__ = [
     "ALIGNMENT",
+    "DEVICES",
     "HOST",
     "ArenaRef",
     "ArgumentSpec",
@@ -89,6 +91,7 @@ __all__ = [
     "Device",
     "DeviceRef",
     "Executable",
+    "Function",
     "HostDevice",
     "HostRef",
     "HostStep",
@@ -115,9 +118,9 @@ __all__ = [
     "Team",
     "TensorSpec",
     "TypedRef",
-    "call_loop",
     "choose_teams",
     "default_cache",
+    "device_of",
     "empty",
     "estimate_seconds",
     "faster_half",

@@ -1,5 +1,6 @@
-"""The protocol of devices: memory, code and launches.  The host is one.
+"""The protocol of devices: memory, code, launches and a clock.  `host.py` is the first one.
 
+    device = device_of(kernel.target)
     memory = device.allocate(array.nbytes)
     device.copy_in(array, memory)
     code = device.load(kernel.object_code, (kernel.symbol,))
@@ -13,20 +14,19 @@ time may use a device.
 
 from __future__ import annotations
 
-import ctypes
-import os
-import time
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-import numpy as np
+from tensorwright.base import Array, ByKind, Launch, MachineError, Target, TargetKind, of_kind
+from tensorwright.runtime.native.loaded_code import LoadedCode
 
-from tensorwright.base import Array, Grid, InternalError, Launch, Threads, physical_memory_bytes
-from tensorwright.runtime.buffers import address_of, byte_view, empty_bytes
-from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
+DEVICES: ByKind[str] = {TargetKind.CPU: ("host",)}
+"""The modules beside this one whose `DEVICE` runs the code of a kind of machine."""
 
-_FREE_PAGES = "SC_AVPHYS_PAGES"
+Function: TypeAlias = tuple[int, Launch]
+"""The address of a function in loaded code, and how it is launched."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class Memory:
     owner: object
 
 
-class Device(Protocol):
+class Device(Hashable, Protocol):
     """A device runs kernels.  Sizes are in bytes; errors of the driver are MachineErrors."""
 
     def is_here(self) -> bool:
@@ -61,6 +61,10 @@ class Device(Protocol):
         """Fill a dense array of the host from the beginning of a piece of memory."""
         ...
 
+    def memory_of(self, array: Array) -> Memory:
+        """Memory with the content of a dense array that nobody changes; it may be the array's."""
+        ...
+
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Load compiled code; it can then give the addresses of `symbols`."""
         ...
@@ -80,82 +84,35 @@ class Device(Protocol):
         """Return when all launches are done."""
         ...
 
-    def time(self, work: Callable[[], None]) -> float:
+    def time(self, work: Callable[[], object]) -> float:
         """Seconds of all launches of some work, by the device's clock."""
         ...
 
-
-class HostDevice:
-    """This machine's processor: its memory is the host's, and a launch is a call."""
-
-    def is_here(self) -> bool:
-        """The host always exists."""
-        return True
-
-    def free_bytes(self) -> int:
-        """The free memory; all memory on systems that do not tell."""
-        if _FREE_PAGES in os.sysconf_names:
-            return os.sysconf("SC_PAGE_SIZE") * os.sysconf(_FREE_PAGES)
-        return physical_memory_bytes()
-
-    def allocate(self, size_bytes: int) -> Memory:
-        """As `runtime.empty`, with at least one byte, so that it has an address."""
-        array = empty_bytes(max(1, size_bytes))
-        return Memory(address_of(array), size_bytes, array)
-
-    def copy_in(self, array: Array, memory: Memory) -> None:
-        """One copy, from a dense array."""
-        source = byte_view(array)
-        np.copyto(_bytes_of(memory, source.size), source)
-
-    def copy_out(self, memory: Memory, array: Array) -> None:
-        """One copy, into a dense array."""
-        destination = byte_view(array)
-        np.copyto(destination, _bytes_of(memory, destination.size))
-
-    def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
-        """As `load_code`: object files and shared objects."""
-        return load_code(code, symbols)
-
-    def launch(
+    def time_calls(
         self,
-        function: int,
-        launch: Launch,
-        arguments: Sequence[Memory],
+        functions: Sequence[Function],
+        table: Array,
         workspace: Memory,
-        threads: int = 1,
-    ) -> None:
-        """Call the function on some threads; it is done on return."""
-        match launch:
-            case Threads():
-                pointers = (ctypes.c_void_p * len(arguments))(*(each.address for each in arguments))
-                _FUNCTION(function)(pointers, workspace.address, threads)
-            case Grid():
-                raise InternalError(
-                    stage="runtime", where=f"launch {launch}", reason="a processor has no grids"
-                )
+        threads: int,
+        count: int = 1,
+        first: int = 0,
+    ) -> float:
+        """Seconds of all of `count` calls in a row, done on return; each launches all functions.
 
-    def wait(self) -> None:
-        """There is nothing to wait for: launches are done when they return."""
-
-    def time(self, work: Callable[[], None]) -> float:
-        """Seconds by the clock of the process."""
-        start = time.perf_counter()
-        work()
-        return time.perf_counter() - start
+        table   (rows, arguments) addresses; calls take turns with the rows, from row `first` on
+        """
+        ...
 
 
-_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
+def device_of(target: Target) -> Device:
+    """The device of this machine that runs a target's code.
 
-HOST: Device = HostDevice()
-
-
-def _bytes_of(memory: Memory, count: int) -> Array:
-    """The first bytes of a piece of the host's memory, as an array."""
-    if count > memory.size_bytes:
-        raise InternalError(
-            stage="runtime",
-            where=f"memory of {memory.size_bytes} bytes",
-            reason=f"a copy of {count} bytes exceeds it",
-        )
-    return np.ctypeslib.as_array((ctypes.c_uint8 * count).from_address(memory.address))
+    Raises:  MachineError if there is none.
+    """
+    for name in of_kind(DEVICES, target, "devices"):
+        device: Device = importlib.import_module(f"tensorwright.runtime.{name}").DEVICE
+        if device.is_here():
+            return device
+    raise MachineError(
+        stage="runtime", where=f"target {target}", reason="this machine has no device for its code"
+    )

@@ -30,8 +30,8 @@ from tensorwright.base import (
 )
 from tensorwright.runtime.buffers import Maker, empty, is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, write_container
-from tensorwright.runtime.device import HOST
-from tensorwright.runtime.frame import Frame, FramePool
+from tensorwright.runtime.device import device_of
+from tensorwright.runtime.frame import Frame, FramePool, Loaded
 from tensorwright.runtime.inputs import (
     Port,
     check_inputs,
@@ -39,7 +39,7 @@ from tensorwright.runtime.inputs import (
     check_positional,
     check_ready,
 )
-from tensorwright.runtime.native.driver import Program, load_program
+from tensorwright.runtime.native.driver import load_program
 from tensorwright.runtime.native.openmp import usable_threads
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_verify import verify_plan
@@ -91,7 +91,7 @@ class Executable:
         self._threads = usable_threads(threads)
         ready = tuple(kernel_ready(array) for array in constants)
         self._contents = Contents(plan, tuple(objects), ready, tuple(sources))
-        self._program = None if missing_here(plan.target) else self._load()
+        self._loaded = None if missing_here(plan.target) else self._load()
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
         self._ports = tuple(Port.of(spec) for spec in plan.inputs)
         self._makers = tuple(Maker.of(spec.shape, spec.dtype) for spec in plan.outputs)
@@ -289,22 +289,25 @@ class Executable:
     def _named(self, results: Sequence[Array]) -> dict[str, Array]:
         return dict(zip(self._names, results, strict=True))
 
-    def _load(self) -> Program:
+    def _load(self) -> Loaded:
+        device = device_of(self.target)
         pairs = zip(self.plan.kernels, self.objects, strict=True)
-        code = tuple(HOST.load(data, (kernel.symbol,)) for kernel, data in pairs)
-        return load_program(self.plan, code)
+        code = tuple(device.load(data, kernel.symbols) for kernel, data in pairs)
+        constants = tuple(map(device.memory_of, self._contents.constants))
+        return Loaded(device, load_program(self.plan, code), constants)
 
     def _frame(self) -> Frame:
-        if self._program is None:
+        if self._loaded is None:
             check_runs_here(self.target, "run", f"executable {self.plan.name}")
-            self._program = self._load()
+            self._loaded = self._load()
         try:
-            return Frame(self._program, self._contents.constants, self._hosts, self._threads)
+            return Frame(self._loaded, self._hosts, self._threads)
         except MemoryError as error:
             raise MachineError(
                 stage="run",
                 where=f"executable {self.plan.name}",
-                reason=f"a call needs {self.peak_memory_bytes} bytes of memory, more than is free",
+                reason=f"a call needs {self.peak_memory_bytes} bytes of memory, more than it gets; "
+                f"about {self._loaded.device.free_bytes()} are free",
                 remedy="make fewer calls at once, or compile for a smaller batch",
             ) from error
 
@@ -332,6 +335,10 @@ class Bound:
         return self.outputs
 
     __call__ = run
+
+    def run_seconds(self) -> float:
+        """As `run`, and give the seconds that it takes, by the device's clock."""
+        return self._frame.device.time(self._run)
 
     def run_timed(self) -> tuple[float, ...]:
         """As `run`, and give the seconds of each step of the plan.

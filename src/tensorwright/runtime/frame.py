@@ -7,9 +7,9 @@ may call one executable: each call has a separate frame.
 from __future__ import annotations
 
 import ctypes
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,9 +19,10 @@ from tensorwright.runtime.buffers import (
     address_of,
     byte_view,
     empty,
-    empty_bytes,
     is_kernel_ready,
 )
+from tensorwright.runtime.device import Device, Memory
+from tensorwright.runtime.host import HOST, host_bytes
 from tensorwright.runtime.native import forking
 from tensorwright.runtime.native.driver import (
     HostSegment,
@@ -45,11 +46,21 @@ _MOST_IDLE = 16
 _SMALL_BYTES = 4096
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What all calls share: a program on a device, and its constants there."""
+
+    device: Device
+    program: Program
+    constants: tuple[Memory, ...]
+
+
 class Frame:
     """The memory and the addresses of one call."""
 
     __slots__ = (
         "__weakref__",
+        "_arena",
         "_arguments",
         "_bases",
         "_constants",
@@ -60,31 +71,31 @@ class Frame:
         "_program",
         "_staged",
         "_staged_addresses",
-        "arena",
+        "_workspace",
+        "device",
         "run",
-        "workspace",
     )
 
     def __init__(
         self,
-        program: Program,
-        constants: tuple[Array, ...],
+        loaded: Loaded,
         hosts: Mapping[str, HostFunction],
         threads: int,
     ) -> None:
-        plan = program.plan
-        self._program = program
-        self._constants = constants
+        self.device = loaded.device
+        self._program = program = loaded.program
+        self._constants = loaded.constants
         self._hosts = hosts
-        self.arena = empty_bytes(plan.arena_bytes)
-        self.workspace = empty_bytes(plan.scratch_bytes(threads))
+        plan = program.plan
+        self._arena = self.device.allocate(plan.arena_bytes)
+        self._workspace = self.device.allocate(plan.scratch_bytes(threads))
         self._staged: dict[int, Array] = {}
         self._staged_addresses: dict[int, int] = {}
         self._inputs: tuple[Array, ...] = ()
         self._outputs: tuple[Array, ...] = ()
         self._bases = (ctypes.c_int64 * base_count(plan))()
         first = 1 + len(plan.inputs) + len(plan.outputs)
-        self._bases[first:] = [address_of(array) for array in (*constants, self.arena)]
+        self._bases[first:] = [memory.address for memory in (*self._constants, self._arena)]
         self._arguments = np.array(self._bases, np.int64)[program.refs[:, 0]] + program.refs[:, 1]
         self._native = NativeFrame(
             runs=address_of(program.runs),
@@ -92,7 +103,7 @@ class Frame:
             arguments=address_of(self._arguments),
             moving=address_of(program.moving),
             bases=ctypes.addressof(self._bases),
-            workspace=address_of(self.workspace),
+            workspace=self._workspace.address,
             threads=forking.join(self, threads),
             begin=0,
             end=len(program.runs),
@@ -168,11 +179,10 @@ class Frame:
         self._native.ticks = address_of(ticks)
         try:
             for segment in self._program.segments:
-                start = time.perf_counter()
-                self._run_segment(segment)
+                time_s = HOST.time(partial(self._run_segment, segment))
                 match segment:
                     case HostSegment(index):
-                        times_s[index] = time.perf_counter() - start
+                        times_s[index] = time_s
                     case NativeSegment(begin, end, _, _):
                         times_s[begin:end] = (np.diff(ticks[begin : end + 1]) * 1e-9).tolist()
         finally:
@@ -216,15 +226,15 @@ class Frame:
         """The tensor at a reference, as a fresh view."""
         match typed.ref:
             case InputRef(index):
-                memory = self._inputs[index]
+                memory = byte_view(self._inputs[index])
             case OutputRef(index):
-                memory = self._outputs[index]
+                memory = byte_view(self._outputs[index])
             case ConstantRef(index):
-                memory = self._constants[index]
+                memory = host_bytes(self._constants[index])
             case ArenaRef():
-                memory = self.arena
+                memory = host_bytes(self._arena)
         begin = typed.ref.offset_bytes
-        part = byte_view(memory)[begin : begin + typed.type.size_bytes]
+        part = memory[begin : begin + typed.type.size_bytes]
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
 
 

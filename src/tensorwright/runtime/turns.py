@@ -32,9 +32,7 @@ def seconds_in_turns(
             if should_stop is not None and should_stop():
                 return None
             run.run()
-            start = time.perf_counter()
-            run.run()
-            taken.append(time.perf_counter() - start)
+            taken.append(run.run_seconds())
         if number + 1 >= _LEAST_ROUNDS and time.monotonic() > deadline:
             break
     return [typical_seconds(taken) for taken in samples]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 
 import numpy as np
@@ -30,7 +29,7 @@ from tensorwright.loop import Role, pack
 from tensorwright.ops import Array
 from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
-from tensorwright.runtime import empty
+from tensorwright.runtime import HOST, Memory, empty
 from tensorwright.schedule import parse_trace
 from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, find_difference
 
@@ -94,8 +93,8 @@ def check_schedule(case: Case, trace: str, target: CpuTarget, threads: int = 2) 
     for tensor, answer in zip(workload.outputs, expected, strict=True):
         output = found[tensor.name]
         allowed = allowed_error(answer, tensor.dtype, has_floats=True)
-        difference = find_difference(output.array, answer, allowed)
         assert output.is_intact(), f"{tensor.name}: written outside\n{trace}"
+        difference = find_difference(output.array, answer, allowed)
         assert difference == "", f"{tensor.name}: {difference}\n{workload}\n{trace}"
 
 
@@ -105,24 +104,20 @@ def run(
     """The outputs of a kernel."""
     given = dict(zip((tensor.name for tensor in workload.inputs), arrays, strict=True))
     outputs: dict[str, Guarded] = {}
-    kept: list[Array] = []
+    arguments: list[Memory] = []
     for parameter in built.parameters:
         name = parameter.name
         if parameter.role is Role.OUTPUT:
             shape = tuple(int(str(extent)) for extent in parameter.buffer.shape)
             outputs[name] = Guarded(shape, parameter.buffer.dtype)
-            kept.append(outputs[name].array)
+            arguments.append(outputs[name].memory)
             continue
         array = given[name]
         if parameter.packing is not None:
             array = pack(array, parameter.packing)
         held = empty(array.shape, parameter.buffer.dtype)
         held[...] = array
-        kept.append(held)
-    workspace = np.zeros(max(64, built.spec.scratch_bytes(threads)) + 64, np.uint8)
-    start = -workspace.ctypes.data % 64
-    addresses = np.array([array.ctypes.data for array in kept], np.uint64)
-    code = load_kernel(built)
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
-    kind(code.address(built.symbol))(addresses.ctypes.data, workspace.ctypes.data + start, threads)
+        arguments.append(HOST.memory_of(held))
+    workspace = HOST.allocate(built.spec.scratch_bytes(threads))
+    load_kernel(built).launch(arguments, workspace, threads)
     return outputs

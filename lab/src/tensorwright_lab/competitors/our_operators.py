@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import DType, cpu_target
+from tensorwright.base import cpu_target
 from tensorwright.build import Kernel, build_cached, load_kernel
 from tensorwright.loop import Role, pack
 from tensorwright.ops import Array
 from tensorwright.peers.process.protocol import Arrays
-from tensorwright.runtime import call_loop, empty, kernel_ready
+from tensorwright.runtime import HOST, empty, kernel_ready
 from tensorwright.schedule import parse_trace
 from tensorwright_lab.zoo import (
     OperatorCase,
@@ -40,28 +40,20 @@ class CopiedKernel:
     ) -> None:
         self.outputs: list[Array] = []
         self._kept: list[Array] = []
-        self._code = load_kernel(kernel)
-        self._workspace = empty((max(64, kernel.spec.scratch_bytes(threads)),), DType.U8)
+        self._kernel = load_kernel(kernel)
+        self._workspace = HOST.allocate(kernel.spec.scratch_bytes(threads))
+        self._threads = threads
         names = [tensor.name for tensor in program.workload.inputs]
         rows = []
         for copy in range(copies):
             arrays = workload_arrays(program, draw_operands(program, copy, seed))
             rows.append(self._arguments(kernel, dict(zip(names, arrays, strict=True))))
         self._table = np.array(rows, np.uint64)
-        self._numbers = (
-            self._code.address(kernel.symbol),
-            self._table.ctypes.data,
-            self._table.strides[0],
-            copies,
-            0,
-            self._workspace.ctypes.data,
-            threads,
-            copies,
-        )
 
     def __call__(self) -> list[Array]:
         """The outputs of all copies, in the stated layout."""
-        call_loop().run(*self._numbers)
+        functions, table = self._kernel.functions, self._table
+        HOST.time_calls(functions, table, self._workspace, self._threads, len(table))
         return self.outputs
 
     def _arguments(self, kernel: Kernel, inputs: Mapping[str, Array]) -> list[int]:

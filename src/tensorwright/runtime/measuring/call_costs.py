@@ -6,7 +6,6 @@ copy no bytes and steps whose threads have nothing to do.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from statistics import median
 
@@ -95,12 +94,7 @@ def _nothing() -> str:
 
 
 def _median_run(bound: Bound) -> float:
-    times_s = []
-    for _ in range(_RUNS):
-        start = time.perf_counter()
-        bound.run()
-        times_s.append(time.perf_counter() - start)
-    return median(times_s)
+    return median([bound.run_seconds() for _ in range(_RUNS)])
 
 
 def _median_step(bound: Bound) -> float:

@@ -166,6 +166,12 @@ class KernelSpec:
     local_workspace_bytes: int = 0
     launches: tuple[Launch, ...] = ON_THREADS
 
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The functions of its launches, in order."""
+        rest = range(1, len(self.launches))
+        return (self.symbol, *(f"{self.symbol}_{number}" for number in rest))
+
     def scratch_bytes(self, threads: int) -> int:
         """Bytes of scratch memory for a number of threads."""
         return self.workspace_bytes + threads * self.local_workspace_bytes

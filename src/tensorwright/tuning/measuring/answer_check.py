@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr import Array
-from tensorwright.runtime import empty
+from tensorwright.runtime import HOST, Device, Memory, empty
 
 _TOLERANCE = {DType.F64: 1e-10, DType.F32: 1e-4, DType.F16: 1e-2, DType.BF16: 4e-2}
 _GUARD_BYTES = 4096
@@ -16,23 +16,31 @@ _UNWRITTEN = 0xFF  # NaN for floats
 
 
 class Guarded:
-    """An output with zones before and after it that nobody may write."""
+    """An output with zones before and after it that nobody may write.
 
-    def __init__(self, shape: tuple[int, ...], dtype: DType) -> None:
+    memory   of the output on the device     array   its content when `is_intact` was asked last
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType, device: Device = HOST) -> None:
         size = math.prod(shape) * dtype.size_bytes
         room = -(-size // 64) * 64 + 2 * _GUARD_BYTES
-        self._memory = empty((room,), DType.U8)
-        self.clear()
+        self._device = device
+        self._copy = empty((room,), DType.U8)
         self._end = _GUARD_BYTES + size
-        self.array: Array = np.ndarray(shape, dtype.numpy, self._memory.data, _GUARD_BYTES)
+        self.array: Array = np.ndarray(shape, dtype.numpy, self._copy.data, _GUARD_BYTES)
+        self._room = device.allocate(room)
+        self.memory = Memory(self._room.address + _GUARD_BYTES, size, self._room)
+        self.clear()
 
     def clear(self) -> None:
         """Make it what nobody has written."""
-        self._memory[...] = _UNWRITTEN
+        self._copy[...] = _UNWRITTEN
+        self._device.copy_in(self._copy, self._room)
 
     def is_intact(self) -> bool:
         """Whether the zones are as they were."""
-        zones = (self._memory[:_GUARD_BYTES], self._memory[self._end :])
+        self._device.copy_out(self._room, self._copy)
+        zones = (self._copy[:_GUARD_BYTES], self._copy[self._end :])
         return all(bool((zone == _UNWRITTEN).all()) for zone in zones)
 
 

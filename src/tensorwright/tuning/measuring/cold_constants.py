@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import LINE_BYTES, DType
-from tensorwright.expr import Array
-from tensorwright.runtime import empty
+from tensorwright.runtime import HOST, Device, Memory, empty
 
 _LEAST_BYTES = 4096  # smaller constants stay where they are
 _MOST_BYTES = 256 << 20
@@ -23,6 +22,7 @@ def cold_table(
     arguments: NDArray[np.uint64],
     constants: Sequence[tuple[int, DType, tuple[int, ...]]],
     cold_bytes: int,
+    device: Device = HOST,
 ) -> NDArray[np.uint64]:
     """The arguments of successive calls, one row each: (places, arguments).
 
@@ -47,7 +47,7 @@ def cold_table(
     offset = 0
     steps = np.arange(count, dtype=np.uint64) * np.uint64(stride)
     for place, dtype, room in moving:
-        start = _arena(dtype, span).ctypes.data + offset
+        start = _arena(dtype, span, device).address + offset
         table[:, place] = np.uint64(start) + steps
         offset += room
     return table
@@ -58,7 +58,7 @@ def _room(dtype: DType, shape: tuple[int, ...]) -> int:
 
 
 @lru_cache(maxsize=2)
-def _arena(dtype: DType, size_bytes: int) -> Array:
+def _arena(dtype: DType, size_bytes: int, device: Device) -> Memory:
     """So much memory full of numbers in -1..1; kept, because filling it takes a while."""
     count = size_bytes // dtype.size_bytes
     arena = empty((count,), dtype)
@@ -66,4 +66,4 @@ def _arena(dtype: DType, size_bytes: int) -> Array:
     tile = (source.random(min(_TILE, count), np.float32) * 2 - 1).astype(dtype.numpy)
     for start in range(0, count, _TILE):
         arena[start : start + _TILE] = tile[: count - start]
-    return arena
+    return device.memory_of(arena)

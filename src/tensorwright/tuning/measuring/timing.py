@@ -27,7 +27,7 @@ from tensorwright.build import Kernel, load_kernel
 from tensorwright.expr import Array
 from tensorwright.loop import Parameter, Role, pack
 from tensorwright.records import Status
-from tensorwright.runtime import call_loop, empty
+from tensorwright.runtime import Memory, empty
 from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, find_difference
 from tensorwright.tuning.measuring.cold_constants import cold_table
 from tensorwright.tuning.measuring.expected_results import ExpectedResults
@@ -228,16 +228,16 @@ class _Run:
     """A loaded kernel with its buffers."""
 
     def __init__(self, kernel: Kernel, threads: int, options: MeasureOptions) -> None:
-        self._code = load_kernel(kernel)
-        self._address = self._code.address(kernel.symbol)
+        self._kernel = load_kernel(kernel)
+        self._device = self._kernel.device
         self._threads = threads
         self._cold_bytes = options.cold_bytes
         self._flush = empty((options.flush_bytes,), DType.U8) if options.flush_bytes else None
         if self._flush is not None:
             self._flush[...] = 1
-        self._workspace = empty((max(64, kernel.spec.scratch_bytes(threads)),), DType.U8)
+        self._workspace = self._device.allocate(kernel.spec.scratch_bytes(threads))
         self._outputs: list[tuple[str, Guarded]] = []
-        self._kept: list[Array] = []
+        self._kept: list[Memory] = []
         first, second = _PREPARED.turns
         self._addresses = [self._argument(each, first) for each in kernel.parameters]
         self._addresses_again = [
@@ -258,7 +258,9 @@ class _Run:
         self.cold_s = self.sample(1)
         error = _PREPARED.turns[0].find_fault(self._outputs)
         if not error:
-            self._table = cold_table(self._table[0], self._constants, self._cold_bytes)
+            self._table = cold_table(
+                self._table[0], self._constants, self._cold_bytes, self._device
+            )
         return error
 
     def check_again(self) -> str:
@@ -290,35 +292,26 @@ class _Run:
         """
         if self._flush is not None:
             self._flush.max()
-        repeat = call_loop().run
-        table, workspace = self._table.ctypes.data, self._workspace.ctypes.data
-        rows, width = self._table.shape
-        part = max(1, count // _PARTS)
-        done = 0
-        start = time.perf_counter()
-        while True:
-            repeat(
-                *(self._address, table, 8 * width, rows, self._row),
-                *(workspace, self._threads, part),
+        functions, table = self._kernel.functions, self._table
+        part, done, elapsed_s = max(1, count // _PARTS), 0, 0.0
+        while done < count and elapsed_s <= _LONGEST_SAMPLE_S:
+            elapsed_s += self._device.time_calls(
+                functions, table, self._workspace, self._threads, part, self._row
             )
-            self._row = (self._row + part) % rows
+            self._row = (self._row + part) % len(table)
             done += part
-            elapsed_s = time.perf_counter() - start
-            if done >= count or elapsed_s > _LONGEST_SAMPLE_S:
-                return elapsed_s / done
+        return elapsed_s / done
 
     def _argument(self, parameter: Parameter, turn: _Turn) -> int:
         if parameter.role is Role.OUTPUT:
-            output = Guarded(parameter.buffer.extents, parameter.buffer.dtype)
+            output = Guarded(parameter.buffer.extents, parameter.buffer.dtype, self._device)
             self._outputs.append((parameter.name, output))
-            return int(output.array.ctypes.data)
+            return output.memory.address
         array = turn.inputs[parameter.name]
-        if parameter.packing is not None:
-            packed = pack(array, parameter.packing)
-            array = empty(packed.shape, parameter.buffer.dtype)
-            array[...] = packed
-        return self._kept_address(array)
+        return self._kept_address(
+            array if parameter.packing is None else pack(array, parameter.packing)
+        )
 
     def _kept_address(self, array: Array) -> int:
-        self._kept.append(array)
-        return int(array.ctypes.data)
+        self._kept.append(self._device.memory_of(array))
+        return self._kept[-1].address

@@ -1,0 +1,125 @@
+"""The host as a device: its memory is Python's, and a launch is a call."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import Array, InternalError, Launch, Threads, physical_memory_bytes
+from tensorwright.runtime.buffers import address_of, byte_view, empty_bytes, kernel_ready
+from tensorwright.runtime.device import Device, Function, Memory
+from tensorwright.runtime.native.call_loop import call_loop
+from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
+
+_FREE_PAGES = "SC_AVPHYS_PAGES"
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
+
+
+class HostDevice:
+    """This machine's processor."""
+
+    def is_here(self) -> bool:
+        """The host always exists."""
+        return True
+
+    def free_bytes(self) -> int:
+        """The free memory; all memory on systems that do not tell."""
+        if _FREE_PAGES in os.sysconf_names:
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf(_FREE_PAGES)
+        return physical_memory_bytes()
+
+    def allocate(self, size_bytes: int) -> Memory:
+        """As `runtime.empty`, with at least one byte, so that it has an address."""
+        array = empty_bytes(max(1, size_bytes))
+        return Memory(address_of(array), size_bytes, array)
+
+    def copy_in(self, array: Array, memory: Memory) -> None:
+        """One copy, from a dense array."""
+        source = byte_view(array)
+        np.copyto(_part(memory, source.size), source)
+
+    def copy_out(self, memory: Memory, array: Array) -> None:
+        """One copy, into a dense array."""
+        destination = byte_view(array)
+        np.copyto(destination, _part(memory, destination.size))
+
+    def memory_of(self, array: Array) -> Memory:
+        """The memory of the array where kernels can read that, otherwise of a copy."""
+        ready = kernel_ready(array)
+        return Memory(address_of(ready), ready.nbytes, ready)
+
+    def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
+        """As `load_code`: object files and shared objects."""
+        return load_code(code, symbols)
+
+    def launch(
+        self,
+        function: int,
+        launch: Launch,
+        arguments: Sequence[Memory],
+        workspace: Memory,
+        threads: int = 1,
+    ) -> None:
+        """Call the function on some threads; it is done on return."""
+        _check_launch(launch)
+        pointers = (ctypes.c_void_p * len(arguments))(*(each.address for each in arguments))
+        _FUNCTION(function)(pointers, workspace.address, threads)
+
+    def wait(self) -> None:
+        """There is nothing to wait for: launches are done when they return."""
+
+    def time(self, work: Callable[[], object]) -> float:
+        """Seconds by the clock of the process."""
+        start = time.perf_counter()
+        work()
+        return time.perf_counter() - start
+
+    def time_calls(
+        self,
+        functions: Sequence[Function],
+        table: Array,
+        workspace: Memory,
+        threads: int,
+        count: int = 1,
+        first: int = 0,
+    ) -> float:
+        """In a native loop, so that Python's time between calls does not count."""
+        ((function, launch),) = functions
+        _check_launch(launch)
+        repeat, (rows, width) = call_loop().run, table.shape
+        arguments = (function, table.ctypes.data, table.itemsize * width, rows, first)
+        start = time.perf_counter()
+        repeat(*arguments, workspace.address, threads, count)
+        return time.perf_counter() - start
+
+
+HOST: Device = HostDevice()
+DEVICE = HOST
+
+
+def host_bytes(memory: Memory) -> NDArray[np.uint8]:
+    """The bytes of a piece of the host's memory, which the caller keeps."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * memory.size_bytes).from_address(memory.address))
+
+
+def _part(memory: Memory, count: int) -> NDArray[np.uint8]:
+    """The first bytes of a piece of memory, for a copy."""
+    if count > memory.size_bytes:
+        raise InternalError(
+            stage="runtime",
+            where=f"memory of {memory.size_bytes} bytes",
+            reason=f"a copy of {count} bytes exceeds it",
+        )
+    return host_bytes(memory)[:count]
+
+
+def _check_launch(launch: Launch) -> None:
+    if not isinstance(launch, Threads):
+        raise InternalError(
+            stage="runtime", where=f"launch {launch}", reason="a processor has no grids"
+        )
