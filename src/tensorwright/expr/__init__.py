@@ -113,6 +113,7 @@ from tensorwright.expr.index.nodes import (
     minimum,
     mod,
     of_terms,
+    sum_of,
     terms_of,
 )
 from tensorwright.expr.index.ranges import Bounds, Range, limited, narrowed, ranges_in
@@ -331,6 +332,7 @@ __all__ = [
     "substitute",
     "substitute_condition",
     "substitute_value",
+    "sum_of",
     "sum_over",
     "symbols_of",
     "tan",

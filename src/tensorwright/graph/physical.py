@@ -37,20 +37,22 @@ from tensorwright.expr import (
     substitute_condition,
 )
 from tensorwright.graph.graph import PLAIN, Layout
-from tensorwright.ops import Array
+from tensorwright.ops import Array, Extent
 
 
 def _order(layout: Layout, rank: int) -> tuple[int, ...]:
     return layout.order or tuple(range(rank))
 
 
-def physical_shape(shape: Sequence[int], layout: Layout) -> tuple[int, ...]:
+def physical_shape(shape: Sequence[Extent], layout: Layout) -> tuple[Extent, ...]:
     """The extents in memory: NCHW16c of (1, 64, 7, 7) is (1, 4, 7, 7, 16)."""
-    found = [
+    found: list[Extent] = [
         shape[at] // layout.block if at == layout.axis else shape[at]
         for at in _order(layout, len(shape))
     ]
-    return (*found, layout.block) if layout.block > 1 else tuple(found)
+    if layout.block > 1:
+        found.append(layout.block)
+    return tuple(found)
 
 
 def to_physical(array: Array, layout: Layout) -> Array:

@@ -10,6 +10,7 @@ contraction/   sums of products          host.py    what no expression says
 from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.ops.attributes import bool_of, int_of, text_of
 from tensorwright.ops.moving.joining import slice_ranges
+from tensorwright.ops.named_sizes import Extent, sizes_of
 from tensorwright.ops.operator import (
     BY_DIMENSION,
     ChannelScale,
@@ -23,7 +24,7 @@ from tensorwright.ops.operator import (
 from tensorwright.ops.positions import AT_POSITIONS, POSITIONS_INPUT, position_fault
 from tensorwright.ops.registry import OPERATORS, infer_types, operator
 from tensorwright.ops.shapes import automatic_pads, axis_in
-from tensorwright.ops.work import moved_bytes, work
+from tensorwright.ops.work import moved_bytes, open_moved_bytes, open_work, work
 
 __all__ = [
     "AT_POSITIONS",
@@ -34,6 +35,7 @@ __all__ = [
     "AttributeValue",
     "Attributes",
     "ChannelScale",
+    "Extent",
     "Fold",
     "HostFunction",
     "LayoutWish",
@@ -47,8 +49,11 @@ __all__ = [
     "infer_types",
     "int_of",
     "moved_bytes",
+    "open_moved_bytes",
+    "open_work",
     "operator",
     "position_fault",
+    "sizes_of",
     "slice_ranges",
     "tensor_operator",
     "text_of",
