@@ -15,6 +15,7 @@ from tensorwright.tuning.features.feature_set import (
 from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_of, lower_sketch
 from tensorwright.tuning.features.names import CACHE_BYTES, FEATURE_NAMES, REGISTER_BYTES
 from tensorwright.tuning.features.source import FeatureSource
+from tensorwright.tuning.features.statements import Statement, statements_of
 
 __all__ = [
     "CACHE_BYTES",
@@ -28,8 +29,10 @@ __all__ = [
     "Featurizer",
     "OpenSource",
     "Plan",
+    "Statement",
     "feature_set",
     "features_of",
     "lower_sketch",
+    "statements_of",
     "unknown_features",
 ]

@@ -48,9 +48,12 @@ class Plan:
     graph   holds the formulas; those of similar programs cost less in one graph
     """
 
+    program: LoopProgram
+
     def __init__(self, program: LoopProgram, graph: ColumnGraph | None = None) -> None:
         own = graph or ColumnGraph()
         found = formulas_of(program, own)
+        self.program = program
         self.statements = len(found)
         results = ResultNumbers()
         self._scalars = CellTable((self.statements, len(FEATURE_NAMES)))
