@@ -6,7 +6,7 @@ import ctypes
 import inspect
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -34,14 +34,22 @@ from tensorwright.graph import passes as graph_passes
 from tensorwright.graph import program_workload
 from tensorwright.loop.passes import TARGET_PASSES
 from tensorwright.runtime import HOST, Device, HostDevice
-from tensorwright.tuning.space import HEURISTICS, OTHER_ALGORITHMS
+from tensorwright.schedule import state_of
+from tensorwright.tuning.features import FEATURE_GROUPS, Featurizer, ScalarGroup
+from tensorwright.tuning.space import (
+    HEURISTICS,
+    OTHER_ALGORITHMS,
+    TILE_LIMITS,
+    TileLimits,
+    limits_of,
+)
 from tensorwright.tuning.space.derived import GENERATORS
 from tensorwright.tuning.space.templates import TEMPLATES
 from tensorwright.tuning.time_model.rows import MACHINE_COLUMNS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "device.md"
-MOST_FILES = 10
+MOST_FILES = 11
 
 
 def members(protocol: type) -> set[str]:
@@ -79,6 +87,8 @@ LISTS: dict[str, ByKind[Any]] = {
     "schedules by another algorithm": OTHER_ALGORITHMS,
     "sketch generators": GENERATORS,
     "templates": TEMPLATES,
+    "limits of tiles": TILE_LIMITS,
+    "features": FEATURE_GROUPS,
     "columns of the machine": MACHINE_COLUMNS,
 }
 
@@ -90,8 +100,13 @@ def test_processors_have_every_list() -> None:
 def test_what_a_gpu_has_to_bring() -> None:
     """A list without its kind refuses its targets; in the others it has nothing to add yet."""
     missing = {what for what, lists in LISTS.items() if TargetKind.GPU not in lists}
-    brought = {"heuristic schedules", "schedules by another algorithm", "columns of the machine"}
-    assert missing == brought
+    assert missing == {
+        "heuristic schedules",
+        "schedules by another algorithm",
+        "limits of tiles",
+        "features",
+        "columns of the machine",
+    }
     assert not [what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)]
 
 
@@ -104,6 +119,25 @@ def test_a_kind_without_a_list_is_refused() -> None:
         "target cuda:sm_90: there are no heuristic schedules for machines of the kind gpu\n"
         "  try: name a target of another kind: cpu"
     )
+
+
+def test_a_kind_brings_its_features_and_limits_by_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    card: Any = parse_target("cuda:sm_90")
+    x = placeholder("x", (64,))
+    state = state_of(program_workload([compute("y", (64,), lambda i: x[i] * 2.0)]))
+    with pytest.raises(MachineError, match="there are no features for machines of the kind gpu"):
+        Featurizer(state, card)
+    with pytest.raises(MachineError, match="there are no limits of tiles"):
+        limits_of(card)
+    stored = ScalarGroup(
+        ("stored_bytes", "threads"), lambda nest, _: {"stored_bytes": 4 * nest.loops.inside[0]}
+    )
+    monkeypatch.setitem(cast("Any", FEATURE_GROUPS), TargetKind.GPU, (stored,))
+    features = Featurizer(state, card).of_trace(())
+    np.testing.assert_allclose(features, [[[np.log2(257), 0]]], rtol=1e-6)
+    limits = TileLimits(8, 8, 32, 16, 64, 4096)
+    monkeypatch.setitem(cast("Any", TILE_LIMITS), TargetKind.GPU, (limits,))
+    assert limits_of(card) is limits
 
 
 @pytest.mark.parametrize("kind", TargetKind)

@@ -20,7 +20,7 @@ from tensorwright.base import TensorwrightError
 from tensorwright.loop import lower
 from tensorwright.machine import Machine
 from tensorwright.schedule import ScheduleState, Trace, format_trace, replay
-from tensorwright.tuning.features import Featurizer, features_of
+from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.population import (
     Candidate,
     make_space_tables,
@@ -138,7 +138,7 @@ class Candidates:
         machine = self._machine
         try:
             programs = [lower(replay(self.state, trace)) for trace in traces]
-            features = [features_of(program) for program in programs]
+            features = [self._features.of_program(program) for program in programs]
         except TensorwrightError:
             return None
         return _joined(
