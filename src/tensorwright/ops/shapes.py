@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
+from tensorwright.expr import Index, ceil_div, maximum, simplify
 from tensorwright.ops.attributes import fault
-from tensorwright.ops.named_sizes import Extent, are_equal, is_equal, shape_text
+from tensorwright.ops.named_sizes import Extent, are_equal, is_equal, number_of, shape_text
 
 
 def broadcast_shapes(*shapes: tuple[Extent, ...]) -> tuple[Extent, ...]:
@@ -60,7 +61,7 @@ def window_extent(extent: Extent, kernel: int, stride: int, dilation: int, pads:
 
 def automatic_pads(
     mode: str,
-    extents: tuple[int, ...],
+    extents: tuple[Index, ...],
     kernel: tuple[int, ...],
     strides: tuple[int, ...],
     dilations: tuple[int, ...],
@@ -70,7 +71,7 @@ def automatic_pads(
     SAME_UPPER and SAME_LOWER give ceil(extent / stride) windows and put the odd element last and
     first; VALID and NOTSET pad nothing.
 
-    Raises:  ModelError for another mode.
+    Raises:  ModelError for another mode; UnsupportedError where a size decides them.
     """
     if mode in ("VALID", "NOTSET", ""):
         return (0,) * (2 * len(extents))
@@ -79,8 +80,9 @@ def automatic_pads(
     begins: list[int] = []
     ends: list[int] = []
     for extent, taps, stride, dilation in zip(extents, kernel, strides, dilations, strict=True):
-        windows = -(-extent // stride)
-        total = max((windows - 1) * stride + (taps - 1) * dilation + 1 - extent, 0)
+        windows = ceil_div(extent, stride)
+        needed = (windows - 1) * stride + (taps - 1) * dilation + 1
+        total = number_of(simplify(maximum(needed - extent, 0), {}))
         begin = total // 2 if mode == "SAME_UPPER" else total - total // 2
         begins.append(begin)
         ends.append(total - begin)

@@ -11,6 +11,7 @@ from onnx import GraphProto
 
 from tensorwright.graph.onnx_import.call import MOST_ITERATIONS, Call, Operand, Results
 from tensorwright.graph.onnx_import.shapes import declared_type
+from tensorwright.graph.onnx_import.size_array import SizeArray
 from tensorwright.ops import Array, TensorType
 
 Operands: TypeAlias = Mapping[str, Operand]
@@ -37,6 +38,8 @@ def _body(call: Call, name: str) -> GraphProto:
 
 def _truth(call: Call, operand: Operand, what: str) -> bool:
     value = call.builder.constant_value(operand) if isinstance(operand, str) else operand
+    if isinstance(value, SizeArray):
+        value = None
     if value is None or value.size != 1:
         raise call.unsupported(
             f"its {what} is computed when the model runs, and the nodes must be known before",

@@ -33,6 +33,8 @@ from tensorwright.graph.onnx_import.call import (
     OnnxAttribute,
     Operand,
     Results,
+    as_tensor,
+    name_of,
     type_of,
 )
 from tensorwright.graph.onnx_import.com_microsoft import COM_MICROSOFT, DOMAIN
@@ -52,13 +54,16 @@ from tensorwright.graph.onnx_import.refusals import (
     naming_sizes,
     node_label,
 )
+from tensorwright.graph.onnx_import.open_dimensions import Sizes
 from tensorwright.graph.onnx_import.shapes import (
     InputShapes,
     check_is_tensor,
     input_types,
     overridden_sizes,
 )
+from tensorwright.graph.onnx_import.size_array import SizeArray, evaluate_terms
 from tensorwright.graph.onnx_import.tensors import dense, to_array
+from tensorwright.graph.onnx_import.value_inputs import DECIDING
 from tensorwright.graph.rename import rename_tensors
 from tensorwright.ops import TensorType
 
@@ -71,27 +76,29 @@ def load_onnx(
     source: str | os.PathLike[str] | bytes | ModelProto,
     input_shapes: InputShapes | None = None,
     input_values: Mapping[str, ArrayLike] | None = None,
+    sizes: Sizes | None = None,
 ) -> Graph:
     """Import an ONNX model: a path, the bytes of a file, or a ModelProto.
 
+    A dimension that the model leaves open becomes a named size of the graph: under the model's
+    name for it, made an identifier, or under that of the input and the axis ("x_0").
     `input_shapes` gives shapes by input name ({"x": (1, 3, 224, 224)}) or extents by the name of an
     open dimension.
+    `sizes` says what open dimensions may be: {"batch": "1..64", "seq": "8..512 by 8", "n": 3}; a
+    pair (1, 64) is "1..64".
     `input_values` fixes inputs that shapes depend on (axes, sizes, ...): they become constants.
-    Raises:  ModelError for what is no valid model or leaves shapes open, UnsupportedError for what
+    Raises:  ModelError for what is no valid model or leaves ranks open, UnsupportedError for what
              we cannot express (names the operator, the node and why), InputError for shapes that do
-             not fit, UsageError for what is no mapping of shapes, MachineError for constants that
-             do not fit into memory.
+             not fit, UsageError for what is no mapping and for bounds that mean nothing,
+             MachineError for constants that do not fit into memory.
     """
-    if input_shapes is not None and not isinstance(input_shapes, Mapping):
-        raise UsageError(
-            stage="import",
-            where=f"input_shapes={input_shapes!r}",
-            reason="it is no mapping",
-            remedy='{"x": (1, 3, 224, 224)}, or {"N": 1} for an open dimension',
-        )
+    _require_mapping(
+        "input_shapes", input_shapes, '{"x": (1, 3, 224, 224)}, or {"N": 1} for an open dimension'
+    )
+    _require_mapping("sizes", sizes, '{"batch": "1..64", "seq": "8..512 by 8"}')
     model = read_model(source)
     try:
-        return _Import(model).run(input_shapes, input_values or {})
+        return _Import(model).run(input_shapes, input_values or {}, sizes)
     except MemoryError as error:
         raise MachineError(
             stage="import",
@@ -99,6 +106,17 @@ def load_onnx(
             reason="there is not enough memory for its constants",
             remedy="give the inputs smaller shapes, or compile on a machine with more memory",
         ) from error
+
+
+def _require_mapping(name: str, given: object, remedy: str) -> None:
+    """Refuse an argument that is no mapping.
+
+    Raises:  UsageError.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(
+            stage="import", where=f"{name}={given!r}", reason="it is no mapping", remedy=remedy
+        )
 
 
 def _attribute(attribute: AttributeProto) -> OnnxAttribute:
@@ -133,13 +151,15 @@ class _Import:
         self.expansions = 0
         self.depth = 0
 
-    def run(self, shapes: InputShapes | None, values: Mapping[str, ArrayLike]) -> Graph:
+    def run(
+        self, shapes: InputShapes | None, values: Mapping[str, ArrayLike], sizes: Sizes | None
+    ) -> Graph:
         graph = self.model.graph
         self.read_initializers(graph)
         self.fix_inputs(graph, values)
         free = [info for info in graph.input if info.name not in self.values]
-        for name, type_ in input_types(free, shapes, self.readers).items():
-            self.values[name] = self.builder.input(name, type_.extents, type_.dtype)
+        for name, type_ in input_types(free, shapes, self.readers, sizes).items():
+            self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
         with naming_sizes(overridden_sizes(free, shapes or {})):
             self.convert_nodes(graph.node, self.opset)
         return self.finish([info.name for info in graph.output])
@@ -282,8 +302,10 @@ class _Import:
             like: Operand = np.zeros(0, call.type_at(1).dtype.numpy)
             call = replace(call, operands=(call.operand(0), like))
         arrays = [operand for operand in call.operands if operand is not None]
-        if not all(isinstance(operand, np.ndarray) for operand in arrays):
+        if any(isinstance(operand, str) for operand in arrays):
             return None
+        if any(isinstance(operand, SizeArray) for operand in arrays):
+            return self.fold_sizes(call, converter)
         if sum(operand.size for operand in arrays if isinstance(operand, np.ndarray)) > _FOLD_LIMIT:
             return None
         scratch = GraphBuilder("folding")
@@ -294,6 +316,27 @@ class _Import:
         if sum(int(np.prod(t.extents)) for t in graph.types.values()) > 4 * _FOLD_LIMIT:
             return None
         computed = interpret(graph, {})
+        return tuple(computed[name] if isinstance(name, str) else name for name in results)
+
+    def fold_sizes(self, call: Call, converter: Converter) -> Results | None:
+        """As `fold`, where elements depend on sizes; what these do not decide is left to nodes."""
+        scratch = GraphBuilder("folding")
+        inputs: dict[str, SizeArray] = {}
+        operands = list(call.operands)
+        for at, operand in enumerate(call.operands):
+            if isinstance(operand, SizeArray) and at not in DECIDING.get(call.operator, ()):
+                name = scratch.input(f"in{at}", operand.terms.shape, operand.dtype)
+                inputs[name], operands[at] = operand, name
+        try:
+            results = converter(replace(call, builder=scratch, operands=tuple(operands)))
+            if results is None:
+                return None
+            graph = scratch.finish([name for name in results if isinstance(name, str)])
+            computed = evaluate_terms(graph, inputs)
+        except (UnsupportedError, TypeError):
+            return None
+        if computed is None:
+            return None
         return tuple(computed[name] if isinstance(name, str) else name for name in results)
 
     # -- functions and branches
@@ -357,7 +400,7 @@ class _Import:
         for output in outputs:
             operand = self.lookup(output, f"output {output}")
             if not isinstance(operand, str):
-                operand = self.builder.constant(operand)
+                operand = as_tensor(operand, self.builder)
             if operand == output and operand in inputs:
                 results.append(operand)
                 continue
@@ -371,7 +414,7 @@ class _Import:
             taken.add(output)
             results.append(operand)
         for theirs, operand in self.values.items():
-            ours = operand if isinstance(operand, str) else self.builder.name_of_constant(operand)
+            ours = name_of(operand, self.builder)
             unnamed = ours is not None and ours not in names and ours not in inputs
             if ours is not None and unnamed and theirs not in taken:
                 names[ours] = theirs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.graph.onnx_import.call import Call, Operand
-from tensorwright.ops import AttributeValue, automatic_pads
+from tensorwright.ops import AttributeValue, automatic_pads, shape_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ def window_of(call: Call, kernel: tuple[int, ...]) -> Window:
     """The window of a convolution or a pooling whose data is input 0."""
     count = call.rank(0) - 2
     if count < 1 or len(kernel) != count:
-        shape = call.shape(0)
+        shape = shape_text(call.sizes(0))
         raise call.unsupported(f"a window of {len(kernel)} dimensions does not fit data of {shape}")
     strides = per_dimension(call, "strides", count, 1)
     dilations = per_dimension(call, "dilations", count, 1)
     mode = auto_pad_of(call)
-    pads = automatic_pads(mode, call.shape(0)[2:], kernel, strides, dilations)
+    pads = automatic_pads(mode, call.sizes(0)[2:], kernel, strides, dilations)
     if mode == "NOTSET":
         pads = call.integers("pads", pads) or pads
     return Window(kernel, strides, pads, dilations)
