@@ -20,7 +20,6 @@ from tensorwright.expr import Index
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.interpret import interpret
 from tensorwright.graph.onnx_import.size_array import SizeArray, add_size_array
-from tensorwright.graph.onnx_import.size_terms import Ratio
 from tensorwright.ops import (
     AT_POSITIONS,
     POSITIONS_INPUT,
@@ -206,9 +205,6 @@ class Call:
         """The value of an input with one element, a whole number or an expression of sizes."""
         operand = self.operand(position)
         if isinstance(operand, SizeArray):
-            term = operand.terms.reshape(-1)[0]
-            if isinstance(term, Ratio) and term.divisor == 1:
-                return term.dividend
             return self.index(position, what)
         number = self.scalar(position, what)
         if number != int(number):

@@ -333,7 +333,8 @@ class _Import:
                 return None
             graph = scratch.finish([name for name in results if isinstance(name, str)])
             computed = evaluate_terms(graph, inputs)
-        except (UnsupportedError, TypeError):
+        except (UnsupportedError, TypeError) as error:
+            print("DEBUG", call.label, type(error), error)
             return None
         if computed is None:
             return None

@@ -30,6 +30,7 @@ from tensorwright.ops import TensorType
 
 InputShapes = Mapping[str, Sequence[int] | int]
 
+
 def _dims(info: ValueInfoProto) -> list[int | str] | None:
     """An extent, the name of an open dimension, or "" for an open one without a name; None without
     a shape.

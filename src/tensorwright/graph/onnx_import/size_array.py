@@ -18,16 +18,14 @@ from numpy.typing import NDArray
 from tensorwright.base import DType, TensorType
 from tensorwright.expr import (
     Index,
-    IndexExpr,
     SymbolicDomain,
     evaluate,
-    named_sizes_of,
     placeholder,
 )
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.onnx_import.size_terms import Ratio, SizeTerms, Term
+from tensorwright.graph.onnx_import.size_terms import Ratio, SizeTerms, Term, index_of
 from tensorwright.ops import Array
 
 _DOMAIN = SymbolicDomain(SizeTerms())
@@ -51,18 +49,15 @@ class SizeArray:
 
         Raises:  TypeError for floats.
         """
-        found = tuple(self.terms.ravel())
-        if not all(isinstance(each, (int, IndexExpr)) for each in found):
-            raise TypeError(f"({self}) are no integers")
-        return found
+        return tuple(map(index_of, self.terms.ravel()))
 
     def __str__(self) -> str:
-        return ", ".join(map(_text, self.terms.ravel()))
+        return ", ".join(map(str, self.terms.ravel()))
 
 
 def known_array(terms: Sequence[Term], shape: tuple[int, ...], dtype: DType) -> Array | SizeArray:
     """Elements in row-major order as an array: one of numbers where no size is in them."""
-    if not any(isinstance(each, (IndexExpr, Ratio)) for each in terms):
+    if not any(isinstance(each, Ratio) for each in terms):
         return np.array(terms, dtype.numpy).reshape(shape)
     held: NDArray[np.object_] = np.empty(len(terms), object)
     for place, term in enumerate(terms):
@@ -83,13 +78,14 @@ def add_size_array(builder: GraphBuilder, array: SizeArray) -> str:
 
 def _add_term(builder: GraphBuilder, term: Term, dtype: DType, rank: int) -> str:
     shape = (1,) * min(rank, 1)
+
+    def full(value: Index | float) -> str:
+        return builder.add("full", shape=shape, value=value, dtype=dtype)
+
     if not isinstance(term, Ratio):
-        return builder.add("full", shape=shape, value=term, dtype=dtype)
-    above, below = (
-        builder.add("full", shape=shape, value=each, dtype=dtype)
-        for each in (term.dividend, term.divisor)
-    )
-    return above if term.divisor == 1 else builder.add("div", above, below)
+        return full(term)
+    above = full(term.dividend)
+    return above if term.divisor == 1 else builder.add("div", above, full(term.divisor))
 
 
 def evaluate_terms(
@@ -104,7 +100,9 @@ def evaluate_terms(
     if any(type_.is_open for type_ in graph.types.values()):
         return None
     values: dict[str, NDArray[Any]] = {
-        **{name: _inject(array, graph.types[name].dtype) for name, array in graph.constants.items()},
+        **{
+            name: _inject(array, graph.types[name].dtype) for name, array in graph.constants.items()
+        },
         **{name: array.terms for name, array in inputs.items()},
     }
     for node in graph.nodes:
@@ -127,14 +125,3 @@ def evaluate_terms(
 
 def _inject(array: Array, dtype: DType) -> NDArray[Any]:
     return _DOMAIN.inject(array, dtype)
-
-
-def _text(term: Term) -> str:
-    if isinstance(term, Ratio):
-        return f"({term.dividend})/{term.divisor}" if term.divisor != 1 else str(term.dividend)
-    return str(term)
-
-
-def names_of(terms: Sequence[Index]) -> str:
-    """The sizes in some expressions, for messages."""
-    return ", ".join(each.name for each in named_sizes_of(*terms))

@@ -4,7 +4,7 @@ Exporters write the arithmetic of shapes as nodes: 2*n for the columns of a conc
 floor(0.5 * h) for the rows of a smaller image.  The tensor expressions of those nodes are evaluated
 over these terms:
 
-    integers   int | IndexExpr        floats   float | Ratio        bools   bool
+    integers   int | Ratio        floats   float | Ratio        bools   bool
 
 What sizes do not decide ends in an error that names them.
 """
@@ -40,34 +40,59 @@ So few bits behind the point leave room for sizes up to 2**12 in f32, and what i
 integers rounds to the right side of whole numbers far above that.
 """
 
+
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A float that depends on sizes: a quotient of integers, the divisor positive."""
+    """A number that depends on sizes: a quotient of integers, the divisor positive.
+
+    NumPy takes it for an object, where it would ask an index expression for its elements.
+    """
 
     dividend: Index
-    divisor: Index
+    divisor: Index = 1
 
-Term: TypeAlias = Index | float | bool | Ratio
+    def __str__(self) -> str:
+        return str(self.dividend) if self.divisor == 1 else f"({self.dividend})/({self.divisor})"
+
+
+Term: TypeAlias = int | float | bool | Ratio
+
+
+def term_of(index: Index) -> int | Ratio:
+    """An integer as a term."""
+    return Ratio(index) if isinstance(index, IndexExpr) else index
+
+
+def index_of(term: Term) -> Index:
+    """A term as an integer.
+
+    Raises:  TypeError for a fraction.
+    """
+    if isinstance(term, Ratio) and term.divisor == 1:
+        return term.dividend
+    if isinstance(term, (Ratio, float)):
+        raise TypeError(f"{term} is no integer")
+    return int(term)
+
 
 class SizeTerms:
     """The terms, as `SymbolicDomain` asks for them."""
 
     def const(self, value: float | int | bool, dtype: DType) -> Term:
         """The number itself."""
-        if isinstance(value, (IndexExpr, Ratio)):
-            return value
-        return float(value) if dtype.is_float else bool(value) if dtype is DType.BOOL else int(value)
+        return (
+            float(value) if dtype.is_float else bool(value) if dtype is DType.BOOL else int(value)
+        )
 
     def integer(self, term: Term) -> int:
         """A number.
 
         Raises:  UnsupportedError for a size.
         """
-        if isinstance(term, IndexExpr):
-            raise not_decided((term,), f"the position {term} must be a number here")
-        if isinstance(term, (Ratio, float)):
-            raise TypeError(f"{term} is no position")
-        return int(term)
+        index = index_of(term)
+        if isinstance(index, IndexExpr):
+            raise not_decided((index,), f"the position {index} must be a number here")
+        return index
 
     def apply(self, fn: Fn, args: tuple[Any, ...], dtype: DType) -> Term:
         """A function; comparisons are decided by the bounds of the sizes."""
@@ -75,7 +100,8 @@ class SizeTerms:
             return _of_floats(fn, tuple(map(_ratio, args)))
         if dtype is DType.BOOL:
             return _known(_LOGIC, fn)(*args)
-        return _known(_INTEGERS, fn)(*args)
+        answer = _known(_INTEGERS, fn)(*map(index_of, args))
+        return answer if isinstance(answer, bool) else term_of(answer)
 
     def select(self, condition: bool, then: Term, otherwise: Term) -> Term:
         """One of the two."""
@@ -86,17 +112,19 @@ class SizeTerms:
         if target is DType.BOOL:
             return decided(compare(Relation.NE, _ratio(term).dividend, 0))
         if target.is_float:
-            return term if isinstance(term, (float, Ratio)) else _float(Ratio(term, 1))
+            return term if isinstance(term, Ratio) else float(term)
         if not source.is_float:
-            return int(term) if isinstance(term, bool) else term
+            return term if isinstance(term, Ratio) else int(term)
         ratio = _ratio(term)
-        return _truncated(ratio.dividend, ratio.divisor)
+        return term_of(_truncated(ratio.dividend, ratio.divisor))
 
-def _known(table: Mapping[Fn, Callable[..., Term]], fn: Fn) -> Callable[..., Term]:
+
+def _known(table: Mapping[Fn, Callable[..., Any]], fn: Fn) -> Callable[..., Any]:
     found = table.get(fn)
     if found is None:
         raise TypeError(f"{fn.text} of sizes is not computed before they are known")
     return found
+
 
 def _compared(relation: Relation, is_swapped: bool = False) -> Callable[[Index, Index], bool]:
     def holds(left: Index, right: Index) -> bool:
@@ -104,6 +132,7 @@ def _compared(relation: Relation, is_swapped: bool = False) -> Callable[[Index, 
         return decided(compare(relation, *pair))
 
     return holds
+
 
 def _truncated(dividend: Index, divisor: Index) -> Index:
     """A quotient of integers, rounded towards zero."""
@@ -113,15 +142,18 @@ def _truncated(dividend: Index, divisor: Index) -> Index:
         return floor_div(dividend, divisor)
     return -floor_div(-dividend, divisor)
 
+
 def _floormod(dividend: Index, divisor: Index) -> Index:
     if decided(divisor > 0):
         return mod(dividend, divisor)
     return -mod(-dividend, -divisor)
 
+
 def _sign(x: Index) -> int:
     return 0 if decided(compare(Relation.EQ, x, 0)) else 1 if decided(x > 0) else -1
 
-_INTEGERS: Mapping[Fn, Callable[..., Term]] = {
+
+_INTEGERS: Mapping[Fn, Callable[..., Index]] = {
     Fn.ADD: lambda a, b: a + b,
     Fn.SUB: lambda a, b: a - b,
     Fn.MUL: lambda a, b: a * b,
@@ -138,7 +170,7 @@ _INTEGERS: Mapping[Fn, Callable[..., Term]] = {
     Fn.EQ: _compared(Relation.EQ),
     Fn.NE: _compared(Relation.NE),
 }
-_LOGIC: Mapping[Fn, Callable[..., Term]] = {
+_LOGIC: Mapping[Fn, Callable[..., bool]] = {
     Fn.AND: lambda a, b: a and b,
     Fn.OR: lambda a, b: a or b,
     Fn.XOR: lambda a, b: a != b,
@@ -160,6 +192,7 @@ _RELATIONS = {
     Fn.NE: Relation.NE,
 }
 
+
 def _ratio(term: Term) -> Ratio:
     """A number as a quotient of integers.
 
@@ -168,16 +201,18 @@ def _ratio(term: Term) -> Ratio:
     if isinstance(term, Ratio):
         return term
     if not isinstance(term, float):
-        return Ratio(term, 1)
+        return Ratio(int(term))
     exact = Fraction(term) if isfinite(term) else None
     if exact is None or exact.denominator > _FINEST:
         raise TypeError(f"{term} times a size is rounded, and not computed before it is known")
     return Ratio(exact.numerator, exact.denominator)
 
+
 def _float(ratio: Ratio) -> Term:
     """The quotient, a float where no size is in it."""
     above, below = ratio.dividend, ratio.divisor
     return above / below if isinstance(above, int) and isinstance(below, int) else ratio
+
 
 def _of_floats(fn: Fn, args: tuple[Ratio, ...]) -> Term:
     """A function of quotients.
@@ -187,7 +222,7 @@ def _of_floats(fn: Fn, args: tuple[Ratio, ...]) -> Term:
     first, second = args[0], args[-1]
     a, p, b, q = first.dividend, first.divisor, second.dividend, second.divisor
     if fn in _ROUNDINGS:
-        return _float(Ratio(_ROUNDINGS[fn](a, p), 1))
+        return _float(Ratio(_ROUNDINGS[fn](a, p)))
     if fn in _RELATIONS:
         return decided(compare(_RELATIONS[fn], a * q, b * p))
     match fn:

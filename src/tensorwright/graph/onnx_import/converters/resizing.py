@@ -64,9 +64,7 @@ def _old(call: Call) -> Results:
     )
 
 
-def _all_axes(
-    call: Call, values: tuple[Value, ...], fill: tuple[Value, ...]
-) -> tuple[Value, ...]:
+def _all_axes(call: Call, values: tuple[Value, ...], fill: tuple[Value, ...]) -> tuple[Value, ...]:
     """Values of the chosen axes, the fill elsewhere."""
     if not call.given("axes"):
         return values

@@ -14,6 +14,7 @@ from tensorwright.expr import ceil_div, maximum, simplify
 from tensorwright.graph.builder import LARGE_BYTES
 from tensorwright.graph.onnx_import.call import Call, Results, Table
 from tensorwright.graph.onnx_import.size_array import SizeArray, known_array
+from tensorwright.graph.onnx_import.size_terms import term_of
 from tensorwright.graph.onnx_import.tensors import dense, dtype_of, to_array
 from tensorwright.ops import Array, operator
 
@@ -64,11 +65,11 @@ def _shape(call: Call) -> Results:
     start = call.integer("start", 0)
     end = call.integer("end", len(shape))
     chosen = shape[start:end]
-    return (known_array(chosen, (len(chosen),), DType.I64),)
+    return (known_array(tuple(map(term_of, chosen)), (len(chosen),), DType.I64),)
 
 
 def _size(call: Call) -> Results:
-    return (known_array((math.prod(call.sizes(0)),), (), DType.I64),)
+    return (known_array((term_of(math.prod(call.sizes(0))),), (), DType.I64),)
 
 
 def _range(call: Call) -> Results:
