@@ -102,10 +102,13 @@ def shape_text(shape: Sequence[Index]) -> str:
 
 def not_decided(sizes: Iterable[Index], reason: str) -> UnsupportedError:
     """What is raised for a question whose answer depends on sizes."""
-    names = ", ".join(each.name for each in named_sizes_of(*sizes))
+    names = [each.name for each in named_sizes_of(*sizes)]
+    bounds = ", ".join(f'"{name}": "2..512"' for name in names)
+    listed = ", ".join(names)
     return UnsupportedError(
         stage="operators",
         where="",
-        reason=f"{reason}, and it depends on the size {names}",
-        remedy=f"give a number for {names}, or bounds that decide it",
+        reason=f"{reason}, and it depends on the size {listed}",
+        remedy=f"give a number for {listed}, or bounds that decide it: where a model is read, "
+        f"sizes={{{bounds}}}",
     )

@@ -7,7 +7,7 @@ sizes alone. Shape arithmetic stays in arrays and leaves no node behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -146,6 +146,10 @@ class Call:
         """The shape of an input, which may have named sizes."""
         return sizes_of(self.type_at(position))
 
+    def sizes_of(self, operand: Operand) -> tuple[Index, ...]:
+        """The shape of an operand, which may have named sizes."""
+        return sizes_of(self.type_of(operand))
+
     def rank(self, position: int) -> int:
         """How many dimensions an input has."""
         return len(self.type_at(position).shape)
@@ -164,8 +168,7 @@ class Call:
         """
         operand = self.operand(position)
         if isinstance(operand, SizeArray):
-            reason = f"its {what} ({operand}) must be known"
-            raise not_decided(operand.indices, reason)
+            raise self._undecided(operand.indices, f"{what} ({operand})")
         found = self.known(position)
         if found is None:
             found = self._computed(self.tensor(position), what)
@@ -177,6 +180,25 @@ class Call:
             )
         return found
 
+    def truth(self, operand: Operand, what: str) -> bool | None:
+        """The value of a bool, None where it is only known when the model runs.
+
+        Raises:  UnsupportedError where sizes decide it.
+        """
+        if isinstance(operand, SizeArray):
+            raise self._undecided(operand.indices, what)
+        value: Array | None
+        if isinstance(operand, str):
+            value = self.builder.constant_value(operand)
+            value = self._computed(operand, what) if value is None else value
+        else:
+            value = operand
+        return None if value is None or value.size != 1 else bool(value.reshape(-1)[0])
+
+    def _undecided(self, sizes: Iterable[Index], what: str) -> UnsupportedError:
+        error = not_decided(sizes, f"its {what} must be known")
+        return self.unsupported(error.reason, error.remedy)
+
     def _computed(self, tensor: str, what: str) -> Array | None:
         """The value of a tensor that nodes make of constants, which is too large to be held.
 
@@ -184,7 +206,7 @@ class Call:
         """
         graph = self.builder.constant_graph(tensor)
         if graph is not None and graph.sizes:
-            raise not_decided(graph.sizes, f"its {what} must be known")
+            raise self._undecided(graph.sizes, what)
         return None if graph is None else interpret(graph, {})[tensor]
 
     def indices(self, position: int, what: str) -> tuple[Index, ...]:
@@ -338,6 +360,12 @@ class Call:
             if name_of(operand, self.builder) == tensor:
                 return name
         return ""
+
+    def positions(self, count: Index, dtype: DType) -> Operand:
+        """The numbers from 0 on."""
+        if isinstance(count, int):
+            return np.arange(count, dtype=dtype.numpy)
+        return self.add("range", size=count, dtype=dtype)
 
     def take(self, tensor: Operand, position: int, axis: int) -> str:
         """One slice of a tensor, without that dimension."""

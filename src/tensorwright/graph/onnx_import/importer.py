@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,6 @@ from tensorwright.base import (
 )
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.interpret import interpret
 from tensorwright.graph.onnx_import.call import (
     Call,
     Converter,
@@ -40,12 +38,14 @@ from tensorwright.graph.onnx_import.call import (
 from tensorwright.graph.onnx_import.com_microsoft import COM_MICROSOFT, DOMAIN
 from tensorwright.graph.onnx_import.control_flow import CONTROL_FLOW, Nested
 from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
+from tensorwright.graph.onnx_import.folding import fold
 from tensorwright.graph.onnx_import.functions import (
     expand_local,
     expand_standard,
     has_standard_function,
     is_standard,
 )
+from tensorwright.graph.onnx_import.open_dimensions import Sizes
 from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
 from tensorwright.graph.onnx_import.refusals import (
     REFUSED,
@@ -54,22 +54,18 @@ from tensorwright.graph.onnx_import.refusals import (
     naming_sizes,
     node_label,
 )
-from tensorwright.graph.onnx_import.open_dimensions import Sizes
 from tensorwright.graph.onnx_import.shapes import (
     InputShapes,
     check_is_tensor,
     input_types,
     overridden_sizes,
 )
-from tensorwright.graph.onnx_import.size_array import SizeArray, evaluate_terms
 from tensorwright.graph.onnx_import.tensors import dense, to_array
-from tensorwright.graph.onnx_import.value_inputs import DECIDING
 from tensorwright.graph.rename import rename_tensors
 from tensorwright.ops import TensorType
 
 _DEEPEST = 32
 _OTHERWISE = "write it with other operators, or give the model a function for it; see docs/onnx.md"
-_FOLD_LIMIT = 1 << 16  # elements; larger constants are folded by `simplify`
 
 
 def load_onnx(
@@ -269,7 +265,7 @@ class _Import:
                 converter = table.get(call.operator)
                 if converter is None:
                     return None
-                return self.fold(call, converter) or converter(call)
+                return fold(call, converter) or converter(call)
         except ModelError as error:
             raise error.at(call.label, "import") from error.__cause__
         except UnsupportedError as error:
@@ -291,54 +287,6 @@ class _Import:
             folder=self.folder,
             names=tuple(node.input),
         )
-
-    def fold(self, call: Call, converter: Converter) -> Results | None:
-        """Compute a node whose inputs are all known, where that is little work; codes of weights
-        stay, since products may be of them.
-        """
-        if call.operator == "DequantizeLinear" and call.rank(0) > 1:
-            return None
-        if call.operator == "CastLike":  # of its second input it reads the type alone
-            like: Operand = np.zeros(0, call.type_at(1).dtype.numpy)
-            call = replace(call, operands=(call.operand(0), like))
-        arrays = [operand for operand in call.operands if operand is not None]
-        if any(isinstance(operand, str) for operand in arrays):
-            return None
-        if any(isinstance(operand, SizeArray) for operand in arrays):
-            return self.fold_sizes(call, converter)
-        if sum(operand.size for operand in arrays if isinstance(operand, np.ndarray)) > _FOLD_LIMIT:
-            return None
-        scratch = GraphBuilder("folding")
-        results = converter(replace(call, builder=scratch))
-        if results is None:
-            return None
-        graph = scratch.finish([name for name in results if isinstance(name, str)])
-        if sum(int(np.prod(t.extents)) for t in graph.types.values()) > 4 * _FOLD_LIMIT:
-            return None
-        computed = interpret(graph, {})
-        return tuple(computed[name] if isinstance(name, str) else name for name in results)
-
-    def fold_sizes(self, call: Call, converter: Converter) -> Results | None:
-        """As `fold`, where elements depend on sizes; what these do not decide is left to nodes."""
-        scratch = GraphBuilder("folding")
-        inputs: dict[str, SizeArray] = {}
-        operands = list(call.operands)
-        for at, operand in enumerate(call.operands):
-            if isinstance(operand, SizeArray) and at not in DECIDING.get(call.operator, ()):
-                name = scratch.input(f"in{at}", operand.terms.shape, operand.dtype)
-                inputs[name], operands[at] = operand, name
-        try:
-            results = converter(replace(call, builder=scratch, operands=tuple(operands)))
-            if results is None:
-                return None
-            graph = scratch.finish([name for name in results if isinstance(name, str)])
-            computed = evaluate_terms(graph, inputs)
-        except (UnsupportedError, TypeError) as error:
-            print("DEBUG", call.label, type(error), error)
-            return None
-        if computed is None:
-            return None
-        return tuple(computed[name] if isinstance(name, str) else name for name in results)
 
     # -- functions and branches
     # ----------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ _UNKNOWN = re.compile(
     re.IGNORECASE,
 )
 _IN_NAMES = re.compile(r"\w[-/.]\w")  # signs that stand inside of names, too
+_RESERVED = ("min", "max")  # functions in expressions of sizes
 _SUM_OR_PRODUCT = re.compile(r"[-+*/%(]")
 _BOUNDS = re.compile(r"(?:(\d+)|(\d*)\s*\.\.\s*(\d*))(?:\s+by\s+(\d+))?", re.ASCII)
 _REMEDY = '"64" for a number, "1..512" for bounds, "8..512 by 8" for multiples of 8 between them'
@@ -39,6 +40,11 @@ def is_identity(name: str) -> bool:
     of another place: who numbers them gives each place a number of its own, so nothing is lost.
     """
     return _UNKNOWN.fullmatch(name) is None
+
+
+def is_name(text: str) -> bool:
+    """Whether a size may have that name."""
+    return text.isascii() and text.isidentifier() and text not in _RESERVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +87,19 @@ def name_dimensions(inputs: Mapping[str, Sequence[Dim]]) -> OpenDimensions:
     """The sizes of the inputs of a model; an extent that is a text is open."""
     texts = [text for dims in inputs.values() for text in dims if isinstance(text, str)]
     plain = {text for text in texts if is_identity(text) and not _SUM_OR_PRODUCT.search(text)}
-    namer = _Namer(set(inputs))
-    for text in texts:
-        if text in plain:
-            namer.of(text)
+    namer = _Namer(frozenset(inputs))
+    for text in sorted(plain, key=lambda text: (not is_name(text), texts.index(text))):
+        namer.of(text)  # so that names which may stay do
     extents: dict[tuple[str, int], Index] = {}
     for name, dims in inputs.items():
-        for axis, text in enumerate(dims):
-            if isinstance(text, int):
+        for axis, dim in enumerate(dims):
+            if isinstance(dim, int):
                 continue
-            if not is_identity(text):
-                extents[name, axis] = namer.at(name, axis, text)
+            if not is_identity(dim):
+                extents[name, axis] = namer.at(name, axis, dim)
             else:
-                size = None if text in plain else _parsed(text, plain, namer)
-                extents[name, axis] = namer.of(text) if size is None else size
+                size = None if dim in plain else _parsed(dim, plain, namer)
+                extents[name, axis] = namer.of(dim) if size is None else size
     return OpenDimensions(extents, {name: tuple(atoms) for name, atoms in namer.named.items()})
 
 
@@ -117,7 +122,7 @@ def solved(extent: Index, number: int) -> Iterator[tuple[NamedSize, int]]:
 
 def _parsed(text: str, plain: set[str], namer: _Namer) -> Index | None:
     """The expression that a name of a dimension is; None where it is a name and nothing else."""
-    words = set(re.findall(r"[A-Za-z_]\w*", text)) - {"min", "max"}
+    words = set(re.findall(r"[A-Za-z_]\w*", text)) - set(_RESERVED)
     if not words or (_IN_NAMES.search(text) and not words <= plain):
         return None
     try:
@@ -131,21 +136,23 @@ def _parsed(text: str, plain: set[str], namer: _Namer) -> Index | None:
 class _Namer:
     """Gives names to sizes, each once; mutable, used inside one function."""
 
-    def __init__(self, taken: set[str]) -> None:
+    def __init__(self, inputs: frozenset[str]) -> None:
         self.named: dict[str, list[NamedSize]] = {}
-        self._taken = {"min", "max"}
-        self._inputs = taken
+        self._sizes: dict[str, NamedSize] = {}
+        self._taken = set(_RESERVED)
+        self._inputs = inputs
 
     def of(self, text: str) -> Index:
         """The size of a name of the model."""
-        known = self.named.get(text)
-        return known[0] if known else self._new(text, text)
+        if text not in self._sizes:
+            self._sizes[text] = self._new(text, text)
+        return self._sizes[text]
 
     def at(self, name: str, axis: int, text: str) -> Index:
         """A size for a place alone."""
         return self._new(f"{name}_{axis}", text, self._inputs)
 
-    def _new(self, wish: str, text: str, avoided: set[str] = frozenset()) -> Index:  # type: ignore[assignment]
+    def _new(self, wish: str, text: str, avoided: frozenset[str] = frozenset()) -> NamedSize:
         stem = re.sub(r"[^0-9A-Za-z_]+", "_", wish).strip("_") or "size"
         stem = f"size_{stem}" if stem[0].isdigit() else stem
         name, number = stem, 2

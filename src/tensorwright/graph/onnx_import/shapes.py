@@ -98,9 +98,9 @@ def _resolve(
         shape = tuple(substitute(extent, values) for extent in own if not isinstance(extent, str))
     if info.name in given:
         extents = _as_extents(info.name, given[info.name])
-        for name, size, extent in zip(own, shape, extents, strict=False):
-            if isinstance(name, IndexExpr) and isinstance(size, int) and size != extent:
-                reason = f"dimension {name} is {extent} here and {size} elsewhere"
+        for name, size, asked in zip(own, shape, extents, strict=False):
+            if isinstance(name, IndexExpr) and isinstance(size, int) and size != asked:
+                reason = f"dimension {name} is {asked} here and {size} elsewhere"
                 raise _fail(f"input shape {info.name}", reason)
         return extents
     if dims is None:

@@ -91,14 +91,12 @@ def _add_term(builder: GraphBuilder, term: Term, dtype: DType, rank: int) -> str
 def evaluate_terms(
     graph: Graph, inputs: Mapping[str, SizeArray]
 ) -> dict[str, Array | SizeArray] | None:
-    """The outputs of a graph for elements that depend on sizes; None where a shape does, or where
-    no tensor expression says what a node is.
+    """The outputs of a graph of known shapes for elements that depend on sizes; None where no
+    tensor expression says what a node is.
 
     Raises:  UnsupportedError for what the bounds of the sizes do not decide; TypeError for what is
              not computed of sizes.
     """
-    if any(type_.is_open for type_ in graph.types.values()):
-        return None
     values: dict[str, NDArray[Any]] = {
         **{
             name: _inject(array, graph.types[name].dtype) for name, array in graph.constants.items()

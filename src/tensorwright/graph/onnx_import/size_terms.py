@@ -99,7 +99,7 @@ class SizeTerms:
         if dtype.is_float:
             return _of_floats(fn, tuple(map(_ratio, args)))
         if dtype is DType.BOOL:
-            return _known(_LOGIC, fn)(*args)
+            return bool(_known(_LOGIC, fn)(*args))
         answer = _known(_INTEGERS, fn)(*map(index_of, args))
         return answer if isinstance(answer, bool) else term_of(answer)
 

@@ -9,6 +9,7 @@ from tensorwright.graph.onnx_import.converters.windows import (
     Window,
     auto_pad_of,
     convolve,
+    padded_window,
     per_dimension,
     window_of,
 )
@@ -23,7 +24,8 @@ def _kernel(call: Call) -> tuple[int, ...]:
 
 
 def _conv(call: Call) -> Results:
-    return (convolve(call, "conv", call.tensors(), window_of(call, _kernel(call))),)
+    x, window = padded_window(call, _kernel(call), 0.0)
+    return (convolve(call, "conv", (x, *call.tensors()[1:]), window),)
 
 
 def _zero_points(call: Call, first: int) -> tuple[Operand, ...]:

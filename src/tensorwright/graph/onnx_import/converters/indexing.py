@@ -57,7 +57,7 @@ def _compress(call: Call) -> Results:
 def _write_to_cache(call: Call) -> Results:
     """TensorScatter: rows of a cache are replaced from a position of each example on."""
     cache, update = call.tensor(0), call.tensor(1)
-    shape, written = call.sizes(0), call.sizes(1)
+    shape, written = call.shape(0), call.shape(1)
     axis = call.integer("axis", -2)
     if not -len(shape) <= axis < len(shape) or axis % len(shape) == 0:
         raise call.unsupported(f"its axis {axis} is none of the cache {shape} but the first")

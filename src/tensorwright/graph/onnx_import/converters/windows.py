@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tensorwright.expr import Index
 from tensorwright.graph.onnx_import.call import Call, Operand
-from tensorwright.ops import AttributeValue, automatic_pads, shape_text
+from tensorwright.ops import AttributeValue, automatic_pads, number_of, shape_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,29 @@ def per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int,
 
 
 def window_of(call: Call, kernel: tuple[int, ...]) -> Window:
-    """The window of a convolution or a pooling whose data is input 0."""
+    """The window of a convolution or a pooling whose data is input 0.
+
+    Raises:  UnsupportedError where a size decides how much `auto_pad` pads.
+    """
+    window, pads = _window_and_pads(call, kernel)
+    return replace(window, pads=tuple(map(number_of, pads)))
+
+
+def padded_window(call: Call, kernel: tuple[int, ...], fill: float) -> tuple[str, Window]:
+    """The data, input 0, and the window over it; what `auto_pad` pads where a size decides it is
+    padded before, by the fill.
+    """
+    window, pads = _window_and_pads(call, kernel)
+    numbers = tuple(pad for pad in pads if isinstance(pad, int))
+    if len(numbers) == len(pads):
+        return call.tensor(0), replace(window, pads=numbers)
+    count = len(kernel)
+    around = (0, 0, *pads[:count], 0, 0, *pads[count:])
+    return call.add("pad", call.tensor(0), pads=around, value=fill), window
+
+
+def _window_and_pads(call: Call, kernel: tuple[int, ...]) -> tuple[Window, tuple[Index, ...]]:
+    """The window without its pads, and these."""
     count = call.rank(0) - 2
     if count < 1 or len(kernel) != count:
         shape = shape_text(call.sizes(0))
@@ -52,8 +75,8 @@ def window_of(call: Call, kernel: tuple[int, ...]) -> Window:
     mode = auto_pad_of(call)
     pads = automatic_pads(mode, call.sizes(0)[2:], kernel, strides, dilations)
     if mode == "NOTSET":
-        pads = call.integers("pads", pads) or pads
-    return Window(kernel, strides, pads, dilations)
+        pads = call.integers("pads", ()) or pads
+    return Window(kernel, strides, (0,) * 2 * count, dilations), pads
 
 
 def convolve(
