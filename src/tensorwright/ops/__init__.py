@@ -10,7 +10,17 @@ contraction/   sums of products          host.py    what no expression says
 from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.ops.attributes import bool_of, int_of, text_of
 from tensorwright.ops.moving.joining import slice_ranges
-from tensorwright.ops.named_sizes import Extent, sizes_of
+from tensorwright.ops.named_sizes import (
+    Extent,
+    as_size,
+    decided,
+    is_equal,
+    is_multiple,
+    not_decided,
+    number_of,
+    shape_text,
+    sizes_of,
+)
 from tensorwright.ops.operator import (
     BY_DIMENSION,
     ChannelScale,
@@ -43,16 +53,23 @@ __all__ = [
     "Operator",
     "Pattern",
     "TensorType",
+    "as_size",
     "automatic_pads",
     "axis_in",
     "bool_of",
+    "decided",
     "infer_types",
     "int_of",
+    "is_equal",
+    "is_multiple",
     "moved_bytes",
+    "not_decided",
+    "number_of",
     "open_moved_bytes",
     "open_work",
     "operator",
     "position_fault",
+    "shape_text",
     "sizes_of",
     "slice_ranges",
     "tensor_operator",
