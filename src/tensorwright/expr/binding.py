@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorwright.expr.index.condition import map_condition
 from tensorwright.expr.index.nodes import Condition, Element, Index
+from tensorwright.expr.index.sizes import NamedSize, named_sizes_of
 from tensorwright.expr.index.traversal import map_elements, substitute
 from tensorwright.expr.tensor import (
     Axis,
@@ -44,6 +45,14 @@ def bind_tensors(outputs: Sequence[Compute], values: Mapping[Any, Index]) -> tup
     for tensor in topological_order(*outputs):
         bound[tensor] = _bound(tensor, index, axes, lambda v: rebuild(v, load, index, condition))
     return tuple(each for output in outputs if isinstance(each := bound[output], Compute))
+
+
+def sizes_of_tensors(outputs: Sequence[Tensor]) -> tuple[NamedSize, ...]:
+    """The named sizes in the extents of tensors and of what they are computed from, by name."""
+    tensors = topological_order(*outputs)
+    extents = [extent for tensor in tensors for extent in tensor.shape]
+    extents += [a.extent for t in tensors if isinstance(t, Compute) for a in t.reduce_axes]
+    return tuple(sorted(set(named_sizes_of(*extents)), key=lambda size: size.name))
 
 
 def _bound(

@@ -27,7 +27,7 @@ from tensorwright.expr import (
     constant,
     evaluate,
     exact_div,
-    named_sizes_of,
+    sizes_of_tensors,
     topological_order,
 )
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
@@ -76,7 +76,7 @@ class Workload:
     @property
     def sizes(self) -> tuple[NamedSize, ...]:
         """The named sizes in the extents, sorted by name."""
-        return _sizes_of(self.outputs)
+        return sizes_of_tensors(self.outputs)
 
     @property
     def size_bytes(self) -> dict[str, int]:
@@ -246,13 +246,6 @@ def _quotient(size: NamedSize, value: Index) -> Index:
     return size.checked(value) if isinstance(value, int) else exact_div(value, size.divisor)
 
 
-def _sizes_of(outputs: Sequence[Compute]) -> tuple[NamedSize, ...]:
-    tensors = topological_order(*outputs)
-    extents = [extent for tensor in tensors for extent in tensor.shape]
-    extents += [a.extent for t in tensors if isinstance(t, Compute) for a in t.reduce_axes]
-    return tuple(sorted(set(named_sizes_of(*extents)), key=lambda size: size.name))
-
-
 def reference(workload: Workload, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs from arrays for the inputs, all in physical layout, by the evaluator."""
     return evaluate(workload.outputs, dict(zip(workload.inputs, arrays, strict=True)))
@@ -377,7 +370,7 @@ def _key(
     """The names are part of the key, because traces speak of stages and axes by name."""
     fixed = frozenset(tensor for tensor in inputs if tensor.name in constants)
     lines = [canonical_text(outputs, fixed)]
-    lines += [each.constraints for each in _sizes_of(outputs)]
+    lines += [each.constraints for each in sizes_of_tensors(outputs)]
     for tensor in topological_order(*outputs):
         axes = (*tensor.axes, *tensor.reduce_axes) if isinstance(tensor, Compute) else ()
         lines.append(" ".join([tensor.name, *(axis.name for axis in axes)]))
