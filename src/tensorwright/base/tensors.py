@@ -56,7 +56,7 @@ class TensorType:
             raise UnsupportedError(
                 stage="sizes",
                 where=f"a tensor of type {self}",
-                reason="its extents are not all numbers, which are needed here",
+                reason=f"the extents of {self} are not all numbers, which are needed here",
                 remedy="give a number for each named size",
             )
         return numbers

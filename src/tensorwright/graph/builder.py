@@ -183,6 +183,9 @@ class GraphBuilder:
         part = self.draft()
         part._nodes = nodes[::-1]
         part._inputs = []
+        defined = needed.union(*(node.outputs for node in nodes))
+        part._types = {each: self._types[each] for each in defined}
+        part._constants = {each: a for each, a in self._constants.items() if each in defined}
         return part.finish((name,))
 
     def __contains__(self, name: object) -> bool:

@@ -61,10 +61,13 @@ def require_numbers(graph: Graph, stage: str) -> Graph:
     if not sizes:
         return graph
     names = ", ".join(each.name for each in sizes)
-    given = ", ".join(f'"{each.name}": {each.least * each.divisor}' for each in sizes)
+    numbers = [(each.name, each.least * each.divisor) for each in sizes]
+    option = ",".join(f"{name}:{number}" for name, number in numbers)
+    given = ", ".join(f'"{name}": {number}' for name, number in numbers)
     raise UnsupportedError(
         stage=stage,
         where=f"graph {graph.name}",
         reason=f"its tensors have named sizes ({names}), and what follows computes with numbers",
-        remedy=f"give a number for each: bind_sizes(graph, {{{given}}})",
+        remedy=f'give a number for each, your own ones: --input-shapes "{option}", '
+        f"input_shapes={{{given}}}, or bind_sizes(graph, {{{given}}})",
     )

@@ -10,6 +10,16 @@ contraction/   sums of products          host.py    what no expression says
 from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.ops.attributes import bool_of, int_of, text_of
 from tensorwright.ops.moving.joining import slice_ranges
+from tensorwright.ops.named_sizes import (
+    as_size,
+    decided,
+    is_equal,
+    is_multiple,
+    not_decided,
+    number_of,
+    shape_text,
+    sizes_of,
+)
 from tensorwright.ops.operator import (
     BY_DIMENSION,
     ChannelScale,
@@ -41,14 +51,22 @@ __all__ = [
     "Operator",
     "Pattern",
     "TensorType",
+    "as_size",
     "automatic_pads",
     "axis_in",
     "bool_of",
+    "decided",
     "infer_types",
     "int_of",
+    "is_equal",
+    "is_multiple",
     "moved_bytes",
+    "not_decided",
+    "number_of",
     "operator",
     "position_fault",
+    "shape_text",
+    "sizes_of",
     "slice_ranges",
     "tensor_operator",
     "text_of",

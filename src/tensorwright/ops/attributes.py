@@ -78,6 +78,12 @@ def int_of(attributes: Attributes, name: str) -> int:
     return value
 
 
+def size_in(attributes: Attributes, name: str) -> Index:
+    """An attribute that is an integer, or a named size."""
+    value = attributes[name]
+    return value if isinstance(value, IndexExpr) else int_of(attributes, name)
+
+
 def float_of(attributes: Attributes, name: str) -> float:
     """A number attribute."""
     value = attributes[name]

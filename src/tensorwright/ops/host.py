@@ -30,6 +30,7 @@ from tensorwright.ops.attributes import (
     require_rank,
     require_same_dtype,
     require_shape,
+    size_in,
     text_of,
 )
 from tensorwright.ops.moving.gathering import require_inside
@@ -54,9 +55,9 @@ def _infer_topk(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
     (x,) = types
     require_dtype("x", x, NUMBERS)
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
-    k = int_of(attributes, "k")
+    k = size_in(attributes, "k")
     extent = sizes_of(x)[axis]
-    if k < 0 or not decided(extent >= k):
+    if not decided(k >= 0) or not decided(extent >= k):
         raise fault(f"attribute k is {k}, but dimension {axis} has {extent} elements")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return TensorType(x.dtype, shape), TensorType(DType.I64, shape)

@@ -47,7 +47,7 @@ def number_of(extent: Index) -> int:
     """
     if isinstance(extent, int):
         return extent
-    raise _refusal((extent,), f"the extent {extent} must be a number here")
+    raise not_decided((extent,), f"the extent {extent} must be a number here")
 
 
 def decided(condition: Condition) -> bool:
@@ -58,7 +58,7 @@ def decided(condition: Condition) -> bool:
     answer = simplify_condition(condition, {})
     if isinstance(answer, bool):
         return answer
-    raise _refusal(condition_sides(answer), f"whether {answer} decides the shape")
+    raise not_decided(condition_sides(answer), f"whether {answer} decides the shape")
 
 
 def is_equal(left: Index, right: Index) -> bool:
@@ -100,11 +100,15 @@ def shape_text(shape: Sequence[Index]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def _refusal(sizes: Iterable[Index], reason: str) -> UnsupportedError:
-    names = ", ".join(each.name for each in named_sizes_of(*sizes))
+def not_decided(sizes: Iterable[Index], reason: str) -> UnsupportedError:
+    """What is raised for a question whose answer depends on sizes."""
+    names = [each.name for each in named_sizes_of(*sizes)]
+    bounds = ", ".join(f'"{name}": "2..512"' for name in names)
+    listed = ", ".join(names)
     return UnsupportedError(
         stage="operators",
         where="",
-        reason=f"{reason}, and it depends on the size {names}",
-        remedy=f"give a number for {names}, or bounds that decide it",
+        reason=f"{reason}, and it depends on the size {listed}",
+        remedy=f"give a number for {listed}, or bounds that decide it: where a model is read, "
+        f"sizes={{{bounds}}}",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
+from tensorwright.expr import Index, ceil_div, maximum, simplify
 from tensorwright.ops.attributes import fault
 from tensorwright.ops.named_sizes import Extent, are_equal, is_equal, shape_text
 
@@ -60,11 +61,11 @@ def window_extent(extent: Extent, kernel: int, stride: int, dilation: int, pads:
 
 def automatic_pads(
     mode: str,
-    extents: tuple[int, ...],
+    extents: tuple[Index, ...],
     kernel: tuple[int, ...],
     strides: tuple[int, ...],
     dilations: tuple[int, ...],
-) -> tuple[int, ...]:
+) -> tuple[Index, ...]:
     """The explicit pads (all begins, then all ends) of ONNX's auto_pad.
 
     SAME_UPPER and SAME_LOWER give ceil(extent / stride) windows and put the odd element last and
@@ -76,11 +77,12 @@ def automatic_pads(
         return (0,) * (2 * len(extents))
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise fault(f"auto_pad is {mode!r}", "one of NOTSET, SAME_UPPER, SAME_LOWER, VALID")
-    begins: list[int] = []
-    ends: list[int] = []
+    begins: list[Index] = []
+    ends: list[Index] = []
     for extent, taps, stride, dilation in zip(extents, kernel, strides, dilations, strict=True):
-        windows = -(-extent // stride)
-        total = max((windows - 1) * stride + (taps - 1) * dilation + 1 - extent, 0)
+        windows = ceil_div(extent, stride)
+        needed = (windows - 1) * stride + (taps - 1) * dilation + 1
+        total = simplify(maximum(needed - extent, 0), {})
         begin = total // 2 if mode == "SAME_UPPER" else total - total // 2
         begins.append(begin)
         ends.append(total - begin)

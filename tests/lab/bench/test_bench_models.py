@@ -91,8 +91,8 @@ def test_shapes_are_given_to_a_model_whose_scores_are_compared_too(
     onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
     words = ("bench", "models", path, "--rounds", 0, "--threads", 1, "--check")
     without = invoke(*words)
-    assert without.exit_code == 3, without.output
-    assert "leaves batch of (batch, 4) open" in without.stderr
+    assert without.exit_code == 4, without.output
+    assert "its tensors have named sizes (batch)" in without.stderr
     result = invoke(*words, "--input-shapes", "batch:2")
     assert result.exit_code == 0, result.output
 

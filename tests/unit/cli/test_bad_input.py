@@ -82,7 +82,7 @@ def test_an_unsupported_dtype(invoke: Invoke, out: Path, make_onnx: MakeOnnx) ->
 def test_a_missing_shape(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
     path = make_onnx("Relu", ["N", 3])
     result = invoke("compile", path, "-o", out)
-    refused(result, 3, "input x", "--input-shapes")
+    refused(result, 4, "named sizes (N)", '--input-shapes "N:1"')
     for shapes in ("x:[2,3]", "N:2"):
         assert invoke("compile", path, "-o", out, "--input-shapes", shapes).exit_code == 0
     result = invoke("compile", path, "-o", out, "--input-shapes", "x:[2,3,4]")

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tensorwright.base import DType, ModelError, TensorType, UnsupportedError
-from tensorwright.expr import Index, named_size, with_sizes
+from tensorwright.expr import Index, IndexExpr, named_size, with_sizes
 from tensorwright.ops import infer_types
 from tensorwright.ops.named_sizes import sizes_of
 
@@ -30,6 +30,10 @@ def at(shape: tuple[Index, ...], values: dict[str, int]) -> tuple[int, ...]:
     numbers = tuple(with_sizes(extent, values) for extent in shape)
     assert all(isinstance(number, int) for number in numbers)
     return numbers
+
+
+def number_at(value: object, values: dict[str, int]) -> object:
+    return with_sizes(value, values) if isinstance(value, IndexExpr) else value
 
 
 CASES = {
@@ -82,6 +86,27 @@ CASES = {
     "layer_norm": ("layer_norm", [(n, k, m), (m,), (m,)], {}),
     "quantize_linear": ("quantize_linear", [(n, m), (), typed((), DType.U8)], {}),
     "topk": ("topk", [(n, k)], {"k": 5}),
+    "topk, all": ("topk", [(n, k)], {"k": k}),
+    "one_hot, open": ("one_hot", [positions(n, m), (2,)], {"depth": k + 1}),
+    "split, open": ("split", [(n, m + k)], {"sizes": (m, k), "axis": 1}),
+    "slice, open": ("slice", [(n, k)], {"starts": (0, m), "ends": (n - 1, -m)}),
+    "pad, open": ("pad", [(n, k)], {"pads": (m, -n, 0, n + 3)}),
+    "tile, open": ("tile", [(n, 3)], {"repeats": (2, m)}),
+    "resize": ("resize", [(1, n, m)], {"sizes": (1, 2 * n, 7)}),
+    "full": ("full", [], {"shape": (n, m // 8, 3), "value": 1.0}),
+    "full, of a size": ("full", [], {"shape": (), "value": n * m}),
+    "range": ("range", [], {"size": m - 2, "start": k, "step": -2}),
+    "trilu": ("trilu", [(n, m)], {"k": m - n}),
+    "max_pool, rounded up": (
+        "max_pool",
+        [(1, 3, k)],
+        {"kernel": (3,), "strides": (2,), "pads": (1, 1), "ceil_mode": True},
+    ),
+    "conv_transpose": (
+        "conv_transpose",
+        [(n, 4, m), (4, 2, 3)],
+        {"strides": (2,), "pads": (1, 0), "groups": 2},
+    ),
 }
 
 
@@ -99,7 +124,7 @@ def test_a_rule_agrees_with_that_of_the_numbers(name: str) -> None:
         values = {each: chance.choice(numbers) for each, numbers in VALUES.items()}
         plain = tuple(typed(at(sizes_of(each), values), each.dtype) for each in types)
         numbers = {
-            key: at(value, values) if isinstance(value, tuple) else value
+            key: at(value, values) if isinstance(value, tuple) else number_at(value, values)
             for key, value in attributes.items()
         }
         expected, _ = infer_types(operator, plain, numbers)
@@ -117,8 +142,9 @@ def test_a_rule_agrees_with_that_of_the_numbers(name: str) -> None:
         ("reshape", [(n, m)], {"shape": (16, 4)}, "whether 64 == m*n decides the shape"),
         ("squeeze", [(one, m)], {}, "whether one == 1 decides the shape"),
         ("gather_nd", [(n, m), positions(3, one)], {}, "the extent one must be a number here"),
-        ("resize", [(1, 3, n, n)], {"sizes": (1, 3, 8, 8)}, "its extents are not all numbers"),
-        ("max_pool", [(1, 3, k)], {"kernel": (3,), "ceil_mode": True}, "its extents are not all"),
+        ("split", [(n, m)], {"sizes": (4, n), "axis": 1}, "whether n + 4 == m"),
+        ("slice", [(n, m)], {"starts": (k - 20,), "ends": (9,)}, "whether 0 <= k - 20 decides"),
+        ("topk", [(n, m)], {"k": n}, "whether n <= m decides the shape"),
     ],
 )
 def test_what_a_size_decides_is_refused_by_name(

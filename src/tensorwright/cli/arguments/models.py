@@ -12,7 +12,7 @@ from onnx import ModelProto
 from tensorwright.base import LaboratoryPart
 from tensorwright.cli.arguments.kinds import refuse_other_than_model, split
 from tensorwright.cli.arguments.options import Shapes
-from tensorwright.graph import Graph
+from tensorwright.graph import Graph, require_numbers
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 
@@ -20,13 +20,13 @@ from tensorwright.graph.onnx_import import load_onnx
 def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph:
     """The graph of a MODEL argument.
 
-    Raises:  ModelError, UnsupportedError, InputError as importing; UsageError for an unknown NAME,
-             and for anything else than a model.
+    Raises:  ModelError, UnsupportedError, InputError as importing; UnsupportedError where sizes
+             stay open; UsageError for an unknown NAME, and for anything else than a model.
     """
     refuse_other_than_model(model)
     kind, name = split(model)
     if not kind:
-        return load_onnx(name, shapes)
+        return require_numbers(load_onnx(name, shapes), "import")
     graph: Graph = _of_suites(model, "read_network")(kind, name, shapes, seed)
     return graph
 

@@ -168,5 +168,6 @@ class Grid:
         if array.size == 0:  # every read is guarded, so no element is ever chosen
             shape = np.broadcast_shapes(rank, *(place.shape for place in places))
             return np.broadcast_to(self._domain.const(0, source.dtype), shape)
-        found = array[places]
+        everywhere: tuple[Any, ...] = (*places, Ellipsis)  # so that no object comes bare
+        found: Array = array[everywhere]
         return found.reshape(found.shape or rank)

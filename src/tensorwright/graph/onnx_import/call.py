@@ -1,13 +1,13 @@
 """What a converter sees: one ONNX node with its operands, and the graph that is being built.
 
 A converter is a function from a `Call` to its results. An operand is a tensor of the graph under
-construction (its name) or an array whose value is known at import. Shape arithmetic stays in arrays
-and leaves no node behind.
+construction (its name), an array whose value is known at import, or one whose elements depend on
+sizes alone. Shape arithmetic stays in arrays and leaves no node behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -16,21 +16,26 @@ import numpy as np
 from onnx import GraphProto, SparseTensorProto, TensorProto
 
 from tensorwright.base import DType, ModelError, UnsupportedError
+from tensorwright.expr import Index
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.interpret import interpret
+from tensorwright.graph.onnx_import.size_array import SizeArray, add_size_array
 from tensorwright.ops import (
     AT_POSITIONS,
     POSITIONS_INPUT,
     Array,
     AttributeValue,
     TensorType,
+    not_decided,
+    number_of,
     position_fault,
+    sizes_of,
 )
 from tensorwright.ops import operator as operator_named
 
 MOST_ITERATIONS = 4096  # of what is written out step by step
 MOST_ELEMENTS = 1 << 27  # of what is written out as a table
-Operand: TypeAlias = str | Array
+Operand: TypeAlias = str | Array | SizeArray
 AttributeDefault: TypeAlias = bool | int | float | str | type[int] | type[str]
 OnnxAttribute: TypeAlias = (
     int
@@ -49,7 +54,25 @@ def type_of(operand: Operand, builder: GraphBuilder) -> TensorType:
     """The type of an operand of a graph under construction."""
     if isinstance(operand, str):
         return builder.type_of(operand)
+    if isinstance(operand, SizeArray):
+        return operand.type
     return TensorType(DType.from_numpy(operand.dtype), operand.shape)
+
+
+def as_tensor(operand: Operand, builder: GraphBuilder) -> str:
+    """An operand as a tensor of a graph under construction."""
+    if isinstance(operand, str):
+        return operand
+    if isinstance(operand, SizeArray):
+        return add_size_array(builder, operand)
+    return builder.constant(operand)
+
+
+def name_of(operand: Operand, builder: GraphBuilder) -> str | None:
+    """The tensor of a graph under construction that an operand is; None where it is none yet."""
+    if isinstance(operand, str):
+        return operand
+    return None if isinstance(operand, SizeArray) else builder.name_of_constant(operand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +114,9 @@ class Call:
         return found
 
     def tensor(self, position: int) -> str:
-        """An input as a tensor of the graph; a known array becomes a constant."""
+        """An input as a tensor of the graph; a known array becomes a constant, or is made of
+        sizes.
+        """
         return self.as_tensor(self.operand(position))
 
     def tensors(self) -> tuple[str, ...]:
@@ -100,7 +125,7 @@ class Call:
 
     def as_tensor(self, operand: Operand) -> str:
         """A tensor of the graph."""
-        return operand if isinstance(operand, str) else self.builder.constant(operand)
+        return as_tensor(operand, self.builder)
 
     def type_at(self, position: int) -> TensorType:
         """The type of an input."""
@@ -111,28 +136,42 @@ class Call:
         return type_of(operand, self.builder)
 
     def shape(self, position: int) -> tuple[int, ...]:
-        """The shape of an input."""
-        return self.type_at(position).extents
+        """The shape of an input, where it must be numbers.
+
+        Raises:  UnsupportedError for named sizes.
+        """
+        return tuple(map(number_of, self.sizes(position)))
+
+    def sizes(self, position: int) -> tuple[Index, ...]:
+        """The shape of an input, which may have named sizes."""
+        return sizes_of(self.type_at(position))
+
+    def sizes_of(self, operand: Operand) -> tuple[Index, ...]:
+        """The shape of an operand, which may have named sizes."""
+        return sizes_of(self.type_of(operand))
 
     def rank(self, position: int) -> int:
         """How many dimensions an input has."""
-        return len(self.shape(position))
+        return len(self.type_at(position).shape)
 
     def known(self, position: int) -> Array | None:
         """The value of an input where it is known at import."""
         found = self.operands[position] if self.has(position) else None
         if isinstance(found, str):
             return self.builder.constant_value(found)
-        return found
+        return None if isinstance(found, SizeArray) else found
 
     def array(self, position: int, what: str) -> Array:
         """The value of an input that must be known.
 
         Raises:  UnsupportedError if it is only known when the model runs.
         """
+        operand = self.operand(position)
+        if isinstance(operand, SizeArray):
+            raise self._undecided(operand.indices, f"{what} ({operand})")
         found = self.known(position)
         if found is None:
-            found = self._computed(self.tensor(position))
+            found = self._computed(self.tensor(position), what)
         if found is None:
             raise self.unsupported(
                 f"the value of its {what} is only known when the model runs, "
@@ -141,10 +180,58 @@ class Call:
             )
         return found
 
-    def _computed(self, tensor: str) -> Array | None:
-        """The value of a tensor that nodes make of constants, which is too large to be held."""
+    def truth(self, operand: Operand, what: str) -> bool | None:
+        """The value of a bool, None where it is only known when the model runs.
+
+        Raises:  UnsupportedError where sizes decide it.
+        """
+        if isinstance(operand, SizeArray):
+            raise self._undecided(operand.indices, what)
+        value: Array | None
+        if isinstance(operand, str):
+            value = self.builder.constant_value(operand)
+            value = self._computed(operand, what) if value is None else value
+        else:
+            value = operand
+        return None if value is None or value.size != 1 else bool(value.reshape(-1)[0])
+
+    def _undecided(self, sizes: Iterable[Index], what: str) -> UnsupportedError:
+        error = not_decided(sizes, f"its {what} must be known")
+        return self.unsupported(error.reason, error.remedy)
+
+    def _computed(self, tensor: str, what: str) -> Array | None:
+        """The value of a tensor that nodes make of constants, which is too large to be held.
+
+        Raises:  UnsupportedError where it is made of sizes, too.
+        """
         graph = self.builder.constant_graph(tensor)
+        if graph is not None and graph.sizes:
+            raise self._undecided(graph.sizes, what)
         return None if graph is None else interpret(graph, {})[tensor]
+
+    def indices(self, position: int, what: str) -> tuple[Index, ...]:
+        """The value of a 1-D integer input, whose elements may be expressions of sizes."""
+        operand = self.operand(position)
+        return operand.indices if isinstance(operand, SizeArray) else self.ints(position, what)
+
+    def index(self, position: int, what: str) -> Index:
+        """The value of an integer input with one element, which may be an expression of sizes."""
+        operand = self.operand(position)
+        if not isinstance(operand, SizeArray):
+            return int(self.scalar(position, what))
+        if operand.terms.size != 1:
+            raise self.unsupported(f"its {what} has {operand.terms.size} elements, not one")
+        return operand.indices[0]
+
+    def whole(self, position: int, what: str) -> Index:
+        """The value of an input with one element, a whole number or an expression of sizes."""
+        operand = self.operand(position)
+        if isinstance(operand, SizeArray):
+            return self.index(position, what)
+        number = self.scalar(position, what)
+        if number != int(number):
+            raise self.unsupported(f"its {what} {number} meets sizes, and is no whole number")
+        return int(number)
 
     def ints(self, position: int, what: str) -> tuple[int, ...]:
         """The value of a 1-D integer input."""
@@ -270,10 +357,15 @@ class Call:
         for name, operand in zip(self.names, self.operands, strict=False):
             if operand is None:
                 continue
-            held = operand if isinstance(operand, str) else self.builder.name_of_constant(operand)
-            if held == tensor:
+            if name_of(operand, self.builder) == tensor:
                 return name
         return ""
+
+    def positions(self, count: Index, dtype: DType) -> Operand:
+        """The numbers from 0 on."""
+        if isinstance(count, int):
+            return np.arange(count, dtype=dtype.numpy)
+        return self.add("range", size=count, dtype=dtype)
 
     def take(self, tensor: Operand, position: int, axis: int) -> str:
         """One slice of a tensor, without that dimension."""

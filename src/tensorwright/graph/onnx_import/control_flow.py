@@ -36,13 +36,13 @@ def _body(call: Call, name: str) -> GraphProto:
 
 
 def _truth(call: Call, operand: Operand, what: str) -> bool:
-    value = call.builder.constant_value(operand) if isinstance(operand, str) else operand
-    if value is None or value.size != 1:
+    value = call.truth(operand, what)
+    if value is None:
         raise call.unsupported(
             f"its {what} is computed when the model runs, and the nodes must be known before",
             "export the model with the branch fixed",
         )
-    return bool(value.reshape(-1)[0])
+    return value
 
 
 def convert_if(call: Call, nested: Nested) -> Results:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,24 +25,27 @@ from tensorwright.base import (
 )
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.interpret import interpret
 from tensorwright.graph.onnx_import.call import (
     Call,
     Converter,
     OnnxAttribute,
     Operand,
     Results,
+    as_tensor,
+    name_of,
     type_of,
 )
 from tensorwright.graph.onnx_import.com_microsoft import COM_MICROSOFT, DOMAIN
 from tensorwright.graph.onnx_import.control_flow import CONTROL_FLOW, Nested
 from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
+from tensorwright.graph.onnx_import.folding import fold
 from tensorwright.graph.onnx_import.functions import (
     expand_local,
     expand_standard,
     has_standard_function,
     is_standard,
 )
+from tensorwright.graph.onnx_import.open_dimensions import Sizes
 from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
 from tensorwright.graph.onnx_import.refusals import (
     REFUSED,
@@ -64,34 +66,35 @@ from tensorwright.ops import TensorType
 
 _DEEPEST = 32
 _OTHERWISE = "write it with other operators, or give the model a function for it; see docs/onnx.md"
-_FOLD_LIMIT = 1 << 16  # elements; larger constants are folded by `simplify`
 
 
 def load_onnx(
     source: str | os.PathLike[str] | bytes | ModelProto,
     input_shapes: InputShapes | None = None,
     input_values: Mapping[str, ArrayLike] | None = None,
+    sizes: Sizes | None = None,
 ) -> Graph:
     """Import an ONNX model: a path, the bytes of a file, or a ModelProto.
 
+    A dimension that the model leaves open becomes a named size of the graph: under the model's
+    name for it, made an identifier, or under that of the input and the axis ("x_0").
     `input_shapes` gives shapes by input name ({"x": (1, 3, 224, 224)}) or extents by the name of an
     open dimension.
+    `sizes` says what open dimensions may be: {"batch": "1..64", "seq": "8..512 by 8", "n": 3}; a
+    pair (1, 64) is "1..64".
     `input_values` fixes inputs that shapes depend on (axes, sizes, ...): they become constants.
-    Raises:  ModelError for what is no valid model or leaves shapes open, UnsupportedError for what
+    Raises:  ModelError for what is no valid model or leaves ranks open, UnsupportedError for what
              we cannot express (names the operator, the node and why), InputError for shapes that do
-             not fit, UsageError for what is no mapping of shapes, MachineError for constants that
-             do not fit into memory.
+             not fit, UsageError for what is no mapping and for bounds that mean nothing,
+             MachineError for constants that do not fit into memory.
     """
-    if input_shapes is not None and not isinstance(input_shapes, Mapping):
-        raise UsageError(
-            stage="import",
-            where=f"input_shapes={input_shapes!r}",
-            reason="it is no mapping",
-            remedy='{"x": (1, 3, 224, 224)}, or {"N": 1} for an open dimension',
-        )
+    _require_mapping(
+        "input_shapes", input_shapes, '{"x": (1, 3, 224, 224)}, or {"N": 1} for an open dimension'
+    )
+    _require_mapping("sizes", sizes, '{"batch": "1..64", "seq": "8..512 by 8"}')
     model = read_model(source)
     try:
-        return _Import(model).run(input_shapes, input_values or {})
+        return _Import(model).run(input_shapes, input_values or {}, sizes)
     except MemoryError as error:
         raise MachineError(
             stage="import",
@@ -99,6 +102,17 @@ def load_onnx(
             reason="there is not enough memory for its constants",
             remedy="give the inputs smaller shapes, or compile on a machine with more memory",
         ) from error
+
+
+def _require_mapping(name: str, given: object, remedy: str) -> None:
+    """Refuse an argument that is no mapping.
+
+    Raises:  UsageError.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(
+            stage="import", where=f"{name}={given!r}", reason="it is no mapping", remedy=remedy
+        )
 
 
 def _attribute(attribute: AttributeProto) -> OnnxAttribute:
@@ -133,13 +147,15 @@ class _Import:
         self.expansions = 0
         self.depth = 0
 
-    def run(self, shapes: InputShapes | None, values: Mapping[str, ArrayLike]) -> Graph:
+    def run(
+        self, shapes: InputShapes | None, values: Mapping[str, ArrayLike], sizes: Sizes | None
+    ) -> Graph:
         graph = self.model.graph
         self.read_initializers(graph)
         self.fix_inputs(graph, values)
         free = [info for info in graph.input if info.name not in self.values]
-        for name, type_ in input_types(free, shapes, self.readers).items():
-            self.values[name] = self.builder.input(name, type_.extents, type_.dtype)
+        for name, type_ in input_types(free, shapes, self.readers, sizes).items():
+            self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
         with naming_sizes(overridden_sizes(free, shapes or {})):
             self.convert_nodes(graph.node, self.opset)
         return self.finish([info.name for info in graph.output])
@@ -249,7 +265,7 @@ class _Import:
                 converter = table.get(call.operator)
                 if converter is None:
                     return None
-                return self.fold(call, converter) or converter(call)
+                return fold(call, converter) or converter(call)
         except ModelError as error:
             raise error.at(call.label, "import") from error.__cause__
         except UnsupportedError as error:
@@ -271,30 +287,6 @@ class _Import:
             folder=self.folder,
             names=tuple(node.input),
         )
-
-    def fold(self, call: Call, converter: Converter) -> Results | None:
-        """Compute a node whose inputs are all known, where that is little work; codes of weights
-        stay, since products may be of them.
-        """
-        if call.operator == "DequantizeLinear" and call.rank(0) > 1:
-            return None
-        if call.operator == "CastLike":  # of its second input it reads the type alone
-            like: Operand = np.zeros(0, call.type_at(1).dtype.numpy)
-            call = replace(call, operands=(call.operand(0), like))
-        arrays = [operand for operand in call.operands if operand is not None]
-        if not all(isinstance(operand, np.ndarray) for operand in arrays):
-            return None
-        if sum(operand.size for operand in arrays if isinstance(operand, np.ndarray)) > _FOLD_LIMIT:
-            return None
-        scratch = GraphBuilder("folding")
-        results = converter(replace(call, builder=scratch))
-        if results is None:
-            return None
-        graph = scratch.finish([name for name in results if isinstance(name, str)])
-        if sum(int(np.prod(t.extents)) for t in graph.types.values()) > 4 * _FOLD_LIMIT:
-            return None
-        computed = interpret(graph, {})
-        return tuple(computed[name] if isinstance(name, str) else name for name in results)
 
     # -- functions and branches
     # ----------------------------------------------------------------------------------
@@ -357,7 +349,7 @@ class _Import:
         for output in outputs:
             operand = self.lookup(output, f"output {output}")
             if not isinstance(operand, str):
-                operand = self.builder.constant(operand)
+                operand = as_tensor(operand, self.builder)
             if operand == output and operand in inputs:
                 results.append(operand)
                 continue
@@ -371,7 +363,7 @@ class _Import:
             taken.add(output)
             results.append(operand)
         for theirs, operand in self.values.items():
-            ours = operand if isinstance(operand, str) else self.builder.name_of_constant(operand)
+            ours = name_of(operand, self.builder)
             unnamed = ours is not None and ours not in names and ours not in inputs
             if ours is not None and unnamed and theirs not in taken:
                 names[ours] = theirs

@@ -1,35 +1,34 @@
-"""Static types of a model's inputs, with the shapes that the caller gives where the model leaves
-them open.
+"""Types of a model's inputs: what the caller gives in the place of dimensions that the model leaves
+open, and named sizes for the others.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from onnx import ValueInfoProto
 
-from tensorwright.base import InputError, UnsupportedError
+from tensorwright.base import ExpressionError, InputError, UnsupportedError
+from tensorwright.expr import (
+    Index,
+    IndexExpr,
+    NamedSize,
+    is_nonnegative,
+    named_sizes_of,
+    substitute,
+)
+from tensorwright.graph.onnx_import.open_dimensions import (
+    OpenDimensions,
+    Sizes,
+    name_dimensions,
+    solved,
+)
 from tensorwright.graph.onnx_import.refusals import model_error
 from tensorwright.graph.onnx_import.tensors import DTYPES, dtype_of
 from tensorwright.ops import TensorType
 
 InputShapes = Mapping[str, Sequence[int] | int]
-
-_UNKNOWN = re.compile(
-    r"(unk|unknown|none|null|nil|nan|any|dyn|dynamic|undefined|unspecified|open)?[\W\d_]*",
-    re.IGNORECASE,
-)
-
-
-def is_identity(name: str) -> bool:
-    """Whether two dimensions of that name have the same extent.
-
-    ONNX says so of every name. But exporters need one for what they do not know, too, and write a
-    word or a sign for that: "?", "-1", "*", "None", "unk__7", "dynamic". Such a name says nothing
-    of another place: who numbers them gives each place a number of its own, so nothing is lost.
-    """
-    return _UNKNOWN.fullmatch(name) is None
 
 
 def _dims(info: ValueInfoProto) -> list[int | str] | None:
@@ -59,16 +58,15 @@ def _as_extents(name: str, given: Sequence[int] | int) -> tuple[int, ...]:
     return extents
 
 
-def _bind(infos: Iterable[ValueInfoProto], given: InputShapes) -> dict[str, int]:
-    """The extents of named open dimensions: given by their name, whatever it is, or by an input's
-    shape, where the name is an identity.
-    """
-    infos = tuple(infos)
-    params = {d for info in infos for d in _dims(info) or () if isinstance(d, str) and d}
-    bound: dict[str, int] = {}
+def _fixed(
+    infos: Sequence[ValueInfoProto], given: InputShapes, dimensions: OpenDimensions
+) -> dict[NamedSize, int]:
+    """The sizes that are given as numbers: by their name, or by an input's shape."""
+    fixed: dict[NamedSize, int] = {}
     for name, shape in given.items():
-        if name in params and isinstance(shape, int):
-            bound[name] = _as_extents(name, shape)[0]
+        if name in dimensions.named and isinstance(shape, int):
+            number = _as_extents(name, shape)[0]
+            fixed.update(dict.fromkeys(dimensions.named[name], number))
     for info in infos:
         if info.name not in given:
             continue
@@ -78,41 +76,56 @@ def _bind(infos: Iterable[ValueInfoProto], given: InputShapes) -> dict[str, int]
             reason = f"{extents} has {len(extents)} dimensions, the model declares {len(dims)}"
             remedy = f"give {len(dims)} extents"
             raise _fail(f"input shape {info.name}", reason, remedy)
-        for dim, extent in zip(dims, extents, strict=False):
-            if not isinstance(dim, str) or not is_identity(dim):
-                continue
-            if bound.setdefault(dim, extent) != extent:
-                reason = f"dimension {dim} is {extent} here and {bound[dim]} elsewhere"
-                raise _fail(f"input shape {info.name}", reason)
-    return bound
+        for axis, extent in enumerate(extents):
+            own = dimensions.extents.get((info.name, axis), extent)
+            if any(size not in fixed for size in named_sizes_of(own)):
+                with _naming(info.name):
+                    for size, number in solved(own, extent):
+                        fixed.setdefault(size, number)
+    return fixed
 
 
-def _resolve(info: ValueInfoProto, given: InputShapes, bound: Mapping[str, int]) -> tuple[int, ...]:
-    if info.name in given:
-        return _as_extents(info.name, given[info.name])
+def _resolve(
+    info: ValueInfoProto,
+    given: InputShapes,
+    dimensions: OpenDimensions,
+    values: Mapping[NamedSize, Index],
+) -> tuple[Index, ...]:
+    """The shape of an input; `values` are the sizes of which the caller says something."""
     dims = _dims(info)
-    where = f"input {info.name}"
+    own = [dimensions.extents.get((info.name, axis), dim) for axis, dim in enumerate(dims or ())]
+    with _naming(info.name):
+        shape = tuple(substitute(extent, values) for extent in own if not isinstance(extent, str))
+    if info.name in given:
+        extents = _as_extents(info.name, given[info.name])
+        for name, size, asked in zip(own, shape, extents, strict=False):
+            if isinstance(name, IndexExpr) and isinstance(size, int) and size != asked:
+                reason = f"dimension {name} is {asked} here and {size} elsewhere"
+                raise _fail(f"input shape {info.name}", reason)
+        return extents
     if dims is None:
+        where = f"input {info.name}"
         remedy = f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)'
         raise model_error(where, "the model leaves its shape open", remedy)
-    extents = [bound.get(dim, dim) if isinstance(dim, str) else dim for dim in dims]
-    still_open = [
-        dim if is_identity(dim) else f"dimension {at}"
-        for at, dim in enumerate(extents)
-        if isinstance(dim, str)
-    ]
-    if still_open:
-        shape = ", ".join(str(dim) if dim != "" else "?" for dim in extents)
-        example = ",".join(str(dim) if isinstance(dim, int) else "1" for dim in extents)
-        names = dict.fromkeys(dim for dim in extents if isinstance(dim, str))
-        by_name = f'"{",".join(f"{name}:1" for name in names)}", or '
-        by_name = by_name if all(map(is_identity, names)) else ""
-        raise model_error(
-            where,
-            f"the model leaves {', '.join(still_open)} of ({shape}) open",
-            f'--input-shapes {by_name}"{info.name}:[{example}]" (with your own extents)',
-        )
-    return tuple(dim for dim in extents if isinstance(dim, int))
+    for extent in shape:
+        if not is_nonnegative(extent):
+            sizes = named_sizes_of(extent)
+            raise model_error(
+                f"input {info.name}",
+                f"its extent {extent} may be negative",
+                "say the least number that it may be: "
+                + ", ".join(f'sizes={{"{size.name}": "2..512"}}' for size in sizes),
+            )
+    return shape
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Refuse an input whose extents are no numbers."""
+    try:
+        yield
+    except (ValueError, ArithmeticError) as error:
+        raise _fail(f"input shape {name}", str(error)) from None
 
 
 def overridden_sizes(infos: Iterable[ValueInfoProto], given: InputShapes) -> str:
@@ -158,30 +171,35 @@ def input_types(
     infos: Sequence[ValueInfoProto],
     shapes: InputShapes | None,
     readers: Mapping[str, str] | None = None,
+    sizes: Sizes | None = None,
 ) -> dict[str, TensorType]:
     """The type of each input.
 
     `shapes` gives extents by input name, or one extent by the name of an open dimension; it also
     overrides extents that the model fixes.
     `readers` gives the operator that reads an input, which messages name.
-    Raises:  InputError for a shape that does not fit, ModelError for dimensions that stay open,
-             UnsupportedError for sequences, optional values and element types.
+    `sizes` says what open dimensions may be.
+    Raises:  InputError for a shape that does not fit, ModelError for an input without a shape,
+             UnsupportedError for sequences, optional values and element types, UsageError for
+             bounds that mean nothing.
     """
     given = shapes or {}
     readers = readers or {}
     for info in infos:
         check_is_tensor(info, readers.get(info.name, "input"))
-    bound = _bind(infos, given)
+    dimensions = name_dimensions({info.name: _dims(info) or () for info in infos})
     names = {info.name for info in infos}
     for name in given:
-        if name not in names and name not in bound:
-            open_names = {
-                dim for info in infos for dim in _dims(info) or () if isinstance(dim, str)
-            }
-            listed = sorted(dim for dim in open_names if is_identity(dim))
+        if name not in names and not (name in dimensions.named and isinstance(given[name], int)):
             remedy = f"the inputs are {', '.join(sorted(names)) or 'none'}"
+            listed = sorted(dimensions.names)
             remedy += f", the open dimensions {', '.join(listed)}" if listed else ""
             raise _fail(f"input shape {name}", "the model has no such input", remedy)
+    bounded = dimensions.bounded(sizes or {})
+    fixed = _fixed(infos, given, dimensions)
+    for size, number in fixed.items():
+        _check_bounds(size.name, number, bounded.get(size))
+    values: dict[NamedSize, Index] = {**bounded, **fixed}
     return {
         info.name: TensorType(
             dtype_of(
@@ -189,7 +207,21 @@ def input_types(
                 f"input {info.name}",
                 readers.get(info.name, "input"),
             ),
-            _resolve(info, given, bound),
+            _resolve(info, given, dimensions, values),
         )
         for info in infos
     }
+
+
+def _check_bounds(name: str, number: int, bounded: Index | None) -> None:
+    """Refuse a number that the caller's own bounds exclude.
+
+    Raises:  InputError.
+    """
+    if isinstance(bounded, int) and bounded != number:
+        raise _fail(f"input shape {name}", f"{name} is {number} here, and {bounded} in sizes")
+    for size in named_sizes_of(*(() if bounded is None else (bounded,))):
+        try:
+            size.checked(number)
+        except ExpressionError as error:
+            raise _fail(f"input shape {name}", f"it is {number}, and {error.reason}") from None

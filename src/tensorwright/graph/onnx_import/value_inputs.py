@@ -12,7 +12,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 from tensorwright.graph.onnx_import.read import read_model
 
 _REDUCTIONS = ("Sum", "Mean", "Prod", "Max", "Min", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
-_DECIDING: dict[str, tuple[int, ...]] = {
+DECIDING: dict[str, tuple[int, ...]] = {
     **{f"Reduce{kind}": (1,) for kind in _REDUCTIONS},
     "AffineGrid": (1,),
     "BlackmanWindow": (0,),
@@ -51,6 +51,7 @@ _DECIDING: dict[str, tuple[int, ...]] = {
     "Unsqueeze": (1,),
     "Upsample": (1,),
 }
+"""Inputs that shapes and nodes depend on, by operator."""
 _STATIC = ("Shape", "Size")
 
 
@@ -71,7 +72,7 @@ def value_inputs(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[s
     graph = read_model(source).model.graph
     needed: set[str] = set()
     for node in reversed(tuple(_all_nodes(graph))):
-        for position in _DECIDING.get(node.op_type, ()):
+        for position in DECIDING.get(node.op_type, ()):
             if position < len(node.input):
                 needed.add(node.input[position])
         if node.op_type not in _STATIC and needed.intersection(node.output):

@@ -39,6 +39,7 @@ from tensorwright.ops.attributes import (
     require_dtype,
     require_rank,
     require_shape,
+    size_in,
 )
 from tensorwright.ops.named_sizes import (
     are_equal,
@@ -174,9 +175,9 @@ def _reverse(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
     return (compute("reverse_sequence", shape, body, axis_names(len(shape))),)
 
 
-def _one_hot_axis(rank: int, attributes: Attributes) -> tuple[int, int]:
-    depth = int_of(attributes, "depth")
-    if depth < 0:
+def _one_hot_axis(rank: int, attributes: Attributes) -> tuple[int, Index]:
+    depth = size_in(attributes, "depth")
+    if not decided(depth >= 0):
         raise fault(f"attribute depth is {depth}, which is negative")
     return axis_in(int_of(attributes, "axis"), rank + 1), depth
 
@@ -192,15 +193,16 @@ def _infer_one_hot(types: tuple[TensorType, ...], attributes: Attributes) -> tup
 def _one_hot(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     indices, values = tensors
     own = extents(indices)
-    axis, depth = _one_hot_axis(len(own), attributes)
+    axis, found = _one_hot_axis(len(own), attributes)
+    depth = number_of(found)
 
     def body(*at: Index) -> Value:
         asked: Value = Load(indices, (*at[:axis], *at[axis + 1 :]))
         place = FromIndex(at[axis], DType.I64)
         asked = cast(asked, DType.I64)
-        found = apply(Fn.EQ, asked, place)
+        is_there = apply(Fn.EQ, asked, place)
         behind = apply(Fn.EQ, asked, place - depth)
-        return select(apply(Fn.OR, found, behind), values[1], values[0])
+        return select(apply(Fn.OR, is_there, behind), values[1], values[0])
 
     shape = (*own[:axis], depth, *own[axis:])
     return (compute("one_hot", shape, body, axis_names(len(shape))),)

@@ -15,6 +15,7 @@ from tensorwright.expr import (
     Compute,
     FromIndex,
     Index,
+    IndexExpr,
     Load,
     Relation,
     Tensor,
@@ -34,15 +35,19 @@ from tensorwright.ops.attributes import (
     ints_of,
     require_rank,
     scalar_of,
+    size_in,
+    sizes_in,
 )
+from tensorwright.ops.named_sizes import decided, shape_text
 from tensorwright.ops.operator import Attribute, tensor_operator
 
 
 def _infer_full(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    shape = ints_of(attributes, "shape")
-    if min(shape, default=0) < 0:
-        raise fault(f"attribute shape {shape} has a negative extent")
-    scalar_of(attributes, "value")
+    shape = sizes_in(attributes, "shape")
+    if not all(decided(extent >= 0) for extent in shape):
+        raise fault(f"attribute shape {shape_text(shape)} has a negative extent")
+    if not isinstance(attributes["value"], IndexExpr):
+        scalar_of(attributes, "value")
     return (TensorType(dtype_of(attributes, "dtype"), shape),)
 
 
@@ -54,13 +59,13 @@ def _full(_: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
 
 def _infer_range(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     dtype = dtype_of(attributes, "dtype")
-    size = int_of(attributes, "size")
-    if size < 0:
+    size = size_in(attributes, "size")
+    if not decided(size >= 0):
         raise fault(f"attribute size is {size}, which is negative")
     if dtype is DType.BOOL:
         raise fault("a range of bools")
     if dtype.is_int:
-        int_of(attributes, "start")
+        size_in(attributes, "start")
         int_of(attributes, "step")
     return (TensorType(dtype, (size,)),)
 
@@ -95,7 +100,7 @@ def _eye(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, 
 
 def _infer_trilu(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     require_rank("x", types[0], 2)
-    int_of(attributes, "k")
+    size_in(attributes, "k")
     return types
 
 

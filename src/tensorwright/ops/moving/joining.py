@@ -37,11 +37,11 @@ from tensorwright.ops.attributes import (
     ints_of,
     require_same_dtype,
     scalar_of,
+    sizes_in,
     text_of,
 )
 from tensorwright.ops.moving.movement import Indices, Shape, Sizes, rearrangement
 from tensorwright.ops.named_sizes import (
-    Extent,
     are_equal,
     decided,
     is_equal,
@@ -93,11 +93,13 @@ def _concat(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Comput
     return (compute("concat", shape, body, axis_names(rank)),)
 
 
-def _split_sizes(x: tuple[Index, ...], attributes: Attributes) -> tuple[int, tuple[int, ...]]:
+def _split_sizes(x: tuple[Index, ...], attributes: Attributes) -> tuple[int, tuple[Index, ...]]:
     axis = axis_in(int_of(attributes, "axis"), len(x))
-    sizes = ints_of(attributes, "sizes")
-    if not sizes or min(sizes) < 0 or not is_equal(sum(sizes), x[axis]):
-        raise fault(f"attribute sizes {sizes} does not add up to {x[axis]}, dimension {axis}")
+    sizes = sizes_in(attributes, "sizes")
+    is_whole = bool(sizes) and all(decided(size >= 0) for size in sizes)
+    if not is_whole or not is_equal(sum(sizes), x[axis]):
+        given = shape_text(sizes)
+        raise fault(f"attribute sizes {given} does not add up to {x[axis]}, dimension {axis}")
     return axis, sizes
 
 
@@ -111,7 +113,8 @@ def _infer_split(types: tuple[TensorType, ...], attributes: Attributes) -> tuple
 
 def _split(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     (x,) = tensors
-    axis, sizes = _split_sizes(extents(x), attributes)
+    axis, found = _split_sizes(extents(x), attributes)
+    sizes = tuple(map(number_of, found))
 
     def part(number: int, first: int, size: int) -> Compute:
         shape = list(extents(x))
@@ -134,7 +137,7 @@ Taken: TypeAlias = tuple[Index, Index, int]
 
 def _taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Taken, ...]:
     """What a slice takes, per dimension."""
-    starts, ends = ints_of(attributes, "starts"), ints_of(attributes, "ends")
+    starts, ends = sizes_in(attributes, "starts"), sizes_in(attributes, "ends")
     axes = ints_of(attributes, "axes") or tuple(range(len(starts)))
     steps = ints_of(attributes, "steps") or (1,) * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
@@ -157,14 +160,16 @@ def slice_ranges(shape: tuple[int, ...], attributes: Attributes) -> tuple[range,
     return tuple(range(first, first + count * step, step) for first, count, step in numbers)
 
 
-def _taken_of(extent: Index, start: int, end: int, step: int) -> Taken:
+def _taken_of(extent: Index, start: Index, end: Index, step: int) -> Taken:
     """What a slice takes of one dimension, as Python's slices: beyond its ends nothing."""
     low, high = (0, extent) if step > 0 else (-1, extent - 1)
 
-    def inside(index: int) -> Index:
-        if abs(index) >= _FAR:
+    def inside(index: Index) -> Index:
+        if isinstance(index, int) and abs(index) >= _FAR:
             return high if index > 0 else low
-        return minimum(maximum(extent + index if index < 0 else index, low), high)
+        place = index if decided(index >= 0) else extent + index
+        clamped = minimum(maximum(place, low), high)
+        return clamped if isinstance(index, int) else simplify(clamped, {})
 
     first, last = inside(start), inside(end)
     gap = last - first if step > 0 else first - last
@@ -181,18 +186,19 @@ def _before_slicing(indices: Indices, own: Shape, _: Shape, attributes: Attribut
 
 
 def _pads(
-    shape: tuple[Extent, ...], attributes: Attributes
-) -> tuple[tuple[int, ...], tuple[Extent, ...]]:
+    shape: tuple[Index, ...], attributes: Attributes
+) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
     """How much is added before each dimension, and the new shape."""
-    pads = ints_of(attributes, "pads")
+    pads = sizes_in(attributes, "pads")
     rank = len(shape)
     if len(pads) != 2 * rank:
-        raise fault(f"attribute pads {pads} has {len(pads)} values, not {2 * rank}")
+        raise fault(f"attribute pads {shape_text(pads)} has {len(pads)} values, not {2 * rank}")
     large = tuple(
         begin + n + end for begin, n, end in zip(pads[:rank], shape, pads[rank:], strict=True)
     )
     if not all(decided(extent >= 0) for extent in large):
-        raise fault(f"attribute pads {pads} crops more than shape {shape_text(shape)} has")
+        given = shape_text(pads)
+        raise fault(f"attribute pads {given} crops more than shape {shape_text(shape)} has")
     mode = text_of(attributes, "mode", _MODES)
     if mode != "constant":
         for n, new in zip(shape, large, strict=True):
@@ -222,7 +228,7 @@ def _source(mode: str, index: Index, extent: int) -> Index:
 
 def _pad(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     (x,) = tensors
-    begins, large = _pads(extents(x), attributes)
+    begins, large = (tuple(map(number_of, each)) for each in _pads(extents(x), attributes))
     mode = text_of(attributes, "mode")
     names = axis_names(len(large))
     if mode == "constant":
@@ -250,7 +256,7 @@ def _takes_every_element(_: TensorType, attributes: Attributes) -> bool:
 
 
 def _adds_nothing(_: TensorType, attributes: Attributes) -> bool:
-    return not any(ints_of(attributes, "pads"))
+    return all(isinstance(pad, int) and pad == 0 for pad in sizes_in(attributes, "pads"))
 
 
 JOINING_OPERATORS = (

@@ -209,9 +209,10 @@ def _unsqueezed(own: Sizes, attributes: Attributes) -> Sizes:
 
 
 def _tiled(own: Sizes, attributes: Attributes) -> Sizes:
-    repeats = ints_of(attributes, "repeats")
-    if len(repeats) != len(own) or min(repeats, default=0) < 0:
-        raise fault(f"attribute repeats {repeats} does not fit shape {shape_text(own)}")
+    repeats = sizes_in(attributes, "repeats")
+    if len(repeats) != len(own) or not all(decided(times >= 0) for times in repeats):
+        given = shape_text(repeats)
+        raise fault(f"attribute repeats {given} does not fit shape {shape_text(own)}")
     return tuple(n * times for n, times in zip(own, repeats, strict=True))
 
 

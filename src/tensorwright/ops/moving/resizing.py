@@ -45,10 +45,11 @@ from tensorwright.ops.attributes import (
     fault,
     float_of,
     floats_of,
-    ints_of,
     require_dtype,
+    sizes_in,
     text_of,
 )
+from tensorwright.ops.named_sizes import decided, is_equal, number_of, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute, Movement, Pattern, tensor_operator
 
 _MODES = ("nearest", "linear", "cubic")
@@ -122,21 +123,21 @@ def place_outputs(extent: int, output: int, scale: Fraction, coordinates: str) -
     return Grid(extent, output, int(slope * unit), int(offset * unit), unit)
 
 
-def _sizes(shape: tuple[int, ...], attributes: Attributes) -> tuple[int, ...]:
-    sizes, scales = ints_of(attributes, "sizes"), floats_of(attributes, "scales")
-    if len(sizes) != len(shape) or min(sizes, default=0) < 0:
-        raise fault(f"attribute sizes {sizes} does not fit shape {shape}")
+def _sizes(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Index, ...]:
+    sizes, scales = sizes_in(attributes, "sizes"), floats_of(attributes, "scales")
+    if len(sizes) != len(shape) or not all(decided(size >= 0) for size in sizes):
+        raise fault(f"attribute sizes {shape_text(sizes)} does not fit shape {shape_text(shape)}")
     if scales and len(scales) != len(shape):
-        raise fault(f"attribute scales {scales} does not fit shape {shape}")
+        raise fault(f"attribute scales {scales} does not fit shape {shape_text(shape)}")
     if min(scales, default=1.0) <= 0:
         raise fault(f"attribute scales {scales} must be positive")
-    if any(n == 0 < size for n, size in zip(shape, sizes, strict=True)):
-        raise fault(f"shape {shape} is empty: there is nothing to interpolate")
+    if any(is_equal(n, 0) and decided(size > 0) for n, size in zip(shape, sizes, strict=True)):
+        raise fault(f"shape {shape_text(shape)} is empty: there is nothing to interpolate")
     return sizes
 
 
 def _grids(shape: tuple[int, ...], attributes: Attributes) -> tuple[Grid, ...]:
-    sizes, scales = _sizes(shape, attributes), floats_of(attributes, "scales")
+    sizes, scales = map(number_of, _sizes(shape, attributes)), floats_of(attributes, "scales")
     coordinates = text_of(attributes, "coordinates")
     grids: list[Grid] = []
     for at, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
@@ -156,7 +157,7 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
         require_dtype("x", x, FLOATS)
     text_of(attributes, "coordinates", _COORDINATES)
     text_of(attributes, "nearest_mode", _ROUNDINGS)
-    return (TensorType(x.dtype, _sizes(x.extents, attributes)),)
+    return (TensorType(x.dtype, _sizes(sizes_of(x), attributes)),)
 
 
 def tap_weights(fraction: Value, mode: str, a: float) -> tuple[tuple[int, Value], ...]:

@@ -49,7 +49,7 @@ from tensorwright.ops.attributes import (
     require_rank,
 )
 from tensorwright.ops.folding.reduction import fold_axes, mean_of
-from tensorwright.ops.named_sizes import is_empty, sizes_of
+from tensorwright.ops.named_sizes import decided, is_empty, number_of, shape_text, sizes_of
 from tensorwright.ops.operator import (
     Attribute,
     Fold,
@@ -83,14 +83,29 @@ def _window(shape: Sequence[int], attributes: Attributes) -> Window:
     if not bool_of(attributes, "ceil_mode"):
         return window
     ends = []
+    for at, slots in enumerate(_slots_of_ceil(window, shape)):
+        last = (number_of(slots) - 1) * window.strides[at]
+        needed = last + (window.kernel[at] - 1) * window.dilations[at] + 1
+        ends.append(max(window.ends[at], needed - shape[at] - window.begins[at]))
+    return replace(window, ends=tuple(ends))
+
+
+def _slots_of_ceil(window: Window, shape: Sequence[Index]) -> tuple[Index, ...]:
+    """How many windows begin in a shape or in the padding before it; the last may not be whole.
+
+    Raises:  ModelError if none does.
+    """
+    counts: list[Index] = []
     for at, extent in enumerate(shape):
         stride, begin, end = window.strides[at], window.begins[at], window.ends[at]
         span = (window.kernel[at] - 1) * window.dilations[at] + 1
-        slots = -(-(extent + begin + end - span) // stride) + 1
-        if (slots - 1) * stride >= extent + begin:
-            slots -= 1
-        ends.append(max(end, (slots - 1) * stride + span - extent - begin))
-    return replace(window, ends=tuple(ends))
+        count = ceil_div(extent + begin + end - span, stride) + 1
+        is_beyond = decided((count - 1) * stride >= extent + begin)
+        counts.append(count - 1 if is_beyond else count)
+        if not decided(counts[-1] >= 1):
+            window.slots(tuple(shape))
+            raise fault(f"no window of {window.kernel} begins in {shape_text(shape)}")
+    return tuple(counts)
 
 
 def _pool(
@@ -220,11 +235,12 @@ def _windowed(
         require_dtype("x", x, accepts)
         require_rank("x", x, 3)
         space = sizes_of(x)[2:]
+        window = _given_window(space, attributes)
         if bool_of(attributes, "ceil_mode"):
-            window = _window(x.extents[2:], attributes)
+            slots = _slots_of_ceil(window, space)
         else:
-            window = _given_window(space, attributes)
-        return (TensorType(x.dtype, (*x.shape[:2], *window.slots(space))),)
+            slots = window.slots(space)
+        return (TensorType(x.dtype, (*x.shape[:2], *slots)),)
 
     def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
         (x,) = tensors

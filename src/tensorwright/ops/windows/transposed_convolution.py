@@ -59,6 +59,7 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     require_shape,
 )
+from tensorwright.ops.named_sizes import decided, is_equal, number_of, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Numbers, Pattern, tensor_operator
 from tensorwright.ops.windows.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
 
@@ -177,7 +178,8 @@ def _runs(spreads: tuple[Spread, ...]) -> tuple[tuple[Run, ...], ...]:
     )
 
 
-def _spreads(x: tuple[int, ...], w: tuple[int, ...], attributes: Attributes) -> tuple[Spread, ...]:
+def _outputs(x: tuple[Index, ...], w: tuple[int, ...], attributes: Attributes) -> tuple[Index, ...]:
+    """The spatial shape of the output."""
     count = len(x) - 2
     strides = per_axis(attributes, "strides", count, 1)
     dilations = per_axis(attributes, "dilations", count, 1)
@@ -185,14 +187,24 @@ def _spreads(x: tuple[int, ...], w: tuple[int, ...], attributes: Attributes) -> 
     extra = per_axis(attributes, "output_padding", count, 0)
     if min(*strides, *dilations) < 1:
         raise fault(f"strides {strides} and dilations {dilations} must be positive")
-    spreads = []
+    outputs: list[Index] = []
     for at, (extent, kernel) in enumerate(zip(x[2:], w[2:], strict=True)):
         full = (extent - 1) * strides[at] + extra[at] + (kernel - 1) * dilations[at] + 1
         output = full - pads[at] - pads[at + count]
-        if output < 1:
+        if not decided(output >= 1):
             raise fault(f"pads {pads} leave no output along spatial dimension {at}")
-        spreads.append(Spread(extent, kernel, strides[at], dilations[at], pads[at], output))
-    return tuple(spreads)
+        outputs.append(output)
+    return tuple(outputs)
+
+
+def _spreads(x: tuple[int, ...], w: tuple[int, ...], attributes: Attributes) -> tuple[Spread, ...]:
+    count = len(x) - 2
+    outputs = map(number_of, _outputs(x, w, attributes))
+    strides = per_axis(attributes, "strides", count, 1)
+    dilations = per_axis(attributes, "dilations", count, 1)
+    begins = per_axis(attributes, "pads", 2 * count, 0)[:count]
+    given = zip(x[2:], w[2:], strides, dilations, begins, outputs, strict=True)
+    return tuple(Spread(*each) for each in given)
 
 
 def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -202,16 +214,16 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     require_rank("x", x, 3)
     require_rank("w", w, len(x.shape), len(x.shape))
     groups = int_of(attributes, "groups")
-    shape, kernel = x.extents, w.extents
-    if kernel[0] != shape[1]:
+    shape, kernel = sizes_of(x), w.extents
+    if not is_equal(kernel[0], shape[1]):
         raise fault(f"input x has {shape[1]} channels, but w {kernel} takes {kernel[0]}")
-    if groups < 1 or shape[1] % groups:
+    if groups < 1 or kernel[0] % groups:
         raise fault(f"{shape[1]} channels do not divide into {groups} groups")
     channels = kernel[1] * groups
     if len(types) == 3:
         require_shape("bias", types[2], (channels,))
-    spreads = _spreads(shape, kernel, attributes)
-    return (TensorType(x.dtype, (shape[0], channels, *(s.output for s in spreads))),)
+    outputs = _outputs(shape, kernel, attributes)
+    return (TensorType(x.dtype, (shape[0], channels, *outputs)),)
 
 
 def _margins(spread: Spread, runs: tuple[Run, ...]) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tensorwright.ops import automatic_pads
+from tensorwright.ops import automatic_pads, number_of
 from tensorwright.rewriting.dims import Extent, Shape
 from tensorwright.rewriting.operators.operator import IntShape
 from tensorwright.rewriting.operators.parameters import Parameter, is_open_word, number
@@ -174,7 +174,8 @@ def pads_of(padding: Param, x: IntShape, kernel: IntShape, strides: IntShape) ->
     if told is not None:
         return tuple(map(number, (*told.before, *told.after)))
     mode = "SAME_UPPER" if padding == "same" else "VALID"
-    return automatic_pads(mode, x[2:], kernel, strides, (1,) * len(kernel))
+    pads = automatic_pads(mode, x[2:], kernel, strides, (1,) * len(kernel))
+    return tuple(map(number_of, pads))
 
 
 def kept_by_windows(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:

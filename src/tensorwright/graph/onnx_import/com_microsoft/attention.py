@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensorwright.base import DType
+from tensorwright.expr import Index
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
 from tensorwright.graph.onnx_import.converters.attention import joined_heads, split_heads
+from tensorwright.ops import number_of, shape_text
 
 _FILTER = -10000.0
 
@@ -28,13 +30,13 @@ def _attend(call: Call, heads: _Heads, masks: Sequence[str]) -> str:
 
     masks   what is added to the scores; each broadcasts to (b, h, l, s)
     """
-    rows, keys = call.builder.shape_of(heads.q)[2], call.builder.shape_of(heads.k)[2]
+    rows, keys = call.sizes_of(heads.q)[2], call.sizes_of(heads.k)[2]
     is_causal = call.flag("unidirectional", default=False)
     added = list(masks)
     if is_causal and rows != keys:  # what is past comes first
-        beyond = np.triu(np.ones((rows, keys), np.float32), keys - rows + 1)
         dtype = call.type_of(heads.q).dtype
-        added.append(call.as_tensor((beyond * _filter(call)).astype(dtype.numpy)))
+        beyond = call.add("full", shape=(rows, keys), value=_filter(call), dtype=dtype)
+        added.append(call.add("trilu", beyond, k=keys - rows + 1))
     mask = added[:1]
     for each in added[1:]:
         mask = [call.add("add", *mask, each)]
@@ -60,19 +62,19 @@ def _padding(call: Call, position: int, heads: _Heads) -> list[str]:
     """
     if not call.has(position):
         return []
-    mask, shape = call.tensor(position), call.shape(position)
-    batch, _, rows, _ = call.builder.shape_of(heads.q)
-    keys = call.builder.shape_of(heads.k)[2]
+    mask, shape = call.tensor(position), call.sizes(position)
+    batch, _, rows, _ = call.sizes_of(heads.q)
+    keys = call.sizes_of(heads.k)[2]
     if shape == (batch,):
-        places = np.arange(keys, dtype=np.int32).reshape(1, keys)
+        places = call.add("reshape", call.positions(keys, DType.I32), shape=(1, keys))
         lengths = call.add("reshape", mask, shape=(batch, 1))
         lost = call.add("greater_or_equal", places, call.add("cast", lengths, to=DType.I32))
     elif shape in ((batch, keys), (batch, rows, keys)):
         zero = np.zeros((), call.type_at(position).dtype.numpy)
         lost = call.add("less_or_equal", mask, zero)
     else:
-        raise call.unsupported(f"a mask of shape {shape} is not supported")
-    rows_of_mask = shape[1] if len(shape) == 3 else 1
+        raise call.unsupported(f"a mask of shape {shape_text(shape)} is not supported")
+    rows_of_mask: Index = shape[1] if len(shape) == 3 else 1
     lost = call.add("reshape", lost, shape=(batch, 1, rows_of_mask, keys))
     dtype = call.type_of(heads.q).dtype
     numbers = call.add("cast", lost, to=dtype)
@@ -96,7 +98,7 @@ def self_attention(
     projected = call.add("matmul", x, weights)
     if bias is not None:
         projected = call.add("add", projected, bias)
-    width = call.builder.shape_of(projected)[2]
+    width = number_of(call.sizes_of(projected)[2])
     sizes = call.integers("qkv_hidden_sizes", ()) or (width // 3,) * 3
     parts = call.apply("split", projected, sizes=sizes, axis=2)
     q, k, v = (split_heads(call, part, call.integer("num_heads")) for part in parts)
@@ -123,11 +125,11 @@ def _multi_head(call: Call) -> Results:
     if call.has(3):
         if call.rank(1) != 3:
             raise call.unsupported("a bias of keys that are split into heads is not supported")
-        sizes = tuple(call.shape(each)[2] for each in range(3))
+        sizes = tuple(call.sizes(each)[2] for each in range(3))
         parts = call.apply("split", call.tensor(3), sizes=sizes, axis=0)
         inputs = [call.add("add", x, part) for x, part in zip(inputs, parts, strict=True)]
     count = call.integer("num_heads")
-    is_split = [len(call.builder.shape_of(x)) == 4 for x in inputs]
+    is_split = [len(call.sizes_of(x)) == 4 for x in inputs]
     q, k, v = (
         x if done else split_heads(call, x, count) for x, done in zip(inputs, is_split, strict=True)
     )
@@ -144,13 +146,14 @@ def _rotary(call: Call) -> Results:
     """Pairs of neighbours, or of the halves of a head, turned by the angle of their position."""
     if call.integer("is_packed_batching", 0) or call.real("scale", 1.0) != 1.0:
         raise call.unsupported("packed batches and scales are not supported")
-    x, shape = call.tensor(0), call.shape(0)
+    x, shape = call.tensor(0), call.sizes(0)
     half = call.shape(2)[-1]
     turned = call.integer("rotary_embedding_dim", 0) or 2 * half
     if len(shape) == 3:
-        size = shape[2] // call.integer("num_heads") if call.integer("num_heads", 0) else 2 * half
-        x = split_heads(call, x, shape[2] // size)
-    batch, heads, length, size = call.builder.shape_of(x)
+        count, width = call.integer("num_heads", 0), number_of(shape[2])
+        x = split_heads(call, x, count or width // (2 * half))
+    batch, heads, length, width_of_head = call.sizes_of(x)
+    size = number_of(width_of_head)
     cosines, sines = (_at_positions(call, each, batch, length) for each in (2, 3))
     kept: tuple[str, ...] = ()
     if turned < size:
@@ -176,16 +179,17 @@ def _rotary(call: Call) -> Results:
     return (y,)
 
 
-def _at_positions(call: Call, position: int, batch: int, length: int) -> str:
+def _at_positions(call: Call, position: int, batch: Index, length: Index) -> str:
     """Rows of a table (positions, halves) as (batch or 1, 1, length, halves): at positions that are
     given one by one, or by the first.
     """
     at = call.tensor(1)
-    if call.shape(1) in ((), (1,)):
+    if call.sizes(1) in ((), (1,)):
         first = call.add("reshape", at, shape=(1, 1))
-        at = call.add("add", first, np.arange(length, dtype=np.int64).reshape(1, length))
+        along = call.add("reshape", call.positions(length, DType.I64), shape=(1, length))
+        at = call.add("add", first, along)
     rows = call.add("gather", call.tensor(position), at, axis=0)
-    count, halves = call.builder.shape_of(at)[0], call.shape(position)[-1]
+    count, halves = call.sizes_of(at)[0], call.shape(position)[-1]
     return call.add("reshape", rows, shape=(count, 1, length, halves))
 
 

@@ -57,7 +57,7 @@ def _rms_norm(call: Call) -> Results:
 
 def _embedding(call: Call) -> Results:
     """Words, positions and segments looked up, added, normalised; how many words a mask keeps."""
-    batch, length = call.shape(0)
+    batch, length = call.sizes(0)
     x = call.add("gather", call.tensor(2), call.tensor(0), axis=0)
     if call.has(8):
         positions = call.add("gather", call.tensor(3), call.tensor(8), axis=0)
@@ -67,7 +67,7 @@ def _embedding(call: Call) -> Results:
     if call.has(1) and call.has(4):
         x = call.add("add", x, call.add("gather", call.tensor(4), call.tensor(1), axis=0))
     y = _normalized(call, x, (5, 6), call.real("epsilon", _SKIP_EPSILON))
-    kept: Operand = np.zeros(batch, np.int32)
+    kept: Operand = call.add("full", shape=(batch,), value=0, dtype=DType.I32)
     if call.has(7):
         ones = call.add("equal", call.tensor(7), np.ones((), np.int32))
         kept = call.add("cast", ones, to=DType.I32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.ops import is_multiple, sizes_of
 
 _MASK, _PAST_KEY = 3, 4
 _WIDE = (DType.F32, DType.F64)
@@ -18,8 +19,8 @@ def _heads(call: Call, position: int, attribute: str) -> str:
 
 def split_heads(call: Call, x: str, heads: int) -> str:
     """(batch, length, heads * size) as (batch, heads, length, size)."""
-    batch, length, width = call.builder.shape_of(x)
-    if width % heads:
+    batch, length, width = sizes_of(call.type_of(x))
+    if not is_multiple(width, heads):
         raise call.unsupported(f"{heads} heads do not divide {width}")
     split = call.add("reshape", x, shape=(batch, length, heads, width // heads))
     return call.add("transpose", split, perm=(0, 2, 1, 3))
@@ -27,7 +28,7 @@ def split_heads(call: Call, x: str, heads: int) -> str:
 
 def joined_heads(call: Call, x: str) -> str:
     """(batch, heads, length, size) as (batch, length, heads * size)."""
-    batch, heads, length, size = call.builder.shape_of(x)
+    batch, heads, length, size = sizes_of(call.type_of(x))
     joined = call.add("transpose", x, perm=(0, 2, 1, 3))
     return call.add("reshape", joined, shape=(batch, length, heads * size))
 
@@ -51,7 +52,7 @@ def _attention(call: Call) -> Results | None:
     k = _heads(call, 1, "kv_num_heads")
     v = _heads(call, 2, "kv_num_heads")
     mask: tuple[Operand, ...] = (call.operand(_MASK),) if call.has(_MASK) else ()
-    if mask and call.shape(_MASK)[-1] != call.builder.shape_of(k)[2]:
+    if mask and call.sizes(_MASK)[-1] != sizes_of(call.type_of(k))[2]:
         return None
     y = call.add(
         "attention",

@@ -9,6 +9,7 @@ from tensorwright.graph.onnx_import.converters.windows import (
     Window,
     auto_pad_of,
     convolve,
+    padded_window,
     per_dimension,
     window_of,
 )
@@ -23,7 +24,8 @@ def _kernel(call: Call) -> tuple[int, ...]:
 
 
 def _conv(call: Call) -> Results:
-    return (convolve(call, "conv", call.tensors(), window_of(call, _kernel(call))),)
+    x, window = padded_window(call, _kernel(call), 0.0)
+    return (convolve(call, "conv", (x, *call.tensors()[1:]), window),)
 
 
 def _zero_points(call: Call, first: int) -> tuple[Operand, ...]:
@@ -51,16 +53,16 @@ def _transposed_pads(
     """Pads and output padding; `output_shape` and SAME_* say how large the result is and so what is
     cut off.
     """
-    extents = call.shape(0)[2:]
-    count = len(extents)
+    count = call.rank(0) - 2
     mode = auto_pad_of(call)
-    if call.given("output_shape"):
-        wanted = call.integers("output_shape")[-count:]
-    elif mode in ("SAME_UPPER", "SAME_LOWER"):
-        wanted = tuple(n * stride for n, stride in zip(extents, strides, strict=True))
-    else:
+    if not call.given("output_shape") and mode not in ("SAME_UPPER", "SAME_LOWER"):
         pads = call.integers("pads", ()) if mode == "NOTSET" else ()
         return pads or (0,) * (2 * count), extra
+    extents = call.shape(0)[2:]
+    if call.given("output_shape"):
+        wanted = call.integers("output_shape")[-count:]
+    else:
+        wanted = tuple(n * stride for n, stride in zip(extents, strides, strict=True))
     begins, ends, more = [], [], []
     for n, k, s, d, e, size in zip(extents, kernel, strides, dilations, extra, wanted, strict=True):
         total = s * (n - 1) + e + (k - 1) * d + 1 - size

@@ -31,7 +31,7 @@ def _dropout(call: Call) -> Results:
     if not call.wants(1):
         return (call.operand(0),)
     mask = call.as_array(1, DType.BOOL if call.opset >= 10 else call.type_at(0).dtype)
-    return call.operand(0), call.add("expand", mask, shape=call.shape(0))
+    return call.operand(0), call.add("expand", mask, shape=call.sizes(0))
 
 
 def _clip(call: Call) -> Results:

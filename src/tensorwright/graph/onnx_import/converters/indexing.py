@@ -27,14 +27,14 @@ def _at_positions(counterpart: Counterpart, call: Call) -> Results:
 
 
 def _one_hot(call: Call) -> Results:
-    depth = int(call.scalar(1, "depth"))
+    depth = call.index(1, "depth")
     indices: Operand = _positions(call, 0)
     axis = call.integer("axis", -1)
     return (call.add("one_hot", indices, call.tensor(2), depth=depth, axis=axis),)
 
 
 def _top_k(call: Call) -> Results:
-    k = call.integer("k") if call.opset < 10 else int(call.scalar(1, "k"))
+    k = call.integer("k") if call.opset < 10 else call.index(1, "k")
     return call.apply(
         "topk",
         call.tensor(0),

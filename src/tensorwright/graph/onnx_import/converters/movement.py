@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-import numpy as np
-
+from tensorwright.expr import (
+    Index,
+    ceil_div,
+    divide_terms,
+    floor_div,
+    maximum,
+    minimum,
+    simplify,
+)
 from tensorwright.graph.onnx_import.call import Call, Results, Table
-from tensorwright.ops import axis_in
+from tensorwright.ops import axis_in, shape_text
 
 
 def _reshape(call: Call) -> Results:
-    shape, wanted = call.shape(0), call.ints(1, "shape")
+    shape, wanted = call.sizes(0), call.indices(1, "shape")
+    text = shape_text(wanted)
     if not call.flag("allowzero", default=False):
         if any(n == 0 and at >= len(shape) for at, n in enumerate(wanted)):
-            raise call.unsupported(
-                f"its shape {wanted} keeps a dimension that {shape} does not have"
-            )
+            own = shape_text(shape)
+            raise call.unsupported(f"its shape {text} keeps a dimension that {own} does not have")
         wanted = tuple(shape[at] if n == 0 else n for at, n in enumerate(wanted))
-    if wanted.count(-1) > 1 or any(n < -1 for n in wanted):
-        raise call.unsupported(f"its shape {wanted} leaves more than one extent open")
+    if wanted.count(-1) > 1 or any(isinstance(n, int) and n < -1 for n in wanted):
+        raise call.unsupported(f"its shape {text} leaves more than one extent open")
     if -1 in wanted:
-        rest = math.prod(n for n in wanted if n != -1)
-        if rest == 0:
-            raise call.unsupported(f"its shape {wanted} says nothing about the extent -1")
-        wanted = tuple(math.prod(shape) // rest if n == -1 else n for n in wanted)
+        others = [n for n in wanted if n != -1]
+        if 0 in others:
+            raise call.unsupported(f"its shape {text} says nothing about the extent -1")
+        rest = _quotient(shape, others)
+        wanted = tuple(rest if n == -1 else n for n in wanted)
     return (call.add("reshape", call.tensor(0), shape=wanted),)
 
 
+def _quotient(factors: Sequence[Index], divisors: Sequence[Index]) -> Index:
+    """A product divided by another one, factor by factor where one divides the other."""
+    left, below = list(factors), []
+    for divisor in divisors:
+        for at, factor in enumerate(left):
+            quotient, rest = divide_terms(factor, divisor)
+            if rest == 0:
+                left[at] = quotient
+                break
+        else:
+            below.append(divisor)
+    return floor_div(math.prod(left), math.prod(below))
+
+
 def _flatten(call: Call) -> Results:
-    shape = call.shape(0)
+    shape = call.sizes(0)
     axis = call.integer("axis", 1)
     if axis != len(shape):  # then all of it is one column
         axis = axis_in(axis, len(shape))
@@ -53,11 +76,11 @@ def _transpose(call: Call) -> Results:
 
 
 def _expand(call: Call) -> Results:
-    return (call.add("expand", call.tensor(0), shape=call.ints(1, "shape")),)
+    return (call.add("expand", call.tensor(0), shape=call.indices(1, "shape")),)
 
 
 def _tile(call: Call) -> Results:
-    shape, repeats = call.shape(0), call.ints(1, "repeats")
+    shape, repeats = call.sizes(0), call.indices(1, "repeats")
     if len(shape) == len(repeats) and all(1 in pair for pair in zip(shape, repeats, strict=True)):
         target = tuple(n * many for n, many in zip(shape, repeats, strict=True))
         return (call.add("expand", call.tensor(0), shape=target),)
@@ -66,25 +89,33 @@ def _tile(call: Call) -> Results:
 
 def _split(call: Call) -> Results:
     axis = axis_in(call.integer("axis", 0), call.rank(0))
-    extent = call.shape(0)[axis]
-    sizes = call.optional_ints(1, "split", input_from=13)
+    extent = call.sizes(0)[axis]
+    sizes: tuple[Index, ...]
+    if call.opset >= 13 and call.has(1):
+        sizes = call.indices(1, "split")
+    else:
+        sizes = call.integers("split", ()) if call.opset < 13 else ()
     if not sizes:
         count = call.integer("num_outputs", len(call.wanted))
         if count != len(call.wanted):
             raise call.unsupported(f"it names {len(call.wanted)} outputs and asks for {count}")
-        size = -(-extent // count)
-        sizes = tuple(max(min(size, extent - size * at), 0) for at in range(count))
+        size = ceil_div(extent, count)
+        sizes = tuple(
+            simplify(maximum(minimum(size, extent - size * at), 0), {}) for at in range(count)
+        )
     if len(sizes) != len(call.wanted):
         raise call.unsupported(f"it names {len(call.wanted)} outputs for {len(sizes)} parts")
     return call.apply("split", call.tensor(0), sizes=sizes, axis=axis)
 
 
 def _slice(call: Call) -> Results:
+    starts: tuple[Index, ...]
+    ends: tuple[Index, ...]
     if call.opset < 10:
         starts, ends = call.integers("starts"), call.integers("ends")
         axes, steps = call.integers("axes", ()), tuple[int, ...]()
     else:
-        starts, ends = call.ints(1, "starts"), call.ints(2, "ends")
+        starts, ends = call.indices(1, "starts"), call.indices(2, "ends")
         axes = call.ints(3, "axes") if call.has(3) else ()
         steps = call.ints(4, "steps") if call.has(4) else ()
     axes = axes or tuple(range(len(starts)))
@@ -95,18 +126,21 @@ def _pad(call: Call) -> Results:
     rank = call.rank(0)
     mode = call.text("mode", "constant")
     value: float
+    pads: tuple[Index, ...]
     if call.opset < 11:
         pads, value = call.integers("pads"), call.real("value", 0.0)
     else:
-        pads = call.ints(1, "pads")
+        pads = call.indices(1, "pads")
         value = call.scalar(2, "constant_value") if call.has(2) else 0.0
     if call.opset >= 18 and call.has(3):
         axes = tuple(axis_in(axis, rank, "axes") for axis in call.ints(3, "axes"))
         if len(set(axes)) < len(axes):
             raise call.unsupported(f"its axes {axes} name a dimension twice")
-        full = np.zeros((2, rank), np.int64)
-        full[:, axes] = np.asarray(pads).reshape(2, len(axes))
-        pads = tuple(int(n) for n in full.reshape(-1))
+        if len(pads) != 2 * len(axes):
+            raise call.unsupported(f"its {len(pads)} pads do not fit {len(axes)} axes")
+        begins = dict(zip(axes, pads, strict=False))
+        ends = dict(zip(axes, pads[len(axes) :], strict=True))
+        pads = tuple(each.get(axis, 0) for each in (begins, ends) for axis in range(rank))
     return (call.add("pad", call.tensor(0), pads=pads, mode=mode, value=value),)
 
 

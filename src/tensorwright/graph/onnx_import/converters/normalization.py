@@ -70,7 +70,7 @@ def _trailing_norm(counterpart: Counterpart, call: Call) -> Results | None:
 def _softmax(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         """Before operator set 13 the dimensions from `axis` on are one row."""
-        x, shape = call.tensor(0), call.shape(0)
+        x, shape = call.tensor(0), call.sizes(0)
         if call.opset >= 13:
             return (call.add(operator, x, axis=call.integer("axis", -1)),)
         rank = len(shape)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
 import numpy as np
 
 from tensorwright.graph.onnx_import.call import Call, Results, Table
-from tensorwright.graph.onnx_import.converters.windows import Window, per_dimension, window_of
+from tensorwright.graph.onnx_import.converters.windows import (
+    Window,
+    padded_window,
+    per_dimension,
+    window_of,
+)
 from tensorwright.graph.onnx_import.counterparts import MAX_POOL, POOLS, Counterpart
 
 
@@ -19,9 +25,12 @@ def _pool(counterpart: Counterpart, call: Call) -> Results:
 
 
 def _max_pool(counterpart: Counterpart, call: Call) -> Results:
-    pooled = _pool(counterpart, call)
     if not call.wants(1):
-        return pooled
+        lowest = float(call.type_at(0).dtype.lowest)
+        x, window = padded_window(call, call.integers("kernel_shape"), lowest)
+        alone = replace(call, operands=(x,))
+        return counterpart.convert(alone, kernel=window.kernel, **window.attributes)
+    pooled = _pool(counterpart, call)
     window = window_of(call, call.integers("kernel_shape"))
     return (*pooled, _places_of_maxima(call, window, call.type_of(pooled[0]).extents[2:]))
 

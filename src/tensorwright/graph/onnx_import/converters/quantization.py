@@ -10,14 +10,14 @@ from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
 from tensorwright.graph.onnx_import.converters.windows import convolve, window_of
 from tensorwright.graph.onnx_import.tensors import dtype_of
-from tensorwright.ops import axis_in
+from tensorwright.ops import axis_in, number_of
 
 
 def _stretched(call: Call, operand: Operand, position: int, axis: int, block: int) -> str:
     """A scale or zero point so that it broadcasts to input `position`: per tensor, per axis or per
     block.
     """
-    shape, own = call.shape(position), call.type_of(operand).extents
+    shape, own = call.sizes(position), call.type_of(operand).extents
     tensor = call.as_tensor(operand)
     if int(np.prod(own)) == 1:
         return call.add("reshape", tensor, shape=())
@@ -27,7 +27,7 @@ def _stretched(call: Call, operand: Operand, position: int, axis: int, block: in
         return call.add("reshape", tensor, shape=column)
     if block < 1:
         raise call.unsupported(f"its scale has shape {own} and no block_size")
-    indices = np.arange(shape[axis], dtype=np.int64) // block
+    indices = np.arange(number_of(shape[axis]), dtype=np.int64) // block
     return call.add("gather", tensor, indices, axis=axis)
 
 

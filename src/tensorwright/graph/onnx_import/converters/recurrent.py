@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensorwright.base import DType
+from tensorwright.expr import Index
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.ops import number_of
 
 _LENGTHS, _STATE, _CELL, _PEEPHOLES = 4, 5, 6, 7
 _ACTIVATIONS = {
@@ -142,10 +144,10 @@ _KINDS = {
 }
 
 
-def _initial(call: Call, position: int, direction: int, shape: tuple[int, int]) -> str:
+def _initial(call: Call, position: int, direction: int, shape: tuple[Index, int]) -> str:
     """The state before the first step: zeros where it is not given."""
     if not call.has(position):
-        return call.as_tensor(np.zeros(shape, call.type_at(0).dtype.numpy))
+        return call.add("full", shape=shape, value=0.0, dtype=call.type_at(0).dtype)
     state = call.tensor(position)
     axis = 1 if call.flag("layout", default=False) else 0
     return call.take(state, direction, axis)
@@ -170,7 +172,8 @@ def _run(call: Call, x: str, direction: int, *, reverse: bool) -> tuple[list[str
     gates, default = _KINDS[call.operator]
     cell = _Cell(call, default)
     w = _weights(call, direction, gates, cell.hidden)
-    steps, batch, width = call.builder.shape_of(x)
+    count, batch, width = call.sizes_of(x)
+    steps = number_of(count)  # which are written out
     call.check_iterations(steps)
     flat = call.add("matmul", call.add("reshape", x, shape=(steps * batch, width)), w.w)
     sums = call.add("reshape", _plus(call, flat, w.wb), shape=(steps, batch, gates * cell.hidden))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
 from tensorwright.base import DType
+from tensorwright.expr import Index, floor_div
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
 from tensorwright.graph.onnx_import.converters.windows import window_of
-from tensorwright.ops import axis_in
+from tensorwright.ops import axis_in, number_of
 
+_LARGEST_DENOMINATOR = 4096
+Value = TypeVar("Value")
 _COORDINATES = (
     "half_pixel",
     "half_pixel_symmetric",
@@ -21,12 +26,25 @@ _COORDINATES = (
 
 
 def _scaled(call: Call, scales: tuple[float, ...], **more: str | float | bool) -> Results:
-    shape = call.shape(0)
+    shape = call.sizes(0)
     if len(scales) != len(shape):
         raise call.unsupported(f"{len(scales)} scales do not fit {len(shape)} dimensions")
-    # A scale of 0.6 arrives as a 32-bit float: 5 * 0.6 must not become 2.
-    sizes = tuple(math.floor(n * s + 1e-5) for n, s in zip(shape, scales, strict=True))
+    sizes = tuple(_scaled_extent(call, n, s) for n, s in zip(shape, scales, strict=True))
     return (call.add("resize", call.tensor(0), sizes=sizes, scales=scales, **more),)
+
+
+def _scaled_extent(call: Call, extent: Index, scale: float) -> Index:
+    """An extent times a scale, rounded down.
+
+    A scale of 0.6 arrives as a 32-bit float: 5 * 0.6 must not become 2.
+    """
+    if isinstance(extent, int):
+        return math.floor(extent * scale + 1e-5)
+    ratio = Fraction(scale).limit_denominator(_LARGEST_DENOMINATOR)
+    if abs(float(ratio) - scale) > 1e-6 * scale:
+        reason = f"its scale {scale} of the size {extent} is no quotient of small integers"
+        raise call.unsupported(reason, "give a number for the size")
+    return floor_div(extent * ratio.numerator, ratio.denominator)
 
 
 def _floats(call: Call, position: int, what: str) -> tuple[float, ...]:
@@ -46,7 +64,7 @@ def _old(call: Call) -> Results:
     )
 
 
-def _all_axes(call: Call, values: tuple[float, ...], fill: tuple[float, ...]) -> tuple[float, ...]:
+def _all_axes(call: Call, values: tuple[Value, ...], fill: tuple[Value, ...]) -> tuple[Value, ...]:
     """Values of the chosen axes, the fill elsewhere."""
     if not call.given("axes"):
         return values
@@ -62,7 +80,7 @@ def _resize(call: Call) -> Results:
     coordinates = call.text("coordinate_transformation_mode", "half_pixel")
     if coordinates not in _COORDINATES:
         raise call.unsupported(f"its coordinate_transformation_mode {coordinates} is not supported")
-    shape = call.shape(0)
+    own = call.sizes(0)
     more: dict[str, str | float | bool] = {
         "mode": call.text("mode", "nearest"),
         "coordinates": coordinates,
@@ -72,12 +90,14 @@ def _resize(call: Call) -> Results:
     }
     scales = _floats(call, 2, "scales") if call.has(2) else ()
     if scales:
-        scales = _all_axes(call, scales, (1.0,) * len(shape))
+        scales = _all_axes(call, scales, (1.0,) * len(own))
         _refuse_antialias(call, scales)
         return _scaled(call, scales, **more)
-    wanted = _all_axes(call, call.ints(3, "sizes"), shape)
-    sizes = tuple(int(n) for n in wanted)
+    wanted = _all_axes(call, call.indices(3, "sizes"), own)
     policy = call.text("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch" and not call.flag("antialias", default=False):
+        return (call.add("resize", call.tensor(0), sizes=wanted, **more),)
+    shape, sizes = call.shape(0), tuple(map(number_of, wanted))
     if policy == "stretch":
         _refuse_antialias(call, tuple(a / b for a, b in zip(sizes, shape, strict=True)))
         return (call.add("resize", call.tensor(0), sizes=sizes, **more),)

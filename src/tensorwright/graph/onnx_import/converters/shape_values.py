@@ -10,8 +10,11 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
 from tensorwright.base import DType
+from tensorwright.expr import ceil_div, maximum, simplify
 from tensorwright.graph.builder import LARGE_BYTES
 from tensorwright.graph.onnx_import.call import Call, Results, Table
+from tensorwright.graph.onnx_import.size_array import SizeArray, known_array
+from tensorwright.graph.onnx_import.size_terms import term_of
 from tensorwright.graph.onnx_import.tensors import dense, dtype_of, to_array
 from tensorwright.ops import Array, operator
 
@@ -37,16 +40,20 @@ def _constant(call: Call) -> Results:
 
 
 def _constant_of_shape(call: Call) -> Results:
-    shape = call.ints(0, "shape")
-    if any(extent < 0 for extent in shape):
-        raise call.unsupported(f"its shape {shape} has a negative extent")
-    if math.prod(shape) > _MOST_ELEMENTS:
-        raise call.unsupported(f"its shape {shape} has more than {_MOST_ELEMENTS} elements")
     value = call.attributes.get("value")
     fill: Array = np.zeros(1, np.float32)
     if isinstance(value, TensorProto):
         fill = to_array(value, call.folder, call.label)
     number = fill.reshape(-1)[0]
+    if isinstance(call.operand(0), SizeArray):
+        dtype = DType.from_numpy(fill.dtype)
+        sizes = call.indices(0, "shape")
+        return (call.add("full", shape=sizes, value=number.item(), dtype=dtype),)
+    shape = call.ints(0, "shape")
+    if any(extent < 0 for extent in shape):
+        raise call.unsupported(f"its shape {shape} has a negative extent")
+    if math.prod(shape) > _MOST_ELEMENTS:
+        raise call.unsupported(f"its shape {shape} has more than {_MOST_ELEMENTS} elements")
     if math.prod(shape) * fill.itemsize > LARGE_BYTES:
         dtype = DType.from_numpy(fill.dtype)
         return (call.add("full", shape=shape, value=number.item(), dtype=dtype),)
@@ -54,18 +61,21 @@ def _constant_of_shape(call: Call) -> Results:
 
 
 def _shape(call: Call) -> Results:
-    shape = call.shape(0)
+    shape = call.sizes(0)
     start = call.integer("start", 0)
     end = call.integer("end", len(shape))
-    return (np.asarray(shape[start:end], np.int64),)
+    chosen = shape[start:end]
+    return (known_array(tuple(map(term_of, chosen)), (len(chosen),), DType.I64),)
 
 
 def _size(call: Call) -> Results:
-    return (np.asarray(np.prod(call.shape(0), dtype=np.int64), np.int64),)
+    return (known_array((term_of(math.prod(call.sizes(0))),), (), DType.I64),)
 
 
 def _range(call: Call) -> Results:
     dtype = call.type_at(0).dtype
+    if any(isinstance(operand, SizeArray) for operand in call.operands):
+        return _open_range(call, dtype)
     start, limit, delta = (
         call.scalar(at, name) for at, name in enumerate(("start", "limit", "delta"))
     )
@@ -79,6 +89,20 @@ def _range(call: Call) -> Results:
         made = call.add("range", size=count, start=start, step=delta, dtype=wide)
         return (made if wide is dtype else call.add("cast", made, to=dtype),)
     return ((start + np.arange(count) * delta).astype(dtype.numpy),)
+
+
+def _open_range(call: Call, dtype: DType) -> Results:
+    """A range whose ends depend on sizes."""
+    start, limit, delta = (
+        call.whole(at, name) for at, name in enumerate(("start", "limit", "delta"))
+    )
+    if not isinstance(delta, int) or delta == 0:
+        raise call.unsupported(f"its delta is {delta}")
+    gap = limit - start if delta > 0 else start - limit
+    count = simplify(maximum(ceil_div(gap, abs(delta)), 0), {})
+    wide = DType.F32 if dtype in (DType.F16, DType.BF16) else dtype
+    made = call.add("range", size=count, start=start, step=delta, dtype=wide)
+    return (made if wide is dtype else call.add("cast", made, to=dtype),)
 
 
 def _eye_like(call: Call) -> Results:

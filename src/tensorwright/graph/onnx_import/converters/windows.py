@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tensorwright.expr import Index
 from tensorwright.graph.onnx_import.call import Call, Operand
-from tensorwright.ops import AttributeValue, automatic_pads
+from tensorwright.ops import AttributeValue, automatic_pads, number_of, shape_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +43,40 @@ def per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int,
 
 
 def window_of(call: Call, kernel: tuple[int, ...]) -> Window:
-    """The window of a convolution or a pooling whose data is input 0."""
+    """The window of a convolution or a pooling whose data is input 0.
+
+    Raises:  UnsupportedError where a size decides how much `auto_pad` pads.
+    """
+    window, pads = _window_and_pads(call, kernel)
+    return replace(window, pads=tuple(map(number_of, pads)))
+
+
+def padded_window(call: Call, kernel: tuple[int, ...], fill: float) -> tuple[str, Window]:
+    """The data, input 0, and the window over it; what `auto_pad` pads where a size decides it is
+    padded before, by the fill.
+    """
+    window, pads = _window_and_pads(call, kernel)
+    numbers = tuple(pad for pad in pads if isinstance(pad, int))
+    if len(numbers) == len(pads):
+        return call.tensor(0), replace(window, pads=numbers)
+    count = len(kernel)
+    around = (0, 0, *pads[:count], 0, 0, *pads[count:])
+    return call.add("pad", call.tensor(0), pads=around, value=fill), window
+
+
+def _window_and_pads(call: Call, kernel: tuple[int, ...]) -> tuple[Window, tuple[Index, ...]]:
+    """The window without its pads, and these."""
     count = call.rank(0) - 2
     if count < 1 or len(kernel) != count:
-        shape = call.shape(0)
+        shape = shape_text(call.sizes(0))
         raise call.unsupported(f"a window of {len(kernel)} dimensions does not fit data of {shape}")
     strides = per_dimension(call, "strides", count, 1)
     dilations = per_dimension(call, "dilations", count, 1)
     mode = auto_pad_of(call)
-    pads = automatic_pads(mode, call.shape(0)[2:], kernel, strides, dilations)
+    pads = automatic_pads(mode, call.sizes(0)[2:], kernel, strides, dilations)
     if mode == "NOTSET":
-        pads = call.integers("pads", pads) or pads
-    return Window(kernel, strides, pads, dilations)
+        pads = call.integers("pads", ()) or pads
+    return Window(kernel, strides, (0,) * 2 * count, dilations), pads
 
 
 def convolve(

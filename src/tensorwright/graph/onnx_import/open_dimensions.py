@@ -1,0 +1,202 @@
+"""Open dimensions of a model's inputs as named sizes.
+
+    x (batch, 3, ?), y (2*seq, "past + seq")   batch, x_2, 2*seq, past + seq
+    sizes={"seq": "8..512 by 8"}               8 <= seq <= 512, seq % 8 == 0
+
+A dimension's name becomes an identifier.  What reads like an expression of sizes is one, unless a
+name may be written so ("batch-size").  Every dimension without an identity is a size of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tensorwright.base import ExpressionError, UsageError, did_you_mean
+from tensorwright.expr import Index, NamedSize, named_size, named_sizes_of, parse_size, terms_of
+
+Dim: TypeAlias = int | str
+Bounds: TypeAlias = int | str | tuple[int, int | None]
+Sizes: TypeAlias = Mapping[str, Bounds]
+
+_UNKNOWN = re.compile(
+    r"(unk|unknown|none|null|nil|nan|any|dyn|dynamic|undefined|unspecified|open)?[\W\d_]*",
+    re.IGNORECASE,
+)
+_IN_NAMES = re.compile(r"\w[-/.]\w")  # signs that stand inside of names, too
+_RESERVED = ("min", "max")  # functions in expressions of sizes
+_SUM_OR_PRODUCT = re.compile(r"[-+*/%(]")
+_BOUNDS = re.compile(r"(?:(\d+)|(\d*)\s*\.\.\s*(\d*))(?:\s+by\s+(\d+))?", re.ASCII)
+_REMEDY = '"64" for a number, "1..512" for bounds, "8..512 by 8" for multiples of 8 between them'
+
+
+def is_identity(name: str) -> bool:
+    """Whether two dimensions of that name have the same extent.
+
+    ONNX says so of every name. But exporters need one for what they do not know, too, and write a
+    word or a sign for that: "?", "-1", "*", "None", "unk__7", "dynamic". Such a name says nothing
+    of another place: who numbers them gives each place a number of its own, so nothing is lost.
+    """
+    return _UNKNOWN.fullmatch(name) is None
+
+
+def is_name(text: str) -> bool:
+    """Whether a size may have that name."""
+    return text.isascii() and text.isidentifier() and text not in _RESERVED
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDimensions:
+    """The open dimensions of a model.
+
+    extents  what each is, by input and axis
+    named    the sizes that a name stands for: the model's name, or ours
+    """
+
+    extents: Mapping[tuple[str, int], Index]
+    named: Mapping[str, tuple[NamedSize, ...]]
+
+    def bounded(self, sizes: Sizes) -> dict[NamedSize, Index]:
+        """What the caller says of sizes: a number, or a size with bounds.
+
+        Raises:  UsageError for another name, and for bounds that mean nothing.
+        """
+        answers: dict[NamedSize, Index] = {}
+        for name, bounds in sizes.items():
+            if name not in self.named:
+                listed = ", ".join(self.names) or "none: all its dimensions are numbers"
+                remedy = did_you_mean(str(name), self.names, f"its open sizes are {listed}")
+                raise _refused(str(name), "the model has no open dimension of that name", remedy)
+            for atom in self.named[name]:
+                answer = _with_bounds(atom.name, bounds)
+                if answers.setdefault(atom, answer) is not answer:
+                    reason = f"it is {answers[atom]} by another name, and {answer} by this one"
+                    raise _refused(name, reason, "say it by one name")
+        return answers
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Our names of the sizes."""
+        atoms = (atom for atoms in self.named.values() for atom in atoms)
+        return tuple(dict.fromkeys(atom.name for atom in atoms))
+
+
+def name_dimensions(inputs: Mapping[str, Sequence[Dim]]) -> OpenDimensions:
+    """The sizes of the inputs of a model; an extent that is a text is open."""
+    texts = [text for dims in inputs.values() for text in dims if isinstance(text, str)]
+    plain = {text for text in texts if is_identity(text) and not _SUM_OR_PRODUCT.search(text)}
+    namer = _Namer(frozenset(inputs))
+    for text in sorted(plain, key=lambda text: (not is_name(text), texts.index(text))):
+        namer.of(text)  # so that names which may stay do
+    extents: dict[tuple[str, int], Index] = {}
+    for name, dims in inputs.items():
+        for axis, dim in enumerate(dims):
+            if isinstance(dim, int):
+                continue
+            if not is_identity(dim):
+                extents[name, axis] = namer.at(name, axis, dim)
+            else:
+                size = None if dim in plain else _parsed(dim, plain, namer)
+                extents[name, axis] = namer.of(dim) if size is None else size
+    return OpenDimensions(extents, {name: tuple(atoms) for name, atoms in namer.named.items()})
+
+
+def solved(extent: Index, number: int) -> Iterator[tuple[NamedSize, int]]:
+    """Which number a size is where an extent is a multiple of it, and a number more.
+
+    Raises:  ValueError where it would be no integer.
+    """
+    terms = dict(terms_of(extent))
+    more = terms.pop((), 0)
+    if len(terms) != 1:
+        return
+    ((monomial, factor),) = terms.items()
+    if len(monomial) == 1 and isinstance(monomial[0], NamedSize):
+        quotient, rest = divmod(number - more, factor)
+        if rest or quotient < 0:
+            raise ValueError(f"{extent} is never {number}")
+        yield monomial[0], quotient
+
+
+def _parsed(text: str, plain: set[str], namer: _Namer) -> Index | None:
+    """The expression that a name of a dimension is; None where it is a name and nothing else."""
+    words = set(re.findall(r"[A-Za-z_]\w*", text)) - set(_RESERVED)
+    if not words or (_IN_NAMES.search(text) and not words <= plain):
+        return None
+    try:
+        parse_size(text, lambda _: named_size("n"))
+        size = parse_size(text, namer.of)
+    except (ValueError, ExpressionError):
+        return None
+    return size if named_sizes_of(size) else None
+
+
+class _Namer:
+    """Gives names to sizes, each once; mutable, used inside one function."""
+
+    def __init__(self, inputs: frozenset[str]) -> None:
+        self.named: dict[str, list[NamedSize]] = {}
+        self._sizes: dict[str, NamedSize] = {}
+        self._taken = set(_RESERVED)
+        self._inputs = inputs
+
+    def of(self, text: str) -> Index:
+        """The size of a name of the model."""
+        if text not in self._sizes:
+            self._sizes[text] = self._new(text, text)
+        return self._sizes[text]
+
+    def at(self, name: str, axis: int, text: str) -> Index:
+        """A size for a place alone."""
+        return self._new(f"{name}_{axis}", text, self._inputs)
+
+    def _new(self, wish: str, text: str, avoided: frozenset[str] = frozenset()) -> NamedSize:
+        stem = re.sub(r"[^0-9A-Za-z_]+", "_", wish).strip("_") or "size"
+        stem = f"size_{stem}" if stem[0].isdigit() else stem
+        name, number = stem, 2
+        while name in self._taken or name in avoided:
+            name, number = f"{stem}_{number}", number + 1
+        self._taken.add(name)
+        (atom,) = named_sizes_of(named_size(name))
+        for key in dict.fromkeys(filter(None, (text, name))):
+            self.named.setdefault(key, []).append(atom)
+        return atom
+
+
+def _with_bounds(name: str, bounds: object) -> Index:
+    """A number, or a size with bounds.
+
+    Raises:  UsageError for what says neither.
+    """
+    least, greatest, divisor = _read_bounds(name, bounds)
+    if greatest is not None and least == greatest and divisor == 1:
+        if least < 1:
+            raise _refused(f"{name}={bounds!r}", "a size is positive", _REMEDY)
+        return least
+    try:
+        return named_size(name, least, greatest, divisor)
+    except ExpressionError as error:
+        raise _refused(f"{name}={bounds!r}", error.reason, _REMEDY) from None
+
+
+def _read_bounds(name: str, bounds: object) -> tuple[int, int | None, int]:
+    """The least and the greatest number, and what divides them."""
+    if isinstance(bounds, int) and not isinstance(bounds, bool):
+        return bounds, bounds, 1
+    if isinstance(bounds, str) and (match := _BOUNDS.fullmatch(bounds.strip())):
+        number, least, greatest, divisor = match.groups()
+        if number:
+            least = greatest = number
+        return int(least or 1), int(greatest) if greatest else None, int(divisor or 1)
+    if isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 2:
+        least, greatest = bounds
+        is_open = greatest is None
+        if all(type(each) is int for each in (least, *(() if is_open else (greatest,)))):
+            return least, greatest, 1
+    raise _refused(f"{name}={bounds!r}", "it says neither a number nor bounds", _REMEDY)
+
+
+def _refused(name: str, reason: str, remedy: str) -> UsageError:
+    return UsageError(stage="import", where=f"size {name}", reason=reason, remedy=remedy)
