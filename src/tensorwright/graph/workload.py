@@ -33,7 +33,7 @@ from tensorwright.expr import (
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import physical_compute, physical_shape
-from tensorwright.ops import Array, Movement, TensorType
+from tensorwright.ops import Array, Movement, TensorType, sizes_of
 
 _NAMED_OPERATORS = 5
 _UNNAMED = frozenset((Movement.COPY, Movement.RESHAPE))
@@ -289,7 +289,7 @@ def _plain_program(
         for name in node.inputs:
             if name not in tensors:
                 type_ = graph.types[name]
-                tensors[name] = Placeholder(name, type_.extents, type_.dtype)
+                tensors[name] = Placeholder(name, sizes_of(type_), type_.dtype)
                 layouts[tensors[name]] = graph.layouts.get(name, PLAIN)
         results = meaning(tuple(tensors[n] for n in node.inputs), node.attribute_map)
         for name, result in zip(node.outputs, results, strict=True):
@@ -344,7 +344,7 @@ def _number(graph: Graph, tensor: Tensor) -> Const | None:
 def _physical_input(graph: Graph, tensor: Placeholder, name: str) -> Placeholder:
     type_ = graph.types[tensor.name]
     layout = graph.layouts.get(tensor.name, PLAIN)
-    return Placeholder(name, physical_shape(type_.extents, layout), tensor.dtype)
+    return Placeholder(name, physical_shape(sizes_of(type_), layout), tensor.dtype)
 
 
 def _short_names(order: Iterable[Tensor], graph: Graph) -> Mapping[Tensor, str]:

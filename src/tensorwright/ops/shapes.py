@@ -54,7 +54,7 @@ def axes_in(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def window_extent(extent: Extent, kernel: int, stride: int, dilation: int, pads: int) -> Extent:
+def window_extent(extent: Index, kernel: int, stride: int, dilation: int, pads: Index) -> Index:
     """How many windows fit: floor((extent + pads - dilation*(kernel-1) - 1) / stride) + 1."""
     return (extent + pads - dilation * (kernel - 1) - 1) // stride + 1
 
