@@ -32,6 +32,11 @@ class PlanSize:
     divisor: int
     capacity: int
 
+    def admits(self, value: int) -> bool:
+        """Whether it may be that number."""
+        is_between = self.least <= value and (self.most is None or value <= self.most)
+        return is_between and value % self.divisor == 0
+
     @property
     def typical(self) -> int:
         """A value in the middle of those for which there is room."""
