@@ -35,8 +35,8 @@ def read_graph(
     refuse_other_than_model(model)
     kind, name = split(model)
     if not kind:
-        graph = load_onnx(name, shapes, sizes=sizes)
-        return graph if is_open else require_numbers(graph, "import")
+        imported = load_onnx(name, shapes, sizes=sizes)
+        return imported if is_open else require_numbers(imported, "import")
     if sizes:
         refuse_given(("sizes",), because=f"all shapes of {model} are numbers")
     graph: Graph = _of_suites(model, "read_network")(kind, name, shapes, seed)
