@@ -56,6 +56,7 @@ from tensorwright.graph import (
     choose_layouts,
     compute_float16_as_float32,
     partition,
+    require_numbers,
     run_target_passes,
     simplify,
 )
@@ -203,7 +204,11 @@ def finish(
     store: RecordStore,
     on_kernel: OnKernel | None = None,
 ) -> Executable:
-    """Choose a schedule for each workload, build the kernels and put them together."""
+    """Choose a schedule for each workload, build the kernels and put them together.
+
+    Raises:  UnsupportedError for named sizes.
+    """
+    require_numbers(parts.graph, "schedule")
     kernels: dict[str, Kernel] = {}
     chosen = choose_all(parts, target, usable_threads(threads), store)
     for number, scheduled in enumerate(chosen):

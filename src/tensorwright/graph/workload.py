@@ -22,11 +22,14 @@ from tensorwright.expr import (
     NamedSize,
     Placeholder,
     Tensor,
+    Value,
     bind_tensors,
     canonical_text,
+    children,
     constant,
     evaluate,
     exact_div,
+    indices_of,
     named_sizes_of,
     topological_order,
 )
@@ -75,7 +78,7 @@ class Workload:
 
     @property
     def sizes(self) -> tuple[NamedSize, ...]:
-        """The named sizes in the extents, sorted by name."""
+        """The named sizes in the extents and indices, sorted by name."""
         return _sizes_of(self.outputs)
 
     @property
@@ -247,10 +250,21 @@ def _quotient(size: NamedSize, value: Index) -> Index:
 
 
 def _sizes_of(outputs: Sequence[Compute]) -> tuple[NamedSize, ...]:
-    tensors = topological_order(*outputs)
-    extents = [extent for tensor in tensors for extent in tensor.shape]
-    extents += [a.extent for t in tensors if isinstance(t, Compute) for a in t.reduce_axes]
-    return tuple(sorted(set(named_sizes_of(*extents)), key=lambda size: size.name))
+    found: set[NamedSize] = set()
+    seen: set[int] = set()
+    for tensor in topological_order(*outputs):
+        found.update(named_sizes_of(*tensor.shape))
+        pending: list[Value] = []
+        if isinstance(tensor, Compute):
+            found.update(named_sizes_of(*(axis.extent for axis in tensor.reduce_axes)))
+            pending.append(tensor.body)
+        while pending:
+            value = pending.pop()
+            if id(value) not in seen:
+                seen.add(id(value))
+                found.update(named_sizes_of(*indices_of(value)))
+                pending += children(value)
+    return tuple(sorted(found, key=lambda size: size.name))
 
 
 def reference(workload: Workload, arrays: Sequence[Array]) -> tuple[Array, ...]:

@@ -20,7 +20,9 @@ class CannotOpenError(Exception):
     """A node for which no open form was found."""
 
 
-def opened(graph: Graph, shapes: Mapping[str, tuple[Index, ...]], values: Mapping[str, int]) -> Graph:
+def opened(
+    graph: Graph, shapes: Mapping[str, tuple[Index, ...]], values: Mapping[str, int]
+) -> Graph:
     """The graph with other shapes of some inputs, which for some values are those that it has.
 
     Constants that no longer fit become inputs.
@@ -56,9 +58,7 @@ class _Opener:
             types = dict(known)
             for name, is_open in zip(held, open_ones, strict=True):
                 type_ = self.graph.types[name]
-                shape = tuple(
-                    self.sizes.get(n, n) if is_open else n for n in sizes_of(type_)
-                )
+                shape = tuple(self.sizes.get(n, n) if is_open else n for n in sizes_of(type_))
                 types[name] = TensorType(type_.dtype, shape)
             for attributes in self.attributes(node, types):
                 try:
