@@ -128,7 +128,7 @@ def test_views_begin_at_numbers() -> None:
     graph = b.finish([b.add("reshape", x, shape=(m, 2, 16)), first, second, third])
     offsets = [s.offset_bytes for s in partition(graph).steps if isinstance(s, AliasCall)]
     assert sorted(offsets) == [0, 0, 256]
-    assert steps(graph) == ["relu", "AliasCall", "AliasCall", "AliasCall", "slice"]
+    assert sorted(steps(graph)) == ["AliasCall", "AliasCall", "AliasCall", "relu", "slice"]
 
 
 def test_parts_that_begin_at_a_size_are_copied() -> None:
