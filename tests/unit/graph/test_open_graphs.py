@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from tests.targets import AVX512
 from tests.unit.graph import open_networks
+from tests.unit.graph.onnx.torch_networks import NETWORKS as EXPORTED
+from tests.unit.graph.onnx.torch_networks import exported
 from tests.unit.graph.open_graphs import CannotOpenError, opened, work_of
 from tests.unit.graph.open_networks import NETWORKS
 from tests.unit.graph.partition.partition_runner import run_partition
@@ -36,6 +38,7 @@ from tensorwright.graph import (
     simplify,
     verify_partition,
 )
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright_lab.zoo.plausible.drawer import Drawer
 from tensorwright_lab.zoo.plausible.networks import FAMILIES
 
@@ -149,3 +152,15 @@ def test_an_open_network_is_cut_as_one_of_numbers(network: Callable[[], Graph]) 
         if call.workload.name in names:
             names.remove(call.workload.name)
     assert len(names) <= 2, names
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_exported_networks_compute_what_the_interpreter_does(name: str) -> None:
+    network = EXPORTED[name]
+    graph = load_onnx(exported(network), sizes=network.sizes)
+    parts = stepped(graph)
+    for values in network.points:
+        inputs = random_inputs(bind_sizes(graph, values))
+        expected = interpret(graph, inputs)
+        for output, array in run_partition(bind_partition(parts, values), inputs).items():
+            np.testing.assert_allclose(array, expected[output], rtol=1e-3, atol=1e-4)
