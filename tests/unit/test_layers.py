@@ -30,7 +30,7 @@ BY_FILE = ("drivers",)
 ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
-    "base": "errors dtypes knobs linux targets",
+    "base": "errors files dtypes knobs linux targets",
     "build": "backend kernel opaque_kernels assemble c_library",
     "cli": "printing arguments doctor operators rules",
     "codegen": "analysis source backend llvm c",

@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -53,10 +53,18 @@ from tensorwright.runtime import (
     device_of,
     measure_peak,
 )
+from tensorwright.schedule import state_of
+from tensorwright.tuning.features import FEATURE_GROUPS, Featurizer, ScalarGroup
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.measuring.expected_results import make_expected_results
 from tensorwright.tuning.measuring.timing import prepare, try_kernels
-from tensorwright.tuning.space import HEURISTICS, OTHER_ALGORITHMS
+from tensorwright.tuning.space import (
+    HEURISTICS,
+    OTHER_ALGORITHMS,
+    TILE_LIMITS,
+    TileLimits,
+    limits_of,
+)
 from tensorwright.tuning.space.derived import GENERATORS
 from tensorwright.tuning.space.templates import TEMPLATES
 from tensorwright.tuning.time_model.rows import MACHINE_COLUMNS
@@ -102,6 +110,8 @@ LISTS: dict[str, ByKind[Any]] = {
     "schedules by another algorithm": OTHER_ALGORITHMS,
     "sketch generators": GENERATORS,
     "templates": TEMPLATES,
+    "limits of tiles": TILE_LIMITS,
+    "features": FEATURE_GROUPS,
     "columns of the machine": MACHINE_COLUMNS,
 }
 
@@ -114,7 +124,7 @@ def test_what_a_gpu_has_to_bring() -> None:
     """A list without its kind refuses its targets; in the others it has nothing to add yet."""
     missing = {what for what, lists in LISTS.items() if TargetKind.GPU not in lists}
     brought = {"heuristic schedules", "schedules by another algorithm", "columns of the machine"}
-    assert missing == {"devices", *brought}
+    assert missing == {"devices", "limits of tiles", "features", *brought}
     assert not [what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)]
 
 
@@ -127,6 +137,25 @@ def test_a_kind_without_a_list_is_refused() -> None:
         "target cuda:sm_90: there are no heuristic schedules for machines of the kind gpu\n"
         "  try: name a target of another kind: cpu"
     )
+
+
+def test_a_kind_brings_its_features_and_limits_by_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    card: Any = parse_target("cuda:sm_90")
+    x = placeholder("x", (64,))
+    state = state_of(program_workload([compute("y", (64,), lambda i: x[i] * 2.0)]))
+    with pytest.raises(MachineError, match="there are no features for machines of the kind gpu"):
+        Featurizer(state, card)
+    with pytest.raises(MachineError, match="there are no limits of tiles"):
+        limits_of(card)
+    stored = ScalarGroup(
+        ("stored_bytes", "threads"), lambda nest, _: {"stored_bytes": 4 * nest.loops.inside[0]}
+    )
+    monkeypatch.setitem(cast("Any", FEATURE_GROUPS), TargetKind.GPU, (stored,))
+    features = Featurizer(state, card).of_trace(())
+    np.testing.assert_allclose(features, [[[np.log2(257), 0]]], rtol=1e-6)
+    limits = TileLimits(8, 8, 32, 16, 64, 4096)
+    monkeypatch.setitem(cast("Any", TILE_LIMITS), TargetKind.GPU, (limits,))
+    assert limits_of(card) is limits
 
 
 @pytest.mark.parametrize("kind", TargetKind)

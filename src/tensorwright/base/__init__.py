@@ -24,16 +24,20 @@ from tensorwright.base.errors import (
     line_of,
     naming_faults,
 )
-from tensorwright.base.file_kinds import (
+from tensorwright.base.files import (
     EXECUTABLE,
     EXECUTABLE_MAGIC,
     HEAD_BYTES,
     FileKind,
+    atomic_writer,
+    hold_lock,
+    is_same_file,
     kind_of_bytes,
     kind_of_file,
+    make_folder,
+    output_error,
+    write_atomically,
 )
-from tensorwright.base.file_lock import hold_lock, is_same_file
-from tensorwright.base.files import atomic_writer, make_folder, output_error, write_atomically
 from tensorwright.base.garbage import without_collection
 from tensorwright.base.knobs import DUMP_STAGES, KNOBS, Knob, available_cores, find_knob, override
 from tensorwright.base.laboratory import (
@@ -46,6 +50,15 @@ from tensorwright.base.linux import LINE_BYTES, Cache, read_caches, read_flags, 
 from tensorwright.base.memory import check_fits, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, now_utc, to_data
 from tensorwright.base.printer import HERE, Printer
+from tensorwright.base.size_text import (
+    Amount,
+    Formula,
+    SizeOperations,
+    amount_at,
+    number_in,
+    product_of,
+    read_size,
+)
 from tensorwright.base.sources import source_digest
 from tensorwright.base.targets import (
     BYTE_LANES,
@@ -98,6 +111,7 @@ __all__ = [
     "LINE_BYTES",
     "ON_THREADS",
     "TARGETS",
+    "Amount",
     "Array",
     "AttributeValue",
     "Attributes",
@@ -109,6 +123,7 @@ __all__ = [
     "ExpressionError",
     "Extents",
     "FileKind",
+    "Formula",
     "GpuApi",
     "GpuTarget",
     "Grid",
@@ -128,6 +143,7 @@ __all__ = [
     "Role",
     "ScheduleError",
     "Shape",
+    "SizeOperations",
     "Target",
     "TargetKind",
     "TargetProtocol",
@@ -138,6 +154,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "UserError",
+    "amount_at",
     "atomic_writer",
     "available_cores",
     "check_fits",
@@ -163,13 +180,16 @@ __all__ = [
     "missing_here",
     "naming_faults",
     "now_utc",
+    "number_in",
     "of_kind",
     "output_error",
     "override",
     "parse_target",
     "physical_memory_bytes",
+    "product_of",
     "read_caches",
     "read_flags",
+    "read_size",
     "read_text",
     "require_laboratory",
     "source_digest",

@@ -23,6 +23,11 @@ class OpenSize:
 
     __slots__ = ()
 
+    @property
+    def is_size(self) -> bool:
+        """Whether it consists of named sizes and numbers alone."""
+        return True
+
 
 Shape: TypeAlias = tuple[int | OpenSize, ...]
 AttributeValue: TypeAlias = (

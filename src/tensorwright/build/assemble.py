@@ -22,7 +22,7 @@ from tensorwright.build.step_names import (
     step_names,
 )
 from tensorwright.codegen import Signature
-from tensorwright.expr import Tensor
+from tensorwright.expr import NamedSize, Tensor
 from tensorwright.graph import (
     PLAIN,
     AliasCall,
@@ -38,7 +38,7 @@ from tensorwright.graph import (
     to_physical,
 )
 from tensorwright.loop import Packing, pack
-from tensorwright.ops import Array, TensorType, moved_bytes, work
+from tensorwright.ops import Array, TensorType, open_moved_bytes, open_work, sizes_of
 from tensorwright.runtime import (
     Call,
     Executable,
@@ -47,12 +47,16 @@ from tensorwright.runtime import (
     KernelStep,
     Network,
     Plan,
+    PlanSize,
     TensorSpec,
+    amount_of,
     choose_teams,
     kernel_spec,
     make_plan,
     usable_threads,
 )
+
+_FIRST_CAPACITY = 64  # of a size without a greatest number
 
 
 def assemble(
@@ -129,6 +133,7 @@ def plan_network(
         tuple(calls),
         tuple((name, _stored_type(graph, name)) for name in graph.types),
         tuple(parts),
+        plan_sizes(graph.sizes),
     )
     plan = choose_teams(make_plan(network))
     return plan, tuple(constants.packed.values())
@@ -161,6 +166,7 @@ def assemble_workload(
         (kernel.spec,),
         (call,),
         (),
+        sizes=plan_sizes(workload.sizes),
     )
     arrays = tuple(constants.packed.values())
     outputs = tuple(tensor.name for tensor in workload.outputs)
@@ -168,6 +174,23 @@ def assemble_workload(
     texts = ((NAMES_SOURCE, format_step_names(step)), *sources)
     objects = (kernel.object_code,)
     return Executable(make_plan(network), objects, arrays, threads=threads, sources=texts)
+
+
+def plan_sizes(sizes: Sequence[NamedSize]) -> tuple[PlanSize, ...]:
+    """The named sizes of a plan, sorted by name.
+
+    A size without a greatest number begins with room for a few values.
+    """
+    return tuple(
+        PlanSize(
+            size.name,
+            size.least * size.divisor,
+            None if size.most is None else size.most * size.divisor,
+            size.divisor,
+            size.divisor * (size.most or max(size.least, -(-_FIRST_CAPACITY // size.divisor))),
+        )
+        for size in sorted(sizes, key=lambda size: size.name)
+    )
 
 
 class _Constants:
@@ -216,7 +239,8 @@ def _call(
         for parameter in signature.parameters
     )
     outputs = workload.outputs
-    return KernelStep(number, arguments, workload.name, work(outputs), moved_bytes(outputs))
+    flops, moved = amount_of(open_work(outputs)), amount_of(open_moved_bytes(outputs))
+    return KernelStep(number, arguments, workload.name, flops, moved)
 
 
 def _opaque_call(
@@ -238,9 +262,10 @@ def _specs(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[Tens
 
 
 def _spec(name: str, kind: TensorType) -> TensorSpec:
-    return TensorSpec(name, kind.dtype, kind.extents)
+    return TensorSpec(name, kind.dtype, tuple(map(amount_of, kind.shape)))
 
 
 def _stored_type(graph: Graph, name: str) -> TensorType:
     kind = graph.types[name]
-    return TensorType(kind.dtype, physical_shape(kind.extents, graph.layouts.get(name, PLAIN)))
+    shape = physical_shape(sizes_of(kind), graph.layouts.get(name, PLAIN))
+    return TensorType(kind.dtype, tuple(map(amount_of, shape)))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from tensorwright.base import number_in
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.models import short_name
@@ -70,9 +71,9 @@ def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) ->
     origins = f": {', '.join(counts)}" if counts else ""
     click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned{origins}")
     flops = [0] * len(chosen)
-    for step in executable.plan.steps:
+    for step in executable.plan.at_capacity.steps:
         if isinstance(step, KernelStep) and step.kernel < len(chosen):
-            flops[step.kernel] += step.flops
+            flops[step.kernel] += number_in(step.flops)
     total = sum(flops) or 1
     for number in sorted(untuned, key=lambda number: -flops[number]):
         workload = chosen[number].workload

@@ -18,7 +18,7 @@ from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
 from tensorwright.cli.arguments.options import refuse_given
 from tensorwright.cli.arguments.programs import prepare, read_expression
-from tensorwright.graph import Workload, require_numbers
+from tensorwright.graph import Workload
 from tensorwright.records import opened
 from tensorwright.runtime import read_container, usable_threads
 from tensorwright.tuning.selection import choose
@@ -77,8 +77,6 @@ def command(
         texts = map(str, workloads) if parts is None else [parts.describe_workloads(workloads)]
         click.echo("\n".join(texts))
     if _CODE.intersection(stages):
-        if parts is not None:
-            require_numbers(parts.graph, "schedule")
         _show_code(workloads, stages, passes, how, is_cold=not is_expression)
 
 

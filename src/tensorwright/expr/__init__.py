@@ -5,7 +5,7 @@ expressions a meaning over a number domain (`domain.py`); `building/compute.py` 
 written with, and refuses what has no meaning.
 """
 
-from tensorwright.expr.binding import bind_tensors
+from tensorwright.expr.binding import bind_tensors, sizes_of_tensors
 from tensorwright.expr.building.compute import (
     all_over,
     any_over,
@@ -113,6 +113,7 @@ from tensorwright.expr.index.nodes import (
     minimum,
     mod,
     of_terms,
+    sum_of,
     terms_of,
 )
 from tensorwright.expr.index.ranges import Bounds, Range, limited, narrowed, ranges_in
@@ -327,10 +328,12 @@ __all__ = [
     "simplify",
     "simplify_condition",
     "sin",
+    "sizes_of_tensors",
     "sqrt",
     "substitute",
     "substitute_condition",
     "substitute_value",
+    "sum_of",
     "sum_over",
     "symbols_of",
     "tan",

@@ -35,7 +35,7 @@ from tensorwright.graph.passes import (
 from tensorwright.graph.physical import physical_shape, to_physical
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
-from tensorwright.graph.sizes import bind_sizes, representative, require_numbers
+from tensorwright.graph.sizes import bind_sizes, least_sizes, representative, require_numbers
 from tensorwright.graph.verify import verify
 from tensorwright.graph.workload import (
     Workload,
@@ -78,6 +78,7 @@ __all__ = [
     "elide_concats",
     "interpret",
     "last_uses",
+    "least_sizes",
     "operator_of",
     "partition",
     "physical_shape",

@@ -69,6 +69,11 @@ def representative(sizes: Iterable[NamedSize]) -> dict[str, int]:
     return numbers
 
 
+def least_sizes(sizes: Iterable[NamedSize]) -> dict[str, int]:
+    """The least number that each size may be."""
+    return {size.name: size.least * size.divisor for size in sizes}
+
+
 def with_typical_sizes(graph: Graph) -> Graph:
     """The graph with a typical number for each of its sizes."""
     sizes = graph.sizes
@@ -86,7 +91,7 @@ def typical_shape(type_: TensorType) -> tuple[int, ...]:
 def least_bytes(type_: TensorType) -> int:
     """The bytes of a dense tensor for the least sizes."""
     shape = sizes_of(type_)
-    least = {size.name: size.least * size.divisor for size in named_sizes_of(*shape)}
+    least = least_sizes(named_sizes_of(*shape))
     return TensorType(type_.dtype, _with_numbers(shape, least)).size_bytes
 
 

@@ -22,15 +22,12 @@ from tensorwright.expr import (
     NamedSize,
     Placeholder,
     Tensor,
-    Value,
     bind_tensors,
     canonical_text,
-    children,
     constant,
     evaluate,
     exact_div,
-    indices_of,
-    named_sizes_of,
+    sizes_of_tensors,
     topological_order,
 )
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
@@ -79,7 +76,7 @@ class Workload:
     @property
     def sizes(self) -> tuple[NamedSize, ...]:
         """The named sizes in the extents and indices, sorted by name."""
-        return _sizes_of(self.outputs)
+        return sizes_of_tensors(self.outputs)
 
     @property
     def size_bytes(self) -> dict[str, int]:
@@ -249,24 +246,6 @@ def _quotient(size: NamedSize, value: Index) -> Index:
     return size.checked(value) if isinstance(value, int) else exact_div(value, size.divisor)
 
 
-def _sizes_of(outputs: Sequence[Compute]) -> tuple[NamedSize, ...]:
-    found: set[NamedSize] = set()
-    seen: set[int] = set()
-    for tensor in topological_order(*outputs):
-        found.update(named_sizes_of(*tensor.shape))
-        pending: list[Value] = []
-        if isinstance(tensor, Compute):
-            found.update(named_sizes_of(*(axis.extent for axis in tensor.reduce_axes)))
-            pending.append(tensor.body)
-        while pending:
-            value = pending.pop()
-            if id(value) not in seen:
-                seen.add(id(value))
-                found.update(named_sizes_of(*indices_of(value)))
-                pending += children(value)
-    return tuple(sorted(found, key=lambda size: size.name))
-
-
 def reference(workload: Workload, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs from arrays for the inputs, all in physical layout, by the evaluator."""
     return evaluate(workload.outputs, dict(zip(workload.inputs, arrays, strict=True)))
@@ -401,7 +380,7 @@ def _key(
     """The names are part of the key, because traces speak of stages and axes by name."""
     fixed = frozenset(tensor for tensor in inputs if tensor.name in constants)
     lines = [canonical_text(outputs, fixed)]
-    lines += [each.constraints for each in _sizes_of(outputs)]
+    lines += [each.constraints for each in sizes_of_tensors(outputs)]
     for tensor in topological_order(*outputs):
         axes = (*tensor.axes, *tensor.reduce_axes) if isinstance(tensor, Compute) else ()
         lines.append(" ".join([tensor.name, *(axis.name for axis in axes)]))

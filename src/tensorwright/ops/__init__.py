@@ -35,7 +35,7 @@ from tensorwright.ops.operator import (
 from tensorwright.ops.positions import AT_POSITIONS, POSITIONS_INPUT, position_fault
 from tensorwright.ops.registry import OPERATORS, infer_types, operator
 from tensorwright.ops.shapes import automatic_pads, axis_in
-from tensorwright.ops.work import moved_bytes, work
+from tensorwright.ops.work import moved_bytes, open_moved_bytes, open_work, work
 
 __all__ = [
     "AT_POSITIONS",
@@ -66,6 +66,8 @@ __all__ = [
     "moved_bytes",
     "not_decided",
     "number_of",
+    "open_moved_bytes",
+    "open_work",
     "operator",
     "position_fault",
     "product_of",

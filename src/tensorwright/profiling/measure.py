@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import UsageError, cpu_target, knobs
+from tensorwright.base import UsageError, cpu_target, knobs, number_in
 from tensorwright.build import StepNames, read_step_names
 from tensorwright.graph import Program
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings, refine_ceilings
@@ -255,7 +255,7 @@ def _kind(step: Step) -> StepKind:
 
 
 def _flops(step: Step) -> int:
-    return step.flops if isinstance(step, KernelStep) else 0
+    return number_in(step.flops) if isinstance(step, KernelStep) else 0
 
 
 def _names_of(names: StepNames, number: int) -> tuple[tuple[str, ...], str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tensorwright.base import number_in
 from tensorwright.runtime import HostStep, KernelStep, Plan, Span, Step, spans_of_step
 
 
@@ -61,7 +62,7 @@ def _sizes(step: Step, places: tuple[Span, ...]) -> list[int]:
     """
     sizes = [end - begin for _, begin, end in places]
     if isinstance(step, KernelStep) and sizes:
-        spare = max(0, sum(sizes) - step.bytes_moved)
+        spare = max(0, sum(sizes) - number_in(step.bytes_moved))
         largest = sizes.index(max(sizes))
         sizes[largest] -= min(spare, sizes[largest])
     return sizes
@@ -71,11 +72,11 @@ def moved_bytes_of(step: Step) -> int:
     """The bytes that a step of any kind moves at least."""
     match step:
         case KernelStep():
-            return step.bytes_moved
+            return number_in(step.bytes_moved)
         case HostStep(inputs=inputs, outputs=outputs):
             return sum(typed.type.size_bytes for typed in (*inputs, *outputs))
         case _:
-            return 2 * step.size_bytes
+            return 2 * number_in(step.size_bytes)
 
 
 @dataclass(slots=True)

@@ -66,8 +66,9 @@ from tensorwright.runtime.plan.plan import (
     host_ref,
 )
 from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
+from tensorwright.runtime.plan.plan_sizes import PlanSize
 from tensorwright.runtime.plan.plan_verify import Span, spans_of_step, verify_plan
-from tensorwright.runtime.plan.planner import Inside, Network, kernel_spec, make_plan
+from tensorwright.runtime.plan.planner import Inside, Network, amount_of, kernel_spec, make_plan
 from tensorwright.runtime.plan.teams import (
     choose_teams,
     estimate_seconds,
@@ -111,6 +112,7 @@ __all__ = [
     "Origin",
     "OutputRef",
     "Plan",
+    "PlanSize",
     "Recompile",
     "Span",
     "Step",
@@ -118,6 +120,7 @@ __all__ = [
     "Team",
     "TensorSpec",
     "TypedRef",
+    "amount_of",
     "choose_teams",
     "default_cache",
     "device_of",

@@ -220,7 +220,7 @@ def _constant(
 ) -> Array:
     if section.size != spec.size_bytes or section.offset % ALIGNMENT:
         raise _damaged(path, f"section {section.name} has the wrong size or position")
-    return _part(body, section).view(spec.dtype.numpy).reshape(spec.shape)
+    return _part(body, section).view(spec.dtype.numpy).reshape(spec.extents)
 
 
 def _damaged(path: str | os.PathLike[str], reason: str) -> ModelError:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, NoReturn
 
@@ -28,7 +29,8 @@ from tensorwright.base import (
     check_runs_here,
     missing_here,
 )
-from tensorwright.runtime.buffers import Maker, empty, is_kernel_ready, kernel_ready
+from tensorwright.runtime.buffers import is_kernel_ready, kernel_ready
+from tensorwright.runtime.call_sizes import CallSizes, call_sizes
 from tensorwright.runtime.container import Contents, write_container
 from tensorwright.runtime.device import device_of
 from tensorwright.runtime.frame import Frame, FramePool, Loaded
@@ -41,7 +43,9 @@ from tensorwright.runtime.inputs import (
 )
 from tensorwright.runtime.native.driver import load_program
 from tensorwright.runtime.native.openmp import usable_threads
+from tensorwright.runtime.plan.capacity import with_room
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
+from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 from tensorwright.runtime.plan.plan_verify import verify_plan
 
 
@@ -94,9 +98,10 @@ class Executable:
         self._loaded = None if missing_here(plan.target) else self._load()
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
         self._ports = tuple(Port.of(spec) for spec in plan.inputs)
-        self._makers = tuple(Maker.of(spec.shape, spec.dtype) for spec in plan.outputs)
         self._names = tuple(spec.name for spec in plan.outputs)
         self._pool = FramePool(self._frame)
+        self._sizes: CallSizes | None = None  # of the last call
+        self._growing = threading.Lock()
 
     @property
     def plan(self) -> Plan:
@@ -144,6 +149,11 @@ class Executable:
         return self.plan.arena_bytes + self.plan.scratch_bytes(self._threads)
 
     @property
+    def sizes(self) -> tuple[PlanSize, ...]:
+        """The named sizes of its inputs, which each call decides."""
+        return self.plan.sizes
+
+    @property
     def constant_bytes(self) -> int:
         """Memory of the constants, packed as the kernels read them; shared by all calls."""
         return sum(spec.size_bytes for spec in self.plan.constants)
@@ -176,12 +186,13 @@ class Executable:
         Raises:  InputError as `run`, and for an array that cannot be written.
         """
         given = check_inputs(self._ports, inputs)
-        wanted = check_outputs(self.outputs, outputs, given)
+        sizes = self._sizes_of(given)
+        wanted = check_outputs(self._outputs_at(sizes), outputs, given)
         places = tuple(
-            array if is_kernel_ready(array) else empty(spec.shape, spec.dtype)
-            for spec, array in zip(self.outputs, wanted, strict=True)
+            array if is_kernel_ready(array) else maker.make()
+            for maker, array in zip(sizes.makers, wanted, strict=True)
         )
-        self._run(given, places)
+        self._run(given, places, sizes)
         for array, written in zip(wanted, places, strict=True):
             if array is not written:
                 np.copyto(array, written)
@@ -193,14 +204,15 @@ class Executable:
                  directly.
         """
         given = check_inputs(self._ports, inputs)
+        sizes = self._sizes_of(given)
         if outputs is None:
-            places = self._fresh()
+            places = _fresh(sizes)
         else:
-            places = check_outputs(self.outputs, outputs, given)
+            places = check_outputs(self._outputs_at(sizes), outputs, given)
             for spec, array in zip(self.outputs, places, strict=True):
                 check_ready(spec, array)
         frame = self._frame()
-        frame.connect_in_place(given, places)
+        frame.connect_in_place(given, places, sizes)
         names = [spec.name for spec in self.inputs]
         return Bound(frame, dict(zip(names, frame.inputs, strict=True)), self._named(places))
 
@@ -210,9 +222,10 @@ class Executable:
         Raises:  InputError as `run`.
         """
         given = check_inputs(self._ports, inputs)
-        frame = self._pool.take()
+        sizes = self._sizes_of(given)
+        frame = self._take()
         try:
-            frame.connect(given, self._fresh())
+            frame.connect(given, _fresh(sizes), sizes)
             frame.run()
             runs = [frame.run_timed() for _ in range(max(1, repeat))]
         finally:
@@ -224,7 +237,9 @@ class Executable:
                 getattr(step, "flops", 0),
                 getattr(step, "bytes_moved", 0),
             )
-            for step, times_s in zip(self.plan.steps, zip(*runs, strict=True), strict=True)
+            for step, times_s in zip(
+                self.plan.at(sizes.values).steps, zip(*runs, strict=True), strict=True
+            )
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -271,20 +286,50 @@ class Executable:
         return str(self.plan)
 
     def _call(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
-        results = self._fresh()
-        self._run(inputs, results)
+        sizes = self._sizes_of(inputs)
+        results = _fresh(sizes)
+        self._run(inputs, results, sizes)
         return results
 
-    def _run(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...]) -> None:
+    def _sizes_of(self, inputs: tuple[Array, ...]) -> CallSizes:
+        """The sizes of a call; those of the last call where the shapes are the same."""
+        last = self._sizes
+        plan = self.plan
+        if last is not None and (
+            not plan.sizes or last.shapes == tuple([array.shape for array in inputs])
+        ):
+            return last
+        sizes = call_sizes(plan, self._linked().program.amounts, inputs)
+        if any(sizes.values[size.name] > size.capacity for size in plan.sizes):
+            self._make_room(sizes.values)
+        self._sizes = sizes
+        return sizes
+
+    def _make_room(self, values: Mapping[str, int]) -> None:
+        """Lay out the arena for larger calls; idle frames are dropped, others when they end."""
+        with self._growing:
+            plan = with_room(self.plan, values)
+            loaded = self._linked()
+            self._contents = replace(self._contents, plan=plan)
+            program = load_program(plan, loaded.program.code)
+            self._loaded = replace(loaded, program=program)
+            self._pool.trim()
+
+    def _outputs_at(self, sizes: CallSizes) -> tuple[TensorSpec, ...]:
+        return numbered(self.outputs, sizes.values) if self.plan.sizes else self.outputs
+
+    def _take(self) -> Frame:
+        """A frame of the present layout of memory."""
         frame = self._pool.take()
+        return frame if frame.loaded is self._loaded else self._frame()
+
+    def _run(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], sizes: CallSizes) -> None:
+        frame = self._take()
         try:
-            frame.connect(inputs, outputs)
+            frame.connect(inputs, outputs, sizes)
             frame.run()
         finally:
             self._pool.give(frame)
-
-    def _fresh(self) -> tuple[Array, ...]:
-        return tuple([maker.make() for maker in self._makers])
 
     def _named(self, results: Sequence[Array]) -> dict[str, Array]:
         return dict(zip(self._names, results, strict=True))
@@ -296,18 +341,23 @@ class Executable:
         constants = tuple(map(device.memory_of, self._contents.constants))
         return Loaded(device, load_program(self.plan, code), constants)
 
-    def _frame(self) -> Frame:
+    def _linked(self) -> Loaded:
+        """The loaded code.  Raises: MachineError where this machine cannot run it."""
         if self._loaded is None:
             check_runs_here(self.target, "run", f"executable {self.plan.name}")
             self._loaded = self._load()
+        return self._loaded
+
+    def _frame(self) -> Frame:
+        loaded = self._linked()
         try:
-            return Frame(self._loaded, self._hosts, self._threads)
+            return Frame(loaded, self._hosts, self._threads)
         except MemoryError as error:
             raise MachineError(
                 stage="run",
                 where=f"executable {self.plan.name}",
                 reason=f"a call needs {self.peak_memory_bytes} bytes of memory, more than it gets; "
-                f"about {self._loaded.device.free_bytes()} are free",
+                f"about {loaded.device.free_bytes()} are free",
                 remedy="make fewer calls at once, or compile for a smaller batch",
             ) from error
 
@@ -347,6 +397,10 @@ class Bound:
         one reading and the cost of the call (`measure_call_costs`).
         """
         return self._frame.run_timed()
+
+
+def _fresh(sizes: CallSizes) -> tuple[Array, ...]:
+    return tuple([maker.make() for maker in sizes.makers])
 
 
 def _host(name: str, hosts: Mapping[str, HostFunction] | None) -> HostFunction:

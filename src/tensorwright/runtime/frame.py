@@ -21,6 +21,7 @@ from tensorwright.runtime.buffers import (
     empty,
     is_kernel_ready,
 )
+from tensorwright.runtime.call_sizes import CallSizes
 from tensorwright.runtime.device import Device, Memory
 from tensorwright.runtime.host import HOST, host_bytes
 from tensorwright.runtime.native import forking
@@ -30,7 +31,7 @@ from tensorwright.runtime.native.driver import (
     NativeSegment,
     Program,
     Segment,
-    base_count,
+    amount_base,
     driver,
 )
 from tensorwright.runtime.plan.plan import (
@@ -41,6 +42,7 @@ from tensorwright.runtime.plan.plan import (
     OutputRef,
     TypedRef,
 )
+from tensorwright.runtime.plan.plan_sizes import numbered
 
 _MOST_IDLE = 16
 _SMALL_BYTES = 4096
@@ -60,6 +62,7 @@ class Frame:
 
     __slots__ = (
         "__weakref__",
+        "_amount_base",
         "_arena",
         "_arguments",
         "_bases",
@@ -69,10 +72,12 @@ class Frame:
         "_native",
         "_outputs",
         "_program",
+        "_sizes",
         "_staged",
         "_staged_addresses",
         "_workspace",
         "device",
+        "loaded",
         "run",
     )
 
@@ -82,6 +87,7 @@ class Frame:
         hosts: Mapping[str, HostFunction],
         threads: int,
     ) -> None:
+        self.loaded = loaded
         self.device = loaded.device
         self._program = program = loaded.program
         self._constants = loaded.constants
@@ -93,9 +99,12 @@ class Frame:
         self._staged_addresses: dict[int, int] = {}
         self._inputs: tuple[Array, ...] = ()
         self._outputs: tuple[Array, ...] = ()
-        self._bases = (ctypes.c_int64 * base_count(plan))()
-        first = 1 + len(plan.inputs) + len(plan.outputs)
-        self._bases[first:] = [memory.address for memory in (*self._constants, self._arena)]
+        first, self._amount_base = 1 + len(plan.inputs) + len(plan.outputs), amount_base(plan)
+        self._bases = (ctypes.c_int64 * (self._amount_base + len(program.amounts)))()
+        self._bases[first : self._amount_base] = [
+            memory.address for memory in (*self._constants, self._arena)
+        ]
+        self._sizes: CallSizes | None = None
         self._arguments = np.array(self._bases, np.int64)[program.refs[:, 0]] + program.refs[:, 1]
         self._native = NativeFrame(
             runs=address_of(program.runs),
@@ -114,13 +123,16 @@ class Frame:
             # There is at most one segment then: this one call is the whole fast path.
             self.run = partial(driver().run, ctypes.addressof(self._native))
 
-    def connect(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def connect(self, inputs: Sequence[Array], outputs: Sequence[Array], sizes: CallSizes) -> None:
         """Point the call at these arrays, which share no memory with each other.
 
         An input that kernels cannot read in place is copied into memory of the frame. A small input
         is also copied, because that takes less time than determining its address.
         """
         bases = self._bases
+        if sizes is not self._sizes:
+            bases[self._amount_base :] = list(sizes.amounts)
+            self._sizes = sizes
         used = []
         for position, array in enumerate(inputs):
             if array.nbytes > _SMALL_BYTES and is_kernel_ready(array):
@@ -133,9 +145,11 @@ class Frame:
         for position, array in enumerate(outputs, start=1 + len(used)):
             bases[position] = address_of(array)
 
-    def connect_in_place(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def connect_in_place(
+        self, inputs: Sequence[Array], outputs: Sequence[Array], sizes: CallSizes
+    ) -> None:
         """As `connect`, but small inputs that kernels can read are not copied."""
-        self.connect(inputs, outputs)
+        self.connect(inputs, outputs, sizes)
         self._inputs = tuple(
             [
                 array if is_kernel_ready(array) else staged
@@ -148,9 +162,8 @@ class Frame:
     def _stage(self, position: int, array: Array) -> Array:
         """A copy of an input in memory that the frame keeps for it."""
         staged = self._staged.get(position)
-        if staged is None:
-            spec = self._program.plan.inputs[position]
-            staged = empty(spec.shape, spec.dtype)
+        if staged is None or staged.shape != array.shape:
+            staged = empty(array.shape, self._program.plan.inputs[position].dtype)
             self._staged[position] = staged
             self._staged_addresses[position] = address_of(staged)
         np.copyto(staged, array)
@@ -203,7 +216,10 @@ class Frame:
             case HostSegment(_, step):
                 self._run_host(step)
 
-    def _run_host(self, step: HostStep[TypedRef]) -> None:
+    def _run_host(self, open_step: HostStep[TypedRef]) -> None:
+        step = open_step
+        if self._sizes is not None and self._sizes.values:
+            step = numbered(step, self._sizes.values)
         arguments = tuple([self._view(typed) for typed in step.inputs])
         for array in arguments:
             array.flags.writeable = False

@@ -23,16 +23,29 @@ class Port:
     spec: TensorSpec
     name: str
     dtype: np.dtype[np.generic]
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] | None
 
     @classmethod
     def of(cls, spec: TensorSpec) -> Port:
-        """The port of a declared tensor."""
-        return cls(spec, spec.name, spec.dtype.numpy, spec.shape)
+        """The port of a declared tensor; None for a shape that is checked by `fits_shape`."""
+        shape = None if spec.type.is_open else spec.extents
+        return cls(spec, spec.name, spec.dtype.numpy, shape)
 
     def fits(self, value: Any) -> bool:
         """Whether the value is a NumPy array of the declared type."""
-        return type(value) is np.ndarray and value.dtype == self.dtype and value.shape == self.shape
+        if type(value) is not np.ndarray or value.dtype != self.dtype:
+            return False
+        if self.shape is None:
+            return fits_shape(self.spec, value.shape)
+        return bool(value.shape == self.shape)
+
+
+def fits_shape(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
+    """Whether the numbers of a declared shape are those; its named sizes may be any."""
+    return len(shape) == len(spec.shape) and all(
+        wanted == given or not isinstance(wanted, int)
+        for wanted, given in zip(spec.shape, shape, strict=True)
+    )
 
 
 def check_inputs(ports: Sequence[Port], given: Mapping[str, Any]) -> tuple[Array, ...]:
@@ -111,14 +124,14 @@ def check_array(kind: str, spec: TensorSpec, value: Any) -> Array:
     except _EXPORT_ERRORS as error:
         reason = f"a {type(value).__name__} cannot be read as an array of {spec.type} ({error})"
         raise _refusal(where, reason, _export_remedy(value)) from error
-    if array.dtype == spec.dtype.numpy and array.shape == spec.shape:
+    if array.dtype == spec.dtype.numpy and fits_shape(spec, array.shape):
         return array
     try:
         actual: object = TensorType(DType.from_numpy(array.dtype), array.shape)
     except UsageError:
         actual = f"{array.dtype}({', '.join(map(str, array.shape))})"
     reason = f"it must be {spec.type}, not {actual}"
-    if array.shape != spec.shape:
+    if not fits_shape(spec, array.shape):
         raise _refusal(where, reason, _reshape(spec, array))
     if array.dtype.newbyteorder("=") == spec.dtype.numpy:
         return array
@@ -138,8 +151,8 @@ def check_ready(spec: TensorSpec, array: Array) -> None:
 def random_array(spec: TensorSpec, generator: np.random.Generator) -> Array:
     """Normal numbers, or whole numbers below 2, which every network accepts."""
     if spec.dtype.is_float:
-        return generator.standard_normal(spec.shape, np.float32).astype(spec.dtype.numpy)
-    return generator.integers(0, 2, spec.shape).astype(spec.dtype.numpy)
+        return generator.standard_normal(spec.extents, np.float32).astype(spec.dtype.numpy)
+    return generator.integers(0, 2, spec.extents).astype(spec.dtype.numpy)
 
 
 def _export_remedy(value: Any) -> str:
@@ -153,8 +166,10 @@ def _export_remedy(value: Any) -> str:
 
 
 def _reshape(spec: TensorSpec, array: Array) -> str:
-    if array.size == math.prod(spec.shape):
-        return f"reshape it: array.reshape({spec.shape})"
+    if spec.type.is_open:
+        return "give an array of this rank; its named sizes may be any within their bounds"
+    if array.size == math.prod(spec.extents):
+        return f"reshape it: array.reshape({spec.extents})"
     return "shapes are fixed when a model is compiled: compile it for this shape"
 
 

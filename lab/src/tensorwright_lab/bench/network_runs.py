@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import CpuTarget, TensorwrightError
+from tensorwright.base import CpuTarget, TensorwrightError, number_in
 from tensorwright.cli.arguments.check_model import quantised_steps
 from tensorwright.cli.arguments.models import (
     read_graph,
@@ -121,7 +121,9 @@ def _run(
     executable.save(ours)
     compiled = Compiled(
         executable.host_operators,
-        sum(step.flops for step in executable.plan.steps if isinstance(step, KernelStep)),
+        sum(
+            number_in(step.flops) for step in executable.plan.steps if isinstance(step, KernelStep)
+        ),
         plan.peak,
         tuned,
         len(parts.workloads),

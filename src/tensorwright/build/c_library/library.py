@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, UnsupportedError, make_folder, write_atomically
+from tensorwright.base import CpuTarget, UnsupportedError, make_folder, number_in, write_atomically
 from tensorwright.build.assemble import plan_network
 from tensorwright.build.backend import load_backend
 from tensorwright.build.c_library.templates import EXAMPLE, HEADER, LIBRARY, MAKEFILE, NEEDS
@@ -160,8 +160,8 @@ def _values(
         "megabytes": max(1, round(weights_bytes / 1e6)),
         "weights_bytes": weights_bytes,
         "arena_bytes": plan.arena_bytes,
-        "shared_bytes": max((k.workspace_bytes for k in plan.kernels), default=0),
-        "thread_bytes": max((k.local_workspace_bytes for k in plan.kernels), default=0),
+        "shared_bytes": max((number_in(k.workspace_bytes) for k in plan.kernels), default=0),
+        "thread_bytes": max((number_in(k.local_workspace_bytes) for k in plan.kernels), default=0),
         "descriptions": _described(f"{name}_inputs", name, plan.inputs)
         + _described(f"{name}_outputs", name, plan.outputs),
         "declarations": "".join(f"void {each}(void **, void *, int);\n" for each in symbols),

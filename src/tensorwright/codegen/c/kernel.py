@@ -76,7 +76,9 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
         "}\n"
     )
     own_entry = _slice_function(name, tuple(sizes.values()), own_text)
-    functions = "\n".join((own_entry, *kernel.functions, main_text, entry))
+    is_asked = any(slice_bytes in each for each in kernel.functions)
+    asked = (own_entry,) if is_asked else ()
+    functions = "\n".join((*asked, *kernel.functions, main_text, entry))
     text = f"{_INCLUDES}{kernel.helpers.text()}\n{functions}"
     signature = Signature(name, program.parameters, shared_bytes, own_bytes, sizes=tuple(sizes))
     return Source(text, signature)

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from tensorwright.base import SizeOperations, read_size
 from tensorwright.expr.index.nodes import Index, Symbol, exact_div, floor_div, maximum, minimum, mod
 from tensorwright.expr.index.traversal import substitute, symbols_of
 from tensorwright.expr.symbolic import refused
@@ -125,15 +126,19 @@ def with_sizes(expression: Index, values: Mapping[str, int]) -> Index:
     return substitute(expression, {each: each.checked(values[each.name]) for each in atoms})
 
 
-_TOKEN = re.compile(r"\s*(?:(\d+)|(min|max)\b|([A-Za-z_]\w*(?:\.\w+)?)|(//|[-+*/%(),]))")
-_OPERATIONS: Mapping[str, Callable[[Index, Index], Index]] = {
-    "*": lambda a, b: a * b,
-    "//": floor_div,
-    "/": exact_div,
-    "%": mod,
-    "min": minimum,
-    "max": maximum,
-}
+_OPERATIONS: SizeOperations[Index] = SizeOperations(
+    lambda number: number,
+    operator.add,
+    operator.sub,
+    {
+        "*": operator.mul,
+        "//": floor_div,
+        "/": exact_div,
+        "%": mod,
+        "min": minimum,
+        "max": maximum,
+    },
+)
 
 
 def parse_size(text: str, symbol: Callable[[str], Index | None]) -> Index:
@@ -143,76 +148,4 @@ def parse_size(text: str, symbol: Callable[[str], Index | None]) -> Index:
 
     Raises:  ValueError that names the place.
     """
-    tokens: list[Index | str] = []
-    position = 0
-    while text[position:].strip():
-        match = _TOKEN.match(text, position)
-        number, function, name, sign = match.groups() if match else (None,) * 4
-        token = int(number) if number else symbol(name) if name else function or sign
-        if token is None or match is None:
-            rest = text[position:].strip()
-            raise ValueError(f"{text!r} is no size: {rest!r} is not understood")
-        tokens.append(token)
-        position = match.end()
-    reader = _Reader(tokens)
-    size = reader.sum()
-    if reader.next() is not None:
-        raise ValueError(f"{text!r} is no size: {str(reader.next())!r} is left over")
-    return size
-
-
-class _Reader:
-    """Takes tokens from the left; mutable, used inside one function."""
-
-    def __init__(self, tokens: list[Index | str]) -> None:
-        self._tokens = tokens[::-1]
-
-    def next(self) -> Index | str | None:
-        """The next token; None at the end."""
-        return self._tokens[-1] if self._tokens else None
-
-    def sum(self) -> Index:
-        """Products with + and - between them."""
-        total = self._product()
-        while (sign := self.next()) in ("+", "-"):
-            self._tokens.pop()
-            part = self._product()
-            total = total + part if sign == "+" else total - part
-        return total
-
-    def _product(self) -> Index:
-        product = self._atom()
-        while isinstance(sign := self.next(), str) and sign in ("*", "//", "/", "%"):
-            self._tokens.pop()
-            operand = self._atom()
-            if sign != "*" and isinstance(operand, int) and operand <= 0:
-                divisor = "zero" if operand == 0 else str(operand)
-                raise ValueError(f"a size has a division by {divisor}")
-            product = _OPERATIONS[sign](product, operand)
-        return product
-
-    def _atom(self) -> Index:
-        if not self._tokens:
-            raise ValueError("a size ends too early")
-        token = self._tokens.pop()
-        if not isinstance(token, str):
-            return token
-        if token == "-":
-            return -self._atom()
-        if token == "(":
-            inner = self.sum()
-            self._take(")")
-            return inner
-        if token not in _OPERATIONS or not token.isalpha():
-            raise ValueError(f"{token!r} is no extent")
-        self._take("(")
-        left = self.sum()
-        self._take(",")
-        right = self.sum()
-        self._take(")")
-        return _OPERATIONS[token](left, right)
-
-    def _take(self, sign: str) -> None:
-        if self.next() != sign:
-            raise ValueError("a bracket of a size is not closed")
-        self._tokens.pop()
+    return read_size(text, symbol, _OPERATIONS)

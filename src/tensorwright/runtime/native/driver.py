@@ -27,7 +27,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tensorwright.base import ON_THREADS, Array, InternalError
+from tensorwright.base import ON_THREADS, Array, Formula, InternalError
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.loaded_code import LoadedCode
@@ -207,6 +207,8 @@ Segment = NativeSegment | HostSegment
 class Program:
     """A plan with its code loaded; read-only, shared by all calls.
 
+    amounts have the values of named sizes, and sizes of copies; each has a base.
+
     runs (k, 3) and steps (n, 3) are the driver's tables; a host step has an empty row, so that
     positions are those of the plan. refs (m, 2) has base and offset of each argument, and moving
     (l, 3) is a table of the driver. `code` keeps the addresses in `steps` valid.
@@ -219,6 +221,7 @@ class Program:
     refs: Array
     moving: Array
     segments: tuple[Segment, ...]
+    amounts: tuple[Formula, ...] = ()
 
 
 def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
@@ -236,12 +239,15 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
     kernels = [part.address(kernel.symbol) for part, kernel in zip(code, plan.kernels, strict=True)]
     steps: list[tuple[int, int, int]] = []
     refs: list[tuple[int, int]] = []
+    amounts: dict[Formula, int] = {}
     for step in plan.steps:
         steps.append((_function(step, kernels), len(refs), _most_threads(step)))
-        refs += _step_refs(plan, step)
+        refs += _step_refs(plan, step, amounts)
     last_moving = len(plan.inputs) + len(plan.outputs)
     moving = [
-        (n, base, offset) for n, (base, offset) in enumerate(refs) if 1 <= base <= last_moving
+        (n, base, offset)
+        for n, (base, offset) in enumerate(refs)
+        if 1 <= base <= last_moving or base >= amount_base(plan)
     ]
     runs, segments = _runs(plan)
     return Program(
@@ -252,11 +258,12 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
         np.array(refs, np.int64).reshape(-1, 2),
         np.array(moving, np.int64).reshape(-1, 3),
         segments,
+        tuple(amounts),
     )
 
 
-def base_count(plan: Plan) -> int:
-    """The number of base addresses of a frame."""
+def amount_base(plan: Plan) -> int:
+    """The number of the base of the first amount; those of addresses are before it."""
     return 2 + len(plan.inputs) + len(plan.outputs) + len(plan.constants)
 
 
@@ -270,16 +277,25 @@ def base_index(plan: Plan, ref: BufferRef) -> int:
         case ConstantRef(index):
             return 1 + len(plan.inputs) + len(plan.outputs) + index
         case ArenaRef():
-            return base_count(plan) - 1
+            return amount_base(plan) - 1
 
 
-def _step_refs(plan: Plan, step: Step) -> list[tuple[int, int]]:
+def _step_refs(plan: Plan, step: Step, amounts: dict[Formula, int]) -> list[tuple[int, int]]:
+    """Base and offset of each argument of a step.
+
+    amounts   those of the steps before, each with its base; new ones are added
+    """
+
+    def amount(size: Formula) -> tuple[int, int]:
+        return amounts.setdefault(size, amount_base(plan) + len(amounts)), 0
+
     match step:
-        case KernelStep(_, arguments):
-            return [(base_index(plan, ref), ref.offset_bytes) for ref in arguments]
-        case CopyStep(source, destination, size_bytes):
+        case KernelStep(kernel, arguments):
+            refs = [(base_index(plan, ref), ref.offset_bytes) for ref in arguments]
+            return [*refs, *(amount(Formula(name)) for name in plan.kernels[kernel].sizes)]
+        case CopyStep(source, destination, size):
             refs = [(base_index(plan, ref), ref.offset_bytes) for ref in (destination, source)]
-            return [*refs, (0, size_bytes)]
+            return [*refs, (0, size) if isinstance(size, int) else amount(size)]
         case HostStep():
             return []
 

@@ -1,7 +1,7 @@
 """What an executable does, as plain data: tensors, kernels, steps in order.
 
     plan  ::= Plan(name, target, threads, inputs, outputs, constants, kernels, steps, arena_bytes,
-                   teams)
+                   teams, sizes)
     step  ::= KernelStep | CopyStep | HostStep
     ref   ::= host | DeviceRef(host)
     host  ::= InputRef(i) | OutputRef(i) | ConstantRef(i) | ArenaRef(offset, size)
@@ -12,6 +12,9 @@ does not overlap another argument of the same step. All offsets are multiples of
 are all arguments of kernels. A kernel that divides its loops forks threads; inside a team, which is
 forked once, it gives the work to the team's threads instead.
 
+The plan of an open network has formulas of named sizes instead of some numbers (`plan_sizes.py`);
+`Plan.at` puts numbers in.
+
 A reference says in which memory a buffer lies: the host's, or a device's own, which has a copy of
 each buffer that its kernels use.  Kernels for processors use the host's memory, others the
 device's; copies move bytes between the two.  Constants are in both from the start.
@@ -19,11 +22,13 @@ device's; copies move bytes between the two.  Constants are in both from the sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias, TypeVar
 
 from tensorwright.base import (
     ON_THREADS,
+    Amount,
     AttributeValue,
     DType,
     Grid,
@@ -33,7 +38,9 @@ from tensorwright.base import (
     Role,
     Target,
     TensorType,
+    number_in,
 )
+from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 
 Attributes: TypeAlias = tuple[tuple[str, AttributeValue], ...]
 Place = TypeVar("Place")
@@ -46,7 +53,7 @@ class TensorSpec:
 
     name: str
     dtype: DType
-    shape: tuple[int, ...]
+    shape: tuple[Amount, ...]
 
     @property
     def type(self) -> TensorType:
@@ -54,8 +61,13 @@ class TensorSpec:
         return TensorType(self.dtype, self.shape)
 
     @property
+    def extents(self) -> tuple[int, ...]:
+        """The shape in numbers.  Raises: UnsupportedError where it has a named size."""
+        return self.type.extents
+
+    @property
     def size_bytes(self) -> int:
-        """Bytes of the dense tensor."""
+        """Bytes of the dense tensor.  Raises: as `extents`."""
         return self.type.size_bytes
 
     def __str__(self) -> str:
@@ -100,10 +112,13 @@ class ArenaRef:
     """A piece of the arena, the scratch memory that all intermediate tensors of a call share."""
 
     offset_bytes: int
-    size_bytes: int
+    size_bytes: Amount
 
     def __str__(self) -> str:
-        return f"arena[{self.offset_bytes}:{self.offset_bytes + self.size_bytes}]"
+        first, size_bytes = self.offset_bytes, self.size_bytes
+        if isinstance(size_bytes, int):
+            return f"arena[{first}:{first + size_bytes}]"
+        return f"arena[{first}: {size_bytes} bytes]"
 
 
 HostRef: TypeAlias = InputRef | OutputRef | ConstantRef | ArenaRef
@@ -149,7 +164,7 @@ class ArgumentSpec:
     """How a kernel uses one argument, and how many bytes it may touch."""
 
     role: Role
-    size_bytes: int
+    size_bytes: Amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +172,16 @@ class KernelSpec:
     """A compiled kernel; on `Threads`, `void symbol(ptr arguments, ptr workspace, i32 threads)`.
 
     `launches` are its calls, from its signature.  It needs
-    workspace_bytes + threads * local_workspace_bytes of scratch memory.
+    workspace_bytes + threads * local_workspace_bytes of scratch memory.  It reads the named `sizes`
+    behind the addresses of its arguments.
     """
 
     symbol: str
     arguments: tuple[ArgumentSpec, ...]
-    workspace_bytes: int = 0
-    local_workspace_bytes: int = 0
+    workspace_bytes: Amount = 0
+    local_workspace_bytes: Amount = 0
     launches: tuple[Launch, ...] = ON_THREADS
+    sizes: tuple[str, ...] = ()
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -173,8 +190,8 @@ class KernelSpec:
         return (self.symbol, *(f"{self.symbol}_{number}" for number in rest))
 
     def scratch_bytes(self, threads: int) -> int:
-        """Bytes of scratch memory for a number of threads."""
-        return self.workspace_bytes + threads * self.local_workspace_bytes
+        """Bytes of scratch memory for a number of threads; the kernel is one of numbers."""
+        return number_in(self.workspace_bytes) + threads * number_in(self.local_workspace_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +204,8 @@ class KernelStep(Generic[Place]):
     kernel: int
     arguments: tuple[Place, ...]
     label: str
-    flops: int = 0
-    bytes_moved: int = 0
+    flops: Amount = 0
+    bytes_moved: Amount = 0
     most_threads: int = 0
 
 
@@ -198,7 +215,7 @@ class CopyStep:
 
     source: BufferRef
     destination: BufferRef
-    size_bytes: int
+    size_bytes: Amount
     label: str = "copy"
 
 
@@ -218,6 +235,16 @@ Step: TypeAlias = KernelStep[BufferRef] | CopyStep | HostStep[TypedRef]
 
 
 @dataclass(frozen=True, slots=True)
+class ArenaPiece:
+    """A tensor in the arena, which holds data from its first to its last step."""
+
+    offset_bytes: int
+    size_bytes: Amount
+    first_step: int
+    last_step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Team:
     """Steps begin..end, none of them on the host, share threads that are forked once."""
 
@@ -230,6 +257,9 @@ class Plan:
     """A whole program; `threads` is the number for which its schedules were chosen.
 
     teams   in order; each kernel outside of them forks its threads
+    sizes   the named sizes in its formulas, sorted by name; an arena of `arena_bytes` has room for
+            their capacities
+    pieces  of the arena, where a size has no greatest number: what it takes to lay it out anew
     """
 
     name: str
@@ -242,10 +272,30 @@ class Plan:
     steps: tuple[Step, ...]
     arena_bytes: int = 0
     teams: tuple[Team, ...] = ()
+    sizes: tuple[PlanSize, ...] = ()
+    pieces: tuple[ArenaPiece, ...] = ()
+
+    @property
+    def capacity(self) -> dict[str, int]:
+        """The values of the named sizes for which memory is laid out."""
+        return {size.name: size.capacity for size in self.sizes}
+
+    @property
+    def at_capacity(self) -> Plan:
+        """The plan with these values."""
+        return self.at(self.capacity)
+
+    def at(self, values: Mapping[str, int]) -> Plan:
+        """The plan with numbers for its named sizes, its arena as it is laid out."""
+        if not self.sizes:
+            return self
+        kernels = tuple(replace(kernel, sizes=()) for kernel in self.kernels)
+        return numbered(replace(self, sizes=(), pieces=(), kernels=kernels), values)
 
     def scratch_bytes(self, threads: int) -> int:
         """The scratch memory of the kernel that needs most; kernels use it in turn."""
-        return max((kernel.scratch_bytes(threads) for kernel in self.kernels), default=0)
+        kernels = self.at_capacity.kernels
+        return max((kernel.scratch_bytes(threads) for kernel in kernels), default=0)
 
     @property
     def host_operators(self) -> tuple[str, ...]:
@@ -256,6 +306,7 @@ class Plan:
         page = Printer()
         page.line(f"{self.name}   target={self.target} arena={self.arena_bytes} bytes")
         with page.indent():
+            page.lines(f"size {size}" for size in self.sizes)
             page.lines(f"in {spec}" for spec in self.inputs)
             page.lines(f"out {spec}" for spec in self.outputs)
             page.table([_row(self, step) for step in self.steps])

@@ -8,6 +8,7 @@ from tensorwright.base import (
     ON_THREADS,
     CpuTarget,
     DType,
+    Formula,
     GpuApi,
     GpuTarget,
     Grid,
@@ -19,6 +20,7 @@ from tensorwright.base import (
     to_data,
 )
 from tensorwright.runtime.plan.plan import (
+    ArenaPiece,
     ArenaRef,
     ArgumentSpec,
     ConstantRef,
@@ -34,11 +36,13 @@ from tensorwright.runtime.plan.plan import (
     TensorSpec,
     TypedRef,
 )
+from tensorwright.runtime.plan.plan_sizes import PlanSize
 
 _KINDS = kinds_of(
     *(ArenaRef, ConstantRef, InputRef, OutputRef, DeviceRef, TypedRef),
     *(CopyStep, HostStep, KernelStep),
     *(ArgumentSpec, KernelSpec, TensorSpec, Team, Plan),
+    *(PlanSize, Formula, ArenaPiece),
     *(DType, Role, CpuTarget, GpuTarget, GpuApi, TensorType, Threads, Grid),
     Target=CpuTarget,  # as format version 1 calls it
 )
@@ -48,12 +52,18 @@ _ON_THREADS = to_data(ON_THREADS)
 def plan_to_data(plan: Plan) -> object:
     """The plan in the form that `json.dumps` takes, equal for equal plans.
 
-    The launch of a kernel on threads is left out, so that earlier versions can read the plan.
+    The launch of a kernel on threads and sizes where there are none are left out, so that earlier
+    versions can read the plan.
     """
     data: Any = to_data(plan)
     for kernel in data["kernels"]:
         if kernel["launches"] == _ON_THREADS:
             del kernel["launches"]
+    for part in (data, *data["kernels"]):
+        if not part["sizes"]:
+            del part["sizes"]
+    if not data["pieces"]:
+        del data["pieces"]
     return data
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tensorwright.base import InternalError, Role, TargetKind
+from tensorwright.base import InternalError, Role, TargetKind, number_in
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -36,11 +36,12 @@ _WRITTEN = ("arena", "out", f"{_ON_DEVICE}arena", f"{_ON_DEVICE}out", f"{_ON_DEV
 
 
 def verify_plan(plan: Plan) -> None:
-    """Do nothing if the plan is sound.
+    """Do nothing if the plan is sound; one of named sizes at their capacities.
 
     Raises:  InternalError with the first unsound step or team.
     """
     _check_teams(plan)
+    plan = plan.at_capacity
     written: dict[str, list[tuple[int, int]]] = {}
     for position, step in enumerate(plan.steps):
         try:
@@ -100,10 +101,10 @@ def uses_of_step(plan: Plan, step: Step) -> Iterator[Use]:
                     f"{spec.symbol} takes {len(spec.arguments)} arguments, not {len(arguments)}"
                 )
             for ref, argument in zip(arguments, spec.arguments, strict=True):
-                yield ref, argument.size_bytes, argument.role is Role.OUTPUT
-        case CopyStep(source, destination, size_bytes):
-            yield source, size_bytes, False
-            yield destination, size_bytes, True
+                yield ref, number_in(argument.size_bytes), argument.role is Role.OUTPUT
+        case CopyStep(source, destination, size):
+            yield source, number_in(size), False
+            yield destination, number_in(size), True
         case HostStep(_, _, inputs, outputs):
             for typed in inputs:
                 yield typed.ref, typed.type.size_bytes, False
@@ -130,7 +131,7 @@ def _span(plan: Plan, use: Use) -> Span:
         case ConstantRef(index):
             name, limit = f"const{index}", _size(plan.constants, index)
         case ArenaRef(offset_bytes, granted):
-            name, limit = "arena", min(plan.arena_bytes, offset_bytes + granted)
+            name, limit = "arena", min(plan.arena_bytes, offset_bytes + number_in(granted))
     if ref.offset_bytes % ALIGNMENT:
         raise ValueError(f"{ref} does not begin on a multiple of {ALIGNMENT} bytes")
     if size_bytes < 0 or not 0 <= ref.offset_bytes <= limit - size_bytes:

@@ -13,15 +13,27 @@ constant, or a part of another tensor) is copied at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
-from tensorwright.base import InternalError, Target, TargetKind, TensorType
+from tensorwright.base import (
+    Amount,
+    Formula,
+    InternalError,
+    OpenSize,
+    Target,
+    TargetKind,
+    TensorType,
+    amount_at,
+    product_of,
+)
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
 from tensorwright.runtime.plan.placement import use_device_memory
 from tensorwright.runtime.plan.plan import (
+    ArenaPiece,
     ArenaRef,
     ArgumentSpec,
     Call,
@@ -38,6 +50,7 @@ from tensorwright.runtime.plan.plan import (
     TensorSpec,
     TypedRef,
 )
+from tensorwright.runtime.plan.plan_sizes import PlanSize
 from tensorwright.runtime.plan.plan_verify import verify_plan
 
 if TYPE_CHECKING:  # a plan runs without the code generators
@@ -50,22 +63,29 @@ def kernel_spec(signature: Signature) -> KernelSpec:
     Raises:  InternalError for a parameter with unbound extents.
     """
     arguments = tuple(
-        ArgumentSpec(each.role, TensorType(each.buffer.dtype, each.buffer.extents).size_bytes)
+        ArgumentSpec(each.role, amount_of(prod(each.buffer.shape) * each.buffer.dtype.size_bytes))
         for each in signature.parameters
     )
     return KernelSpec(
         signature.symbol,
         arguments,
-        _number(signature.workspace_bytes),
-        _number(signature.local_workspace_bytes),
+        amount_of(signature.workspace_bytes),
+        amount_of(signature.local_workspace_bytes),
         signature.launches,
+        tuple(size.name for size in signature.sizes),
     )
 
 
-def _number(size_bytes: object) -> int:
-    if isinstance(size_bytes, int):
-        return size_bytes
-    raise InternalError(stage="plan", where=f"{size_bytes} bytes", reason="they are no number")
+def amount_of(size: int | OpenSize) -> Amount:
+    """A size of the compiler in a plan: a number, or the formula of an expression.
+
+    Raises:  InternalError for an expression with loop variables or decisions.
+    """
+    if isinstance(size, int):
+        return size
+    if not size.is_size:
+        raise InternalError(stage="plan", where=f"size {size}", reason="it is not bound")
+    return Formula(str(size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +102,7 @@ class Network:
 
     types     of intermediate tensors, in memory; inputs, outputs and constants have theirs
     parts     offsets are multiples of 64 bytes; a part of an input or of a constant is only read
+    sizes     the named sizes in the formulas of the types, sorted by name
     """
 
     name: str
@@ -94,10 +115,12 @@ class Network:
     calls: tuple[Call, ...]
     types: tuple[tuple[str, TensorType], ...]
     parts: tuple[tuple[str, Inside], ...] = ()
+    sizes: tuple[PlanSize, ...] = ()
 
 
 def make_plan(network: Network) -> Plan:
-    """Place every tensor and turn the calls into steps.
+    """Place every tensor and turn the calls into steps; named sizes are at their capacities where
+    places are chosen.
 
     Raises:  InternalError for a tensor without a type; the errors of `plan_memory` and
              `verify_plan`.
@@ -105,13 +128,21 @@ def make_plan(network: Network) -> Plan:
     table = _Table(network)
     copied = [spec for spec in network.outputs if not table.is_written_in_place(spec.name)]
     used = [*map(_names, network.calls), *([spec.name] for spec in copied)]
-    memory = plan_memory(table.lifetimes(used))
+    lifetimes = table.lifetimes(used)
+    memory = plan_memory(lifetimes)
     table.arena.update(memory.offsets)
+    has_no_end = any(size.most is None for size in network.sizes)
+    pieces = tuple(
+        ArenaPiece(table.arena[one.name], table.size_bytes(one.name), one.first_step, one.last_step)
+        for one in lifetimes
+        if has_no_end
+    )
     steps = [_step(table, call) for call in network.calls]
     for spec in copied:
         destination = OutputRef(network.outputs.index(spec))
         source = table.ref(spec.name)
-        steps.append(CopyStep(source, destination, spec.size_bytes, f"copy {spec.name}"))
+        size_bytes = table.size_bytes(spec.name)
+        steps.append(CopyStep(source, destination, size_bytes, f"copy {spec.name}"))
     plan = Plan(
         network.name,
         network.target,
@@ -122,6 +153,8 @@ def make_plan(network: Network) -> Plan:
         network.kernels,
         tuple(steps),
         memory.peak_bytes,
+        sizes=network.sizes,
+        pieces=pieces,
     )
     if plan.target.kind is not TargetKind.CPU:
         plan = use_device_memory(plan)
@@ -135,6 +168,7 @@ class _Table:
     def __init__(self, network: Network) -> None:
         self.parts = dict(network.parts)
         self.arena: dict[str, int] = {}
+        self._capacity = {size.name: size.capacity for size in network.sizes}
         self._types = dict(network.types)
         self._borders: dict[str, HostRef] = {}
         for specs, kind in (
@@ -156,13 +190,22 @@ class _Table:
             raise _fault(name, "it has no type")
         return self._types[name]
 
+    def size_bytes(self, name: str) -> Amount:
+        """The bytes of a tensor."""
+        found = self.type(name)
+        return product_of((*_amounts(found), found.dtype.size_bytes))
+
+    def room_bytes(self, name: str) -> int:
+        """The bytes of a tensor when all sizes are at their capacities."""
+        return amount_at(self.size_bytes(name), self._capacity)
+
     def root(self, name: str) -> tuple[str, int]:
         """The outermost tensor of which this one is a part, and the offset in it."""
         offset = 0
         seen = {name}
         while name in self.parts:
             inside = self.parts[name]
-            room_bytes = self.type(inside.parent).size_bytes - self.type(name).size_bytes
+            room_bytes = self.room_bytes(inside.parent) - self.room_bytes(name)
             if inside.parent in seen:
                 raise _fault(name, "it lies inside itself")
             if inside.offset_bytes % ALIGNMENT:
@@ -182,7 +225,7 @@ class _Table:
                 first, _ = uses.get(root, (step, step))
                 uses[root] = (first, step)
         return tuple(
-            Lifetime(name, self.type(name).size_bytes, first, last)
+            Lifetime(name, self.room_bytes(name), first, last)
             for name, (first, last) in uses.items()
             if name not in self._borders
         )
@@ -198,7 +241,14 @@ class _Table:
             case ConstantRef(index):
                 return ConstantRef(index, offset)
             case _:
-                return ArenaRef(self.arena[root] + offset, self.type(name).size_bytes)
+                return ArenaRef(self.arena[root] + offset, self.size_bytes(name))
+
+
+def _amounts(given: TensorType) -> Iterator[Amount]:
+    """The extents of a type, which a plan has as numbers and formulas."""
+    for extent in given.shape:
+        assert isinstance(extent, int | Formula), "a plan has no other sizes"
+        yield extent
 
 
 def _fault(tensor: str, reason: str) -> InternalError:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from tensorwright.base import Target, cpu_target
+from tensorwright.base import Target, cpu_target, number_in
 from tensorwright.machine import NOMINAL
 from tensorwright.runtime.plan.plan import BufferRef, HostStep, KernelStep, Plan, Step, Team
 
@@ -39,8 +39,8 @@ _LEAST_VECTOR_BYTES = 16
 def estimate_seconds(step: KernelStep[BufferRef], target: Target) -> float:
     """The estimated time of a step on one thread, if it reads from the second cache."""
     vector_bytes = max(cpu_target(target).vector_bytes, _LEAST_VECTOR_BYTES)
-    computing_s = step.flops / (NOMINAL.flops_per_s_and_byte * vector_bytes)
-    return max(computing_s, step.bytes_moved / NOMINAL.near_bytes_per_s)
+    computing_s = number_in(step.flops) / (NOMINAL.flops_per_s_and_byte * vector_bytes)
+    return max(computing_s, number_in(step.bytes_moved) / NOMINAL.near_bytes_per_s)
 
 
 def choose_teams(
@@ -48,10 +48,13 @@ def choose_teams(
 ) -> Plan:
     """The plan with a number of threads for each kernel, and its teams.
 
-    limits   the most threads of some kernels, 0 is all; `seconds_of` decides for the others
+    limits   the most threads of some kernels, 0 is all; `seconds_of` decides for the others, by
+             typical values of named sizes
     """
-    steps = tuple(_limited(step, plan, seconds_of, limits) for step in plan.steps)
-    teams = () if plan.threads == 1 else tuple(_teams(steps, plan, seconds_of))
+    numbers = plan.at({size.name: size.typical for size in plan.sizes})
+    limited = tuple(_limited(step, plan, seconds_of, limits) for step in numbers.steps)
+    teams = () if plan.threads == 1 else tuple(_teams(limited, plan, seconds_of))
+    steps = tuple(map(_as_limited, plan.steps, limited))
     return replace(plan, steps=steps, teams=teams)
 
 
@@ -62,6 +65,13 @@ def without_teams(plan: Plan) -> Plan:
         for step in plan.steps
     )
     return replace(plan, steps=steps, teams=())
+
+
+def _as_limited(step: Step, limited: Step) -> Step:
+    """The step on the threads of the other."""
+    if isinstance(step, KernelStep) and isinstance(limited, KernelStep):
+        return replace(step, most_threads=limited.most_threads)
+    return step
 
 
 def _limited(step: Step, plan: Plan, seconds_of: SecondsOf, limits: Limits) -> Step:

@@ -13,23 +13,39 @@ from tensorwright.tuning.features.feature_set import (
     unknown_features,
 )
 from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_of, lower_sketch
-from tensorwright.tuning.features.names import CACHE_BYTES, FEATURE_NAMES, REGISTER_BYTES
+from tensorwright.tuning.features.groups import (
+    FEATURE_GROUPS,
+    FEATURE_NAMES,
+    BufferGroup,
+    CurveGroup,
+    FeatureGroup,
+    ScalarGroup,
+)
+from tensorwright.tuning.features.names import CACHE_BYTES, REGISTER_BYTES
 from tensorwright.tuning.features.source import FeatureSource
+from tensorwright.tuning.features.statements import Statement, statements_of
 
 __all__ = [
     "CACHE_BYTES",
+    "FEATURE_GROUPS",
     "FEATURE_NAMES",
     "FEATURE_SETS",
     "REGISTER_BYTES",
     "STATEMENT",
+    "BufferGroup",
     "ColumnGraph",
+    "CurveGroup",
+    "FeatureGroup",
     "FeatureSet",
     "FeatureSource",
     "Featurizer",
     "OpenSource",
     "Plan",
+    "ScalarGroup",
+    "Statement",
     "feature_set",
     "features_of",
     "lower_sketch",
+    "statements_of",
     "unknown_features",
 ]

@@ -1,6 +1,6 @@
 """The feature sets by name: how programs are described to a cost model.
 
-`statement` is 173 numbers of each statement, Ansor's and more (`names.py`). All others are part of
+`statement` is 173 numbers of each statement, Ansor's and more (`groups.py`). All others are part of
 the laboratory and are loaded by name: the raw configuration, the loops one after the other or as a
 tree, curves of relations between quantities of loops.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tensorwright.base import CpuTarget, LaboratoryPart, UsageError, did_you_mean
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.features.featurizer import Featurizer
-from tensorwright.tuning.features.names import FEATURE_NAMES
+from tensorwright.tuning.features.groups import FEATURE_NAMES
 from tensorwright.tuning.features.source import FeatureSource
 from tensorwright.tuning.space.sketch import Space
 

@@ -8,36 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import CpuTarget, without_collection
+from tensorwright.base import CpuTarget, of_kind, without_collection
 from tensorwright.loop import LoopProgram, lower
 from tensorwright.schedule import ScheduleState, Trace, replay
 from tensorwright.tuning.features.cell_tables import CellTable, Features, ResultNumbers
 from tensorwright.tuning.features.column_program import ColumnProgram
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.formulas import Level, StatementFormulas, formulas_of
-from tensorwright.tuning.features.levels import intensity_curves, moved_beyond
-from tensorwright.tuning.features.names import (
-    BUFFER_FIELDS,
-    BUFFERS,
-    CACHE_BYTES,
-    CURVE_POINTS,
-    FEATURE_NAMES,
-    REGISTER_BYTES,
+from tensorwright.tuning.features.groups import (
+    CPU_GROUPS,
+    FEATURE_GROUPS,
+    BufferGroup,
+    CurveGroup,
+    FeatureGroup,
+    ScalarGroup,
+    places_of,
 )
+from tensorwright.tuning.features.names import BUFFER_FIELDS
 from tensorwright.tuning.features.source import PlansBySketch
 from tensorwright.tuning.space.sketch import Sketch
 
-_PLACES = {name: n for n, name in enumerate(FEATURE_NAMES)}
-_FIRST_BUFFER = _PLACES[f"buffer0_{BUFFER_FIELDS[0]}"]
 _FIELDS = {name: n for n, name in enumerate(BUFFER_FIELDS)}
-_CURVE = slice(_PLACES["intensity_0"], _PLACES["intensity_0"] + CURVE_POINTS)
-_BEYOND = slice(-len(REGISTER_BYTES) - len(CACHE_BYTES), None)
+
+
+Group = TypeVar("Group", BufferGroup, CurveGroup)
 
 
 class Plan:
@@ -45,15 +45,26 @@ class Plan:
 
     Building it is expensive; after that it runs on any number of candidates.
 
-    graph   holds the formulas; those of similar programs cost less in one graph
+    graph    holds the formulas; those of similar programs cost less in one graph
+    groups   what it has columns of
     """
 
-    def __init__(self, program: LoopProgram, graph: ColumnGraph | None = None) -> None:
+    program: LoopProgram
+
+    def __init__(
+        self,
+        program: LoopProgram,
+        graph: ColumnGraph | None = None,
+        groups: tuple[FeatureGroup, ...] = CPU_GROUPS,
+    ) -> None:
         own = graph or ColumnGraph()
-        found = formulas_of(program, own)
+        scalars = [group.of for group in groups if isinstance(group, ScalarGroup)]
+        found = formulas_of(program, own, scalars)
+        self._groups, self._places = groups, places_of(groups)
+        self.program = program
         self.statements = len(found)
         results = ResultNumbers()
-        self._scalars = CellTable((self.statements, len(FEATURE_NAMES)))
+        self._scalars = CellTable((self.statements, len(self._places)))
         self._buffers = [CellTable((len(each.buffers), len(BUFFER_FIELDS))) for each in found]
         levels = max((len(each.levels) for each in found), default=0)
         self._levels = CellTable((len(Level._fields), levels, self.statements))
@@ -64,9 +75,9 @@ class Plan:
             own.clear()
 
     def _place(self, n: int, found: StatementFormulas, levels: int, results: ResultNumbers) -> None:
-        first = n * len(FEATURE_NAMES)
+        first = n * len(self._places)
         for name, cell in found.scalars.items():
-            self._scalars.put(first + _PLACES[name], cell, results)
+            self._scalars.put(first + self._places[name], cell, results)
         for row, fields in enumerate(found.buffers):
             first = row * len(BUFFER_FIELDS)
             for name, cell in fields.items():
@@ -81,17 +92,23 @@ class Plan:
         return len(self._program)
 
     def run(self, columns: Mapping[str, NDArray[Any]], count: int) -> Features:
-        """The features of `count` candidates.  Shapes:  (count, statements, 173) f32."""
+        """The features of `count` candidates.  Shapes:  (count, statements, columns) f32."""
         results = self._program.run(columns, count)
         found = self._scalars.filled(results, count)
-        for n, table in enumerate(self._buffers):
-            rows = _ordered(table, results, count)
-            found[n, _FIRST_BUFFER : _FIRST_BUFFER + rows.size // count] = rows.reshape(-1, count)
+        for group, first in self._starts(BufferGroup):
+            for n, table in enumerate(self._buffers):
+                rows = _ordered(table, results, count)[: group.buffers]
+                found[n, first : first + rows.size // count] = rows.reshape(-1, count)
         np.log2(np.add(found, 1, out=found), out=found)
         levels = self._levels.filled(results, count)
-        found[:, _CURVE] = intensity_curves(levels)
-        found[:, _BEYOND] = moved_beyond(levels)
+        for curve, first in self._starts(CurveGroup):
+            found[:, first : first + len(curve.columns)] = curve.of(levels)
         return np.ascontiguousarray(np.moveaxis(found, -1, 0))
+
+    def _starts(self, kind: type[Group]) -> list[tuple[Group, int]]:
+        """The groups of a kind, each with its first column."""
+        found = (group for group in self._groups if isinstance(group, kind))
+        return [(group, self._places[group.columns[0]]) for group in found]
 
 
 def _ordered(table: CellTable, results: NDArray[np.float64], count: int) -> Features:
@@ -105,21 +122,23 @@ def _ordered(table: CellTable, results: NDArray[np.float64], count: int) -> Feat
             rows[1:] = np.take_along_axis(rows[1:], order[:, None, :], axis=0)
         else:
             rows[1:] = rows[1:][np.argsort(-rows[1:, field, 0], kind="stable")]
-    return rows[:BUFFERS]
+    return rows
 
 
 def features_of(
-    program: LoopProgram, columns: Mapping[str, NDArray[Any]] | None = None
+    program: LoopProgram,
+    columns: Mapping[str, NDArray[Any]] | None = None,
+    groups: tuple[FeatureGroup, ...] = CPU_GROUPS,
 ) -> Features:
     """The features of a program's statements, for columns of the decisions that it leaves open.
 
     Shapes:  columns (candidates,) for each decision; without any, there is one candidate
-             -> (candidates, statements, 173)
+             -> (candidates, statements, columns of the groups)
     Raises:  KeyError for a decision without a column.
     """
     given = columns or {}
     count = max((len(column) for column in given.values()), default=1)
-    return Plan(program).run(given, count)
+    return Plan(program, groups=groups).run(given, count)
 
 
 def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
@@ -146,6 +165,7 @@ class Featurizer:
     def __init__(self, state: ScheduleState, target: CpuTarget) -> None:
         self.state = state
         self.target = target
+        self._groups = of_kind(FEATURE_GROUPS, target, "features")
         self._plans: PlansBySketch[Plan] = PlansBySketch()
         self._graph = ColumnGraph()
         finalize(self, self._graph.clear)
@@ -159,15 +179,19 @@ class Featurizer:
 
     def _make_plan(self, sketch: Sketch) -> Plan:
         with without_collection():
-            return Plan(lower_sketch(self.state, sketch), self._graph)
+            return Plan(lower_sketch(self.state, sketch), self._graph, self._groups)
 
     def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
         """The features of candidates of a sketch.
 
-        Shapes:  genes (candidates, choices) -> (candidates, statements, 173)
+        Shapes:  genes (candidates, choices) -> (candidates, statements, columns)
         """
         return self.plan(sketch).run(sketch.columns(genes), len(genes))
 
     def of_trace(self, trace: Trace) -> Features:
-        """The features of a trace without open decisions.  Shapes:  (1, statements, 173)."""
-        return features_of(lower(replay(self.state, trace)))
+        """The features of a trace without open decisions.  Shapes:  (1, statements, columns)."""
+        return self.of_program(lower(replay(self.state, trace)))
+
+    def of_program(self, program: LoopProgram) -> Features:
+        """The same of a trace that has been lowered."""
+        return features_of(program, groups=self._groups)

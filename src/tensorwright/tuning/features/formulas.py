@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import mul
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tensorwright.base import LINE_BYTES
 from tensorwright.expr import Load, free_vars
@@ -25,11 +25,7 @@ from tensorwright.tuning.features.columns import (
     smaller,
     total_of,
 )
-from tensorwright.tuning.features.loop_annotations import (
-    LoopKinds,
-    annotation_features,
-    gpu_features,
-)
+from tensorwright.tuning.features.loop_annotations import LoopKinds
 from tensorwright.tuning.features.loop_dependence import Variables
 from tensorwright.tuning.features.operations import Operations, operations_of
 from tensorwright.tuning.features.statements import Statement, statements_of
@@ -68,14 +64,16 @@ class Level(NamedTuple):
     moved_lines: Cell
 
 
-def formulas_of(program: LoopProgram, graph: ColumnGraph) -> tuple[StatementFormulas, ...]:
+def formulas_of(
+    program: LoopProgram, graph: ColumnGraph, scalars: Sequence[ScalarFormula]
+) -> tuple[StatementFormulas, ...]:
     """The formulas of all statements of a program, in order."""
     touching: dict[Buffer, list[Nest]] = {}
     nests = nests_of(program, graph)
     for nest in nests:
         for use in nest.uses:
             touching.setdefault(use.buffer, []).append(nest)
-    return tuple(nest.formulas(touching) for nest in nests)
+    return tuple(nest.formulas(touching, scalars) for nest in nests)
 
 
 def nests_of(program: LoopProgram, graph: ColumnGraph) -> tuple[Nest, ...]:
@@ -177,72 +175,15 @@ class Nest:
             return self.shapes[buffer]
         return tuple(self.variables.first(extent) for extent in buffer.shape)
 
-    def formulas(self, touching: Mapping[Buffer, list[Nest]]) -> StatementFormulas:
+    def formulas(self, touching: Touching, scalars: Sequence[ScalarFormula]) -> StatementFormulas:
         """All features of the statement."""
-        runs = self.loops.inside[0]
-        scalars = {name: count * runs for name, count in self._counts().items()}
-        scalars |= self._annotations()
-        scalars |= gpu_features(self.kinds)
-        scalars |= self._allocation()
-        scalars["outer_prod"] = runs
-        scalars["num_loops"] = total_of(self.kinds.present)
-        scalars["auto_unroll_max_step"] = self._straight_line()
-        scalars["lines_of_other_threads"] = self._lines_of_other_threads(touching)
+        found: dict[str, Cell] = {}
+        for each in scalars:
+            found |= each(self, touching)
         buffers = tuple(self._buffer(use, touching[use.buffer]) for use in self.uses)
-        return StatementFormulas(scalars, buffers, self._levels(touching))
+        return StatementFormulas(found, buffers, self._levels(touching))
 
-    def _annotations(self) -> Mapping[str, Cell]:
-        """How the loops run; the graph remembers it for statements in like loops."""
-        remembered = self.variables.graph.uses
-        key = self.kinds.kinds, self.kinds.extents, self.kinds.spatial, self.kinds.folds
-        if key not in remembered:
-            remembered[key] = annotation_features(self.kinds)
-        found: Mapping[str, Cell] = remembered[key]
-        return found
-
-    def _counts(self) -> dict[str, Cell]:
-        """Operations of one execution, with those that find the places of the accesses.
-
-        Every loop that moves an access adds a multiple to its place; a loop that moves several
-        dimensions has been fused and takes a division for each beyond the first, once for all
-        iterations of the loops inside it.
-        """
-        counts = dict(self.operations.counts)
-        steps = [flag for use in self.uses for flag in use.moves]
-        digits = [
-            divided(larger(moved - 1, 0), inside)
-            for use in self.uses
-            for moved, inside in zip(use.dimensions_moved, self.loops.inside[1:], strict=True)
-            if not isinstance(moved, int) or moved > 1
-        ]
-        counts["int_mad"] = counts.get("int_mad", 0) + total_of(steps)
-        counts["int_divmod"] = counts.get("int_divmod", 0) + total_of(digits)
-        return counts
-
-    def _allocation(self) -> dict[str, Cell]:
-        buffer, depth = self.statement.store.buffer, self.depth
-        size = buffer.dtype.size_bytes * product_of(self.shape_of(buffer))
-        outside = product_of(self.loops.extents[:depth])
-        return {
-            "alloc_size": size,
-            "alloc_prod": size * outside,
-            "alloc_outer_prod": outside,
-            "alloc_inner_prod": self.loops.inside[depth],
-        }
-
-    def _straight_line(self) -> Cell:
-        """How often the statement stands in the body of the innermost loop that stays a loop."""
-        length: Cell = 1
-        for kind, extent, present in zip(
-            self.kinds.kinds, self.loops.extents, self.kinds.present, strict=True
-        ):
-            if kind is ForKind.UNROLLED:
-                length = length * extent
-            elif kind is not ForKind.VECTOR:
-                length = choose(present, 1, length)
-        return length
-
-    def _levels(self, touching: Mapping[Buffer, list[Nest]]) -> tuple[Level, ...]:
+    def _levels(self, touching: Touching) -> tuple[Level, ...]:
         """The levels of the nest, all its loops first.
 
         What another statement touches, too, inside loops around both is at hand there: it moves
@@ -288,21 +229,6 @@ class Nest:
         """How many loops are around this and another statement that touches a buffer, too."""
         others = [other.statement for other in touching if other is not self]
         return max(map(self.statement.shared_loops, others), default=0)
-
-    def _lines_of_other_threads(self, touching: Mapping[Buffer, list[Nest]]) -> Cell:
-        """Lines that another statement touches, too, its iterations shared out in another way."""
-        found: Cell = 0
-        for use in self.uses:
-            is_moved: Cell = 0
-            outermost = len(self.loops)
-            for other in touching[use.buffer]:
-                shared = self.statement.shared_loops(other.statement)
-                if other is not self and ForKind.PARALLEL not in self.kinds.kinds[:shared]:
-                    is_moved = either(is_moved, 1 - same(self.jobs, other.jobs))
-                    outermost = min(outermost, shared)
-            runs = product_of(self.loops.extents[:outermost])
-            found = found + is_moved * runs * use.lines_of(outermost)
-        return found
 
     def _buffer(self, use: BufferUse, touching: list[Nest]) -> dict[str, Cell]:
         runs = self.loops.inside[0]
@@ -368,3 +294,9 @@ class Nest:
             "reuse_distance_bytes": nbytes,
             "reuse_count": count,
         }
+
+
+Touching: TypeAlias = Mapping[Buffer, list[Nest]]
+"""The statements that touch each buffer."""
+ScalarFormula: TypeAlias = Callable[[Nest, Touching], Mapping[str, Cell]]
+"""Features of a statement that are one number each, by name; those left out are zero."""

@@ -1,8 +1,4 @@
-"""The names of the features of one statement, in order: 173, whatever the operator: Ansor's
-164, and what comes from beyond registers and caches, and from other cores.
-
-Source:   Zheng et al., Ansor, OSDI 2020, section 5.2 and appendix B.
-"""
+"""What features of one statement are named after; `groups.py` puts the columns together."""
 
 from __future__ import annotations
 
@@ -45,30 +41,3 @@ BUFFER_FIELDS = (
     "unique_lines_per_reuse",
     "stride",
 )
-
-FEATURE_NAMES: tuple[str, ...] = (
-    *(f"float_{name}" for name in OPERATION_CLASSES),
-    *(f"int_{name}" for name in OPERATION_CLASSES),
-    "bool_op",
-    "select_op",
-    *(
-        f"{kind}_{field}"
-        for kind in ("vector", "unroll", "parallel")
-        for field in ANNOTATION_FIELDS
-    ),
-    "is_gpu",
-    *(f"{kind}_len" for kind in GPU_KINDS),
-    *(f"buffer{n}_{field}" for n in range(BUFFERS) for field in BUFFER_FIELDS),
-    *(f"intensity_{n}" for n in range(CURVE_POINTS)),
-    "alloc_size",
-    "alloc_prod",
-    "alloc_outer_prod",
-    "alloc_inner_prod",
-    "outer_prod",
-    "num_loops",
-    "auto_unroll_max_step",
-    "lines_of_other_threads",
-    *(f"loads_beyond_{nbytes}" for nbytes in REGISTER_BYTES),
-    *(f"lines_beyond_{nbytes}" for nbytes in CACHE_BYTES),
-)
-"""Counts are log2(x + 1), flags 0 or 1, the intensities log2 of operations per byte."""

@@ -9,8 +9,9 @@ the same on a busy machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 import numpy as np
 from numpy.random import Generator
@@ -30,9 +31,8 @@ from tensorwright.tuning.population import (
 from tensorwright.tuning.population.picking import find_new, pick_diverse
 from tensorwright.tuning.population.population import Population, by_sketch
 from tensorwright.tuning.population.space_tables import SpaceTables
-from tensorwright.tuning.selection.shared_lines import threads_share_lines
 from tensorwright.tuning.space import Sketch, Space
-from tensorwright.tuning.time_model import Policy, Prediction, TimeModel
+from tensorwright.tuning.time_model import Policy, Prediction, TimeModel, shared_lines_s
 
 _VARIETY = 0.1  # see `pick_diverse`
 
@@ -104,7 +104,7 @@ class Candidates:
         both = Population.joined([tried, more])
         added = self._price(space, more)
         prices = _joined([prices, added])
-        return Ranked(space, both, prices, self._model.policy.caution)
+        return Ranked(space, both, prices, self._model.policy.caution, self._waiting_s)
 
     def _offspring(
         self, tables: SpaceTables, tried: Population, prices: Prediction, random: Generator
@@ -135,15 +135,22 @@ class Candidates:
         Of a candidate of a sketch, some numbers are bounds: how many blocks a tile touches is known
         where the tile is.
         """
+        machine = self._machine
         try:
-            features = [self._features.of_trace(trace) for trace in traces]
+            programs = [lower(replay(self.state, trace)) for trace in traces]
+            features = [self._features.of_program(program) for program in programs]
         except TensorwrightError:
             return None
-        return _joined([self._model.predict(each, self._machine) for each in features])
+        return _joined(
+            [
+                self._model.predict(each, machine).later(shared_lines_s(program, machine))
+                for each, program in zip(features, programs, strict=True)
+            ]
+        )
 
-    def shares_lines(self, trace: Trace) -> bool:
-        """Whether the threads of a trace that lowers write pieces of the same lines."""
-        return threads_share_lines(lower(replay(self.state, trace)), self._machine.threads)
+    def _waiting_s(self, sketch: Sketch, decisions: Mapping[str, int]) -> float:
+        """Seconds that the threads of a candidate wait for lines of each other."""
+        return shared_lines_s(self._features.plan(sketch).program, self._machine, decisions)
 
     def is_sound(self, trace: Trace) -> bool:
         """Whether a trace replays, every step checked, and lowers."""
@@ -164,31 +171,53 @@ def _joined(parts: Sequence[Prediction]) -> Prediction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Candidates and their prices; the candidate 0 is the first sketch as chosen by rule."""
+    """Candidates and their prices; the candidate 0 is the first sketch as chosen by rule.
+
+    prices      by features alone
+    waiting_s   what threads wait for lines of each other, in a sketch with some decisions: that is
+                asked for few candidates
+    """
 
     space: Space
     population: Population
     prices: Prediction
     caution: float
+    waiting_s: Callable[[Sketch, Mapping[str, int]], float]
 
     @property
     def scores(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """What to choose by, lower is better (candidates,)."""
+        """What to choose by, features alone; lower is better (candidates,)."""
         found: np.ndarray[tuple[int], np.dtype[np.float64]] = self.prices.scores(self.caution)
         return found
 
-    def best_first(self) -> Iterator[int]:
-        """The numbers of the candidates; of equals, the one that was tried first."""
-        yield from np.argsort(self.scores, kind="stable").tolist()
+    def price(self, number: int) -> Prediction:
+        """The price of one candidate."""
+        waiting_s = self.waiting_s(self._sketch(number), dict(self.decisions(number)))
+        return self.prices.of(number).later(waiting_s)
+
+    def best_first(self, numbers: Iterable[int]) -> Iterator[tuple[float, int]]:
+        """The scores and numbers of some candidates; of equals, the one that was tried first.
+
+        To wait makes a score higher: one stands as soon as the next by features alone is no better.
+        """
+        alone = self.scores
+        known: list[tuple[float, int]] = []
+        for number in sorted(numbers, key=lambda number: (alone[number], number)):
+            while known and known[0][0] <= alone[number]:
+                yield heappop(known)
+            heappush(known, (float(self.price(number).scores(self.caution)[0]), number))
+        while known:
+            yield heappop(known)
 
     def better_than_rule(self, policy: Policy) -> Iterator[int]:
         """The numbers of the candidates whose score is lower than the rule's by more than a margin,
         and whose roofline is not much higher: the trees and what they correct must not contradict.
         """
-        scores, roofline = self.scores, self.prices.roofline
-        is_better = scores < scores[0] - policy.margin
-        is_better &= roofline <= roofline[0] + policy.roofline_margin
-        yield from (number for number in self.best_first() if is_better[number])
+        most = self.price(0).scores(self.caution)[0] - policy.margin
+        roofline = self.prices.roofline
+        is_likely = (self.scores < most) & (roofline <= roofline[0] + policy.roofline_margin)
+        likely = self.best_first(np.flatnonzero(is_likely).tolist())
+        yield from (number for score, number in likely if score < most)
 
     def unlike(self, count: int) -> Iterator[int]:
         """Some of the best that are unlike each other, the best of all first."""

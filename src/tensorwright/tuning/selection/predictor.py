@@ -138,7 +138,7 @@ class Predictor:
             trace = ranked.trace(number)
             if candidates.is_sound(trace):
                 candidate = ranked.candidate(number, trace)
-                estimate = _estimate(ranked.prices, number)
+                estimate = _estimate(ranked.price(number), 0)
                 elites.setdefault(candidate.trace, Elite(candidate, estimate))
         return tuple(elites.values())
 
@@ -210,7 +210,7 @@ class Predictor:
         for number in islice(ranked.better_than_rule(self._model.policy), self._effort.tried):
             trace = ranked.trace(number)
             exact = self._gain(candidates, rule, trace)
-            if exact is not None and not candidates.shares_lines(trace):
+            if exact is not None:
                 return Chosen(
                     trace,
                     _estimate(exact, 1),
@@ -218,7 +218,7 @@ class Predictor:
                     is_by_rule=False,
                     decisions=ranked.decisions(number),
                 )
-        usual = _estimate(ranked.prices, 0)
+        usual = _estimate(ranked.price(0), 0)
         return replace(unpriced, estimate=usual, by_rule=usual)
 
     def _by_algorithm(

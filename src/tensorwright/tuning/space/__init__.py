@@ -21,10 +21,12 @@ from tensorwright.tuning.space.space import (
     sketches_of,
     space_of,
 )
+from tensorwright.tuning.space.tile_limits import TILE_LIMITS, TileLimits, limits_of
 
 __all__ = [
     "HEURISTICS",
     "OTHER_ALGORITHMS",
+    "TILE_LIMITS",
     "Choice",
     "Kind",
     "Limit",
@@ -32,10 +34,12 @@ __all__ = [
     "SketchBuilder",
     "Space",
     "SpaceKind",
+    "TileLimits",
     "algorithm_sketches",
     "default_trace",
     "factorisations",
     "heuristic_sketches",
+    "limits_of",
     "sketches_of",
     "space_of",
 ]

@@ -49,6 +49,7 @@ from tensorwright.tuning.space.axes.accesses import (
     stride_of_run,
 )
 from tensorwright.tuning.space.sketch import SketchBuilder
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS, limits_of
 
 _CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
 _MOST_VECTORS = 8  # side by side
@@ -123,7 +124,6 @@ _ENOUGH_ROWS = 16  # of squares: then a row is read as a whole
 _FAR_BYTES = 2048  # what is written so far apart shares no page, and few sets of the caches
 _ENOUGH_LINES = 3  # of which a part may be read twice
 _FEW_LANES = 4  # elements that single loads and stores move sooner than a gather does
-ENOUGH_ITERATIONS = 64  # so many iterations of a parallel loop balance well
 
 
 def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefix: str) -> None:
@@ -138,10 +138,11 @@ def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefi
         transpose_whole(builder, name, run, axes[-1], lanes)
         return
     *others, (inner, length) = vector_loops(builder, name, lanes)
+    enough = limits_of(target).iterations
     outer: list[str] = []
     iterations = 1
     for loop, extent in others:
-        if iterations < ENOUGH_ITERATIONS:
+        if iterations < enough:
             outer.append(loop)
             iterations *= extent
     if stage.tensor.reduction is None:
@@ -150,7 +151,7 @@ def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefi
             width = _width(builder, f"{prefix}_width", axes[-1], loads_of(stage.tensor.body), lanes)
             builder.do(Split(name, last, (width,)))
             inner = f"{last}_i"
-            if iterations < ENOUGH_ITERATIONS:
+            if iterations < enough:
                 outer.append(f"{last}_o")
         if length <= _FEW_LANES and _is_gathered(stage, axes[-1]):
             builder.do(Unroll(name, inner))
@@ -268,7 +269,8 @@ def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
         return length
     squares = work // lanes**2
     in_a_row = [n for n in range(1, length // lanes + 1) if length % (n * lanes) == 0]
-    return lanes * max((n for n in in_a_row if n * ENOUGH_ITERATIONS <= squares), default=1)
+    enough = CPU_LIMITS.iterations
+    return lanes * max((n for n in in_a_row if n * enough <= squares), default=1)
 
 
 def transpose_squares(

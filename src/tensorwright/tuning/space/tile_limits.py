@@ -1,9 +1,43 @@
-"""How large the tiles are that are tried on processors; what is larger has never paid.
+"""How large the values are that decisions and knobs may take, by kind of machine.
 
-A kind of machine with schedules of its own has limits of its own.
+What is larger has never paid.
 """
 
-MOST_ROWS = 28  # of a register tile, along one axis
-MOST_BLOCK_ROWS = 8  # of a block of rows, and of the tile of a window
-FULL_UNROLL = 16  # a reduction of so few terms is unrolled whole
-MOST_UNROLLED = 16  # terms of a longer one
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.base import ByKind, TargetKind, TargetProtocol, of_kind
+
+
+@dataclass(frozen=True, slots=True)
+class TileLimits:
+    """The greatest values for machines of a kind.
+
+    rows         of a register tile, along one axis
+    block_rows   of a block of rows, and of the tile of a window
+    innermost    elements of the innermost tile along the lanes
+    whole_fold   a reduction of so few terms is unrolled whole
+    unrolled     terms of a longer one
+    iterations   so many of a parallel loop balance well
+    """
+
+    rows: int
+    block_rows: int
+    innermost: int
+    whole_fold: int
+    unrolled: int
+    iterations: int
+
+
+CPU_LIMITS = TileLimits(
+    rows=28, block_rows=8, innermost=64, whole_fold=16, unrolled=16, iterations=64
+)
+TILE_LIMITS: ByKind[TileLimits] = {TargetKind.CPU: (CPU_LIMITS,)}
+"""One entry for each kind."""
+
+
+def limits_of(target: TargetProtocol) -> TileLimits:
+    """Those of a target's kind.  Raises: MachineError where it has none."""
+    (limits,) = of_kind(TILE_LIMITS, target, "limits of tiles")
+    return limits

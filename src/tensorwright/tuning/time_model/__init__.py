@@ -18,6 +18,7 @@ from tensorwright.tuning.time_model.rows import (
     program_scores,
     rows_of,
 )
+from tensorwright.tuning.time_model.shared_lines import line_transfers, shared_lines_s
 from tensorwright.tuning.time_model.trained_keys import TrainedKeys
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "TimeModel",
     "TrainedKeys",
     "TreeWalk",
+    "line_transfers",
     "load_time_model",
     "log2_sum",
     "model_digest",
@@ -39,4 +41,5 @@ __all__ = [
     "program_scores",
     "rows_of",
     "save_time_model",
+    "shared_lines_s",
 ]

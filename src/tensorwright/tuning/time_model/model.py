@@ -3,6 +3,7 @@
     log2 seconds of a statement = that of the roofline + the trees' values for its row,
                                   or what its multiply-adds take at the peak, if that is more
     seconds of a program        = the sum over its statements
+                                  + what its threads wait for lines of others (`shared_lines.py`)
 
 Two forests look at the same rows.  One says what is as likely too much as too little (the median),
 the other what is exceeded once in ten times (the upper one): how far it is above the other is how
@@ -84,6 +85,19 @@ class Prediction:
         """What to choose by: lower is better."""
         found: Seconds = self.median + caution * (self.upper - self.median)
         return found
+
+    def of(self, number: int) -> Prediction:
+        """That of one program."""
+        one = slice(number, number + 1)
+        return Prediction(self.median[one], self.upper[one], self.roofline[one])
+
+    def later(self, seconds: float) -> Prediction:
+        """The same programs, each so much slower; the roofline does not tell."""
+        if not seconds:
+            return self
+        more = np.log2(seconds)
+        median, upper = (np.logaddexp2(each, more) for each in (self.median, self.upper))
+        return Prediction(median, upper, self.roofline)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

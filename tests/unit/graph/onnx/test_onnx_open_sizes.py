@@ -395,3 +395,26 @@ def test_a_position_that_no_number_makes_room_for() -> None:
     assert str(load_onnx(model).types["y"]) == "f32(3)"
     with pytest.raises(ModelError, match="index 7 is outside of dimension 0"):
         load_onnx(model, sizes={"b": "1..7"})
+
+
+def test_attention_of_onnxruntime_behind_an_open_past() -> None:
+    random = np.random.default_rng(0)
+    weights = {
+        "w": random.normal(size=(8, 24)).astype(np.float32),
+        "bias": random.normal(size=24).astype(np.float32),
+    }
+    attention = node(
+        "Attention",
+        ["x", "w", "bias", "", "past"],
+        ["y", "present"],
+        domain="com.microsoft",
+        num_heads=2,
+        unidirectional=1,
+    )
+    inputs: dict[str, Any] = {"x": ("b", "s", 8), "past": (2, "b", 2, "p", 4)}
+    model = model_of([attention], inputs, ["y", "present"], constants=weights, opset=17)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    graph = load_onnx(model)
+    assert str(graph.types["present"]) == "f32(2, b, 2, p + s, 4)"
+    for values in ({"b": 1, "s": 1, "p": 3}, {"b": 2, "s": 2, "p": 5}):
+        check(model, graph, values, 1e-5)

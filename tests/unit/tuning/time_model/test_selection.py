@@ -153,8 +153,13 @@ def test_the_rule_stays_unless_something_is_better_by_the_margin() -> None:
 def test_the_rule_stays_where_the_roofline_disagrees() -> None:
     median = np.array([0.0, -3.0, -1.0, -0.2, -2.0])
     roofline = np.array([1.0, 1.5, 1.0, 0.0, 0.5])
+
+    class Threadless(Ranked):
+        def price(self, number: int) -> Prediction:
+            return self.prices.of(number)
+
     nothing: Any = None
-    ranked = Ranked(nothing, nothing, Prediction(median, median, roofline), caution=0.5)
+    ranked = Threadless(nothing, nothing, Prediction(median, median, roofline), 0.5, nothing)
     assert list(ranked.better_than_rule(Policy(0.5, 0.3, roofline_margin=0.0))) == [4, 2]
     assert list(ranked.better_than_rule(Policy(0.5, 0.3, roofline_margin=0.6))) == [1, 4, 2]
 

@@ -29,7 +29,7 @@ from tensorwright.expr import (
 from tensorwright.schedule import ComputeInline, ScheduleState, Skipped, SkipZeros, Stage, is_legal
 from tensorwright.tuning.space.axes.accesses import count_of
 from tensorwright.tuning.space.sketch import SketchBuilder
-from tensorwright.tuning.space.tile_limits import FULL_UNROLL
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 LEAST_SAVED = 0.03  # of the terms of a sum
 _LEAST_IN_TILES = 0.1  # where tiles have several positions, or may have
@@ -136,7 +136,7 @@ def inline_skipped(builder: SketchBuilder, name: str, tiled: frozenset[str]) -> 
 def is_folded_in_loops(stage: Stage) -> bool:
     """Whether a sum has a loop over taps: not all of its terms are written out."""
     axes = stage.tensor.reduce_axes
-    return len(axes) > 1 and count_of(axes) > FULL_UNROLL
+    return len(axes) > 1 and count_of(axes) > CPU_LIMITS.whole_fold
 
 
 def _is_copy(state: ScheduleState, name: str, reader: str) -> bool:

@@ -17,7 +17,7 @@ from tensorwright.tuning.space.axes.accesses import (
     stride_along,
 )
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
-from tensorwright.tuning.space.tile_limits import FULL_UNROLL, MOST_UNROLLED
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 _UNROLLED = 4  # terms of a longer one, at least
 _MOST_UNROLLED_TERMS = 8  # of a product
@@ -52,7 +52,7 @@ def split_reduction(
     is_window  neighbours share most of what they read, and the padding beside it is inlined
     """
     axes = list(stage.tensor.reduce_axes)
-    if count_of(axes) <= FULL_UNROLL:
+    if count_of(axes) <= CPU_LIMITS.whole_fold:
         return [], [axis.name for axis in axes]
     if is_window:
         return _split_taps(builder, stage, [axis for axis in axes if axis.extent != 1], choose)
@@ -63,7 +63,7 @@ def split_reduction(
     usual = max(divisors(block or extent, _usual_terms(stage.tensor, main, sums)))
     # with fewer terms a step, what it costs beside its arithmetic is more: up to twice the time
     least = min(usual, _MOST_UNROLLED_TERMS)
-    steps = tuple(step for step in divisors(block or extent, MOST_UNROLLED) if step >= least)
+    steps = tuple(step for step in divisors(block or extent, CPU_LIMITS.unrolled) if step >= least)
     step = choose("unroll", steps, usual, Kind.UNROLL)
     if block and extent > block:
         inner = exact_div(block, step)
@@ -126,7 +126,10 @@ def _split_taps(
     extent = last.length
     if extent > _MOST_TAPS:
         step = choose(
-            "unroll", divisors(extent, MOST_UNROLLED), max(divisors(extent, 8)), Kind.UNROLL
+            "unroll",
+            divisors(extent, CPU_LIMITS.unrolled),
+            max(divisors(extent, 8)),
+            Kind.UNROLL,
         )
         builder.do(Split(stage.name, last.name, (step,), Tail.EXACT))
         return [*(axis.name for axis in others), f"{last.name}_o"], [f"{last.name}_i"]

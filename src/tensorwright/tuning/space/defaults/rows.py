@@ -60,7 +60,7 @@ from tensorwright.tuning.space.steps import (
     schedule_at_root,
     transpose_squares,
 )
-from tensorwright.tuning.space.tile_limits import MOST_BLOCK_ROWS
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 
 def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
@@ -342,7 +342,7 @@ def _block_sizes(extent: int, last: Stage, *, has_products: bool) -> tuple[tuple
     """How many rows a block may have: a divisor of all rows, or, where those are few or products
     want others, some that leave a last block which is shifted back over the one before it.
     """
-    sizes = divisors(extent, MOST_BLOCK_ROWS) or (1,)
+    sizes = divisors(extent, CPU_LIMITS.block_rows) or (1,)
     is_enough = extent < _FEW_ROWS or (max(sizes) >= _FEW_ROWS and not has_products)
     if is_enough or last.tensor.reduction is not None:
         return sizes, Tail.GUARD

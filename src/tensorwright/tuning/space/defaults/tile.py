@@ -55,7 +55,7 @@ from tensorwright.tuning.space.defaults.tile_anchor import build_tiles
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import ensure_epilogue, inline_elementwise
-from tensorwright.tuning.space.tile_limits import FULL_UNROLL
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 
 def tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
@@ -126,7 +126,7 @@ def _window_orders(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
     width = lanes_for(target, anchor)
     roles = find_roles(_alone(state, anchor), width)
     terms = count_of(anchor.tensor.reduce_axes)
-    is_first = terms <= FULL_UNROLL
+    is_first = terms <= CPU_LIMITS.whole_fold
     if roles is not None:
         slides = slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var)
         if slides and roles.lanes.length < width and not target.has_masks:

@@ -27,7 +27,7 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
     window_tile,
 )
 from tensorwright.tuning.space.sketch import divisors
-from tensorwright.tuning.space.tile_limits import FULL_UNROLL
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 _LONG_ROW = 4  # vectors: of shorter rows, a fold reads as many as fit
 
@@ -133,7 +133,7 @@ class TileChoice:
         then kept in registers, too.
         """
         terms = count_of(self.anchor.tensor.reduce_axes)
-        return terms <= FULL_UNROLL and not self.shares_operands and self.is_fed
+        return terms <= CPU_LIMITS.whole_fold and not self.shares_operands and self.is_fed
 
     def _has_border_lanes(self) -> bool:
         """Whether an image is read without a padded copy, the window moves along the lanes, and

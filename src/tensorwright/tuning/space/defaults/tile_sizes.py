@@ -8,7 +8,7 @@ from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.tuning.space.axes.anchor import is_aligned
 from tensorwright.tuning.space.axes.cache_sets import PAGE_BYTES
 from tensorwright.tuning.space.sketch import divisors
-from tensorwright.tuning.space.tile_limits import MOST_ROWS
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 
 def few_columns(limit: int, values: tuple[int, ...]) -> tuple[int, ...]:
@@ -50,7 +50,7 @@ def default_tile(
     most_columns: int = 8,
     column_bytes: int = 0,
     blocks: tuple[int, int, int] = (0, 0, 0),
-    most_rows: tuple[int, int] = (MOST_ROWS, 4),
+    most_rows: tuple[int, int] = (CPU_LIMITS.rows, 4),
     latency_cycles: float = DELAYED_CYCLES,
 ) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) with the best estimated share of peak.
@@ -76,10 +76,10 @@ def default_tile(
     """
     best, best_score = (1, 1, 1), -1.0
     for c in range(1, min(columns, most_columns, 8) + 1):
-        leaves = 3 * c * column_bytes > target.l2_bytes and rows * more_rows > MOST_ROWS
+        leaves = 3 * c * column_bytes > target.l2_bytes and rows * more_rows > CPU_LIMITS.rows
         vector_cycles = target.vector_bytes / _FAR_BYTES if leaves else 1.3
         for second in range(1, min(more_rows, most_rows[1], 4) + 1):
-            for r in range(1, min(rows, most_rows[0], MOST_ROWS) + 1):
+            for r in range(1, min(rows, most_rows[0], CPU_LIMITS.rows) + 1):
                 held = c * r * second
                 is_whole = all(map(_fits, (c, r, second), (columns, rows, more_rows), blocks))
                 if held + c + 1 > target.vector_registers or not is_whole:
@@ -152,7 +152,7 @@ def rows_apart_tile(
         across = -(-lanes // (c * width))
         is_torn = across > 1 and lanes % (c * width) > 0 and target.vector_bytes >= LINE_BYTES
         vectors = c * (across + is_torn)
-        for r in range(1, min(rows, MOST_ROWS) + 1):
+        for r in range(1, min(rows, CPU_LIMITS.rows) + 1):
             held = c * r
             if held + 2 > target.vector_registers:
                 break

@@ -50,7 +50,7 @@ from tensorwright.tuning.space.steps import (
     schedule_at_root,
     vector_loops,
 )
-from tensorwright.tuning.space.tile_limits import MOST_ROWS
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
@@ -227,14 +227,14 @@ class Tiling:
         roles = self.roles
         sizes = row_sizes(
             axis_extent(roles.row),
-            min(MOST_ROWS, self.sizes.most(roles.row)),
+            min(CPU_LIMITS.rows, self.sizes.most(roles.row)),
             self.sizes.block(roles.row),
         )
         if roles.group:  # a tile stays inside its group
-            fitting = divisors(roles.group, MOST_ROWS)
+            fitting = divisors(roles.group, CPU_LIMITS.rows)
             self.shifts_in_group = 2 * max(n for n in fitting if n <= rows) <= rows
             if self.shifts_in_group:
-                sizes = row_sizes(roles.group, MOST_ROWS)
+                sizes = row_sizes(roles.group, CPU_LIMITS.rows)
                 rows = -(-roles.group // -(-roles.group // rows))
             else:
                 sizes = fitting

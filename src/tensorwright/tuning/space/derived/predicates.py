@@ -21,7 +21,8 @@ from tensorwright.expr import (
 )
 from tensorwright.schedule import AtRoot, ComputeInline, ScheduleState, Stage, is_legal
 from tensorwright.tuning.space.axes.accesses import count_of, is_contiguous, loads_from
-from tensorwright.tuning.space.steps import ENOUGH_ITERATIONS, is_cheap
+from tensorwright.tuning.space.steps import is_cheap
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 _LEAST_TERMS = 32  # a shorter reduction is not worth a stage of partial results
 
@@ -105,14 +106,19 @@ def has_fusable_consumer(state: ScheduleState, name: str) -> bool:
     return fusable_consumer(state, name) is not None
 
 
-def has_more_reduction_parallelism(state: ScheduleState, name: str) -> bool:
-    """Whether a fold has few elements and many terms: then partial results pay."""
+def has_more_reduction_parallelism(
+    state: ScheduleState, name: str, iterations: int = CPU_LIMITS.iterations
+) -> bool:
+    """Whether a fold has few elements and many terms: then partial results pay.
+
+    iterations   so many elements keep all threads busy
+    """
     tensor = state.stage(name).tensor
     if tensor.reduction is None:
         return False
     elements = count_of(tensor.axes)
     terms = count_of(tensor.reduce_axes)
-    return elements <= min(terms, ENOUGH_ITERATIONS) and terms >= _LEAST_TERMS
+    return elements <= min(terms, iterations) and terms >= _LEAST_TERMS
 
 
 def contiguous_axis(tensor: Compute, axes: Iterable[Axis]) -> Axis | None:

@@ -20,10 +20,9 @@ from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, leaves_masked_rest
 from tensorwright.tuning.space.register_tile import tile_registers
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors, factorisations
-from tensorwright.tuning.space.tile_limits import MOST_ROWS
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS, limits_of
 
 LEVELS = 3  # tiles inside each other, the outermost loop aside
-MOST_INNERMOST = 64  # elements of the innermost tile along one axis
 _FEW_DIVISORS = 4  # an extent whose largest tile is smaller gets tiles that do not divide it
 _WASTE = 0.15  # of what such tiles compute, so much may be for nothing
 _LONG = 64  # the larger tiles of longer such axes are powers of two: there would be too many
@@ -65,6 +64,7 @@ def plan_axes(
     operands = anchor.operands
     axes = [axis for axis in anchor.axes if axis.length > 1]
     width = lanes_for(target, state.stage(stage))
+    limits = limits_of(target)
     lanes = find_lanes(
         axes,
         operands,
@@ -86,9 +86,9 @@ def plan_axes(
         period = period_along((operand.load for operand in operands), axis)
         sizes: tuple[tuple[int, ...], ...] = ()
         if role is Role.LANES and extent > width:
-            sizes = lane_tiles(period or extent, width)
+            sizes = lane_tiles(period or extent, width, limits.innermost)
         elif role in (Role.ROWS, Role.COLUMNS):
-            sizes = row_tiles(extent, period)
+            sizes = row_tiles(extent, period, limits.rows)
             held = most.get(axis.name) or extent
             sizes = tuple(row for row in sizes if row[-1] <= held) or sizes
         default = _nearest(sizes, wanted.get(axis.name, 1))
@@ -150,8 +150,9 @@ def _default_sizes(
     vectors = lanes.length // width
     columns = by_role[Role.COLUMNS][-1] if vectors < 2 and by_role[Role.COLUMNS] else None
     rows = [axis.length for axis in reversed(by_role[Role.ROWS])][:2]
-    held = [most.get(axis.name) or MOST_ROWS for axis in reversed(by_role[Role.ROWS])][:2]
-    if len(held) == 2 and held[1] < MOST_ROWS:  # rows that share the same places
+    any_rows = limits_of(target).rows
+    held = [most.get(axis.name) or any_rows for axis in reversed(by_role[Role.ROWS])][:2]
+    if len(held) == 2 and held[1] < any_rows:  # rows that share the same places
         held[1] = max(1, held[1] // min(held[0], rows[0]))
     tile = default_tile(
         max(1, vectors if columns is None else columns.length),
@@ -176,13 +177,15 @@ def _nearest(sizes: tuple[tuple[int, ...], ...], wanted: int) -> tuple[int, ...]
 
 
 @lru_cache(maxsize=1024)
-def lane_tiles(extent: int, width: int) -> tuple[tuple[int, ...], ...]:
-    """Tiles along the lanes: the innermost is a multiple of `width`.
+def lane_tiles(
+    extent: int, width: int, most: int = CPU_LIMITS.innermost
+) -> tuple[tuple[int, ...], ...]:
+    """Tiles along the lanes: the innermost is a multiple of `width`, up to `most` or one vector.
 
     Exact where `width` divides the extent; else larger ones waste at most a quarter.
     """
     tiles: list[tuple[int, ...]] = []
-    for innermost in range(width, max(MOST_INNERMOST, width) + 1, width):
+    for innermost in range(width, max(most, width) + 1, width):
         count = extent // innermost
         for pair in factorisations(count, 2, count, _LANES_WASTE) if count else ():
             whole = innermost * pair[0] * pair[1]
@@ -194,19 +197,22 @@ def lane_tiles(extent: int, width: int) -> tuple[tuple[int, ...], ...]:
 
 
 @lru_cache(maxsize=1024)
-def row_tiles(extent: int, period: int = 0) -> tuple[tuple[int, ...], ...]:
+def row_tiles(
+    extent: int, period: int = 0, most: int = CPU_LIMITS.rows
+) -> tuple[tuple[int, ...], ...]:
     """Tiles along other axes: exact, or wasting little where an extent has few divisors.
 
     period   so many neighbours belong together (the channels of a group): tiles stay inside; 0: all
+    most     of the innermost
     """
     if period:
         extent = period
-    largest = divisors(extent, MOST_ROWS)[-1]
+    largest = divisors(extent, most)[-1]
     if period or largest >= min(_FEW_DIVISORS, extent):
-        return _exact(extent, LEVELS, MOST_ROWS)
+        return _exact(extent, LEVELS, most)
     if extent <= _LONG:
-        return factorisations(extent, LEVELS, MOST_ROWS, _WASTE)
-    return _covering(extent)
+        return factorisations(extent, LEVELS, most, _WASTE)
+    return _covering(extent, most)
 
 
 def _exact(extent: int, levels: int, innermost: int) -> tuple[tuple[int, ...], ...]:
@@ -220,11 +226,11 @@ def _exact(extent: int, levels: int, innermost: int) -> tuple[tuple[int, ...], .
     return tuple(sorted(rows))
 
 
-def _covering(extent: int) -> tuple[tuple[int, ...], ...]:
+def _covering(extent: int, most: int) -> tuple[tuple[int, ...], ...]:
     """Tiles that waste little of a long axis, the larger ones powers of two times smaller ones."""
     powers = [1 << n for n in range(extent.bit_length())]
     tiles: list[tuple[int, ...]] = []
-    for innermost in range(1, MOST_ROWS + 1):
+    for innermost in range(1, most + 1):
         for middle in powers:
             for outer in powers:
                 whole = innermost * middle * outer

@@ -21,7 +21,7 @@ from tensorwright.tuning.space.templates.product import (
     open_product,
 )
 from tensorwright.tuning.space.templates.template import Template
-from tensorwright.tuning.space.tile_limits import MOST_UNROLLED
+from tensorwright.tuning.space.tile_limits import limits_of
 
 
 def is_direct(state: ScheduleState, target: CpuTarget) -> bool:
@@ -50,7 +50,8 @@ def in_order(product: Product, *, rows_first: bool) -> list[TileAxis]:
 def unrolled_taps(product: Product) -> tuple[str, ...]:
     """The last short axis of a reduction over several, where the knob says that it is unrolled."""
     axes = [a for a in product.s.state.stage(product.anchor).tensor.reduce_axes if a.extent != 1]
-    if len(axes) < 2 or not 1 < axes[-1].length <= MOST_UNROLLED // 2:
+    most = limits_of(product.cfg.target).unrolled // 2
+    if len(axes) < 2 or not 1 < axes[-1].length <= most:
         return ()
     is_unrolled = product.cfg.define_knob("unroll_taps", (False, True))
     return (axes[-1].name,) if is_unrolled else ()

@@ -44,7 +44,7 @@ from tensorwright.tuning.space.steps import (
 )
 from tensorwright.tuning.space.templates.applied import SplitKnob
 from tensorwright.tuning.space.templates.configuration import Configuration
-from tensorwright.tuning.space.tile_limits import FULL_UNROLL, MOST_UNROLLED
+from tensorwright.tuning.space.tile_limits import limits_of
 
 _MOST_WITH_TAPS = 32  # of a window whose taps are unrolled, too
 _PARTS = 3  # loops over tiles, over tiles inside them, and in a tile
@@ -145,7 +145,8 @@ class Product:
         """
         stage = self.s.state.stage(self.anchor)
         axes = [axis for axis in stage.tensor.reduce_axes if axis.extent != 1]
-        if count_of(axes) <= FULL_UNROLL:
+        limits = limits_of(self.cfg.target)
+        if count_of(axes) <= limits.whole_fold:
             return [], [axis.name for axis in axes]
         taps = prod(axis.length for axis in axes if axis.name in unrolled)
         main = max(
@@ -153,8 +154,8 @@ class Product:
             key=lambda axis: axis.length,
         )
         others = [a.name for a in axes if a is not main and a.name not in unrolled]
-        most = MOST_UNROLLED if taps == 1 else max(1, _MOST_WITH_TAPS // taps)
-        loops, last = self._split_main(main, min(MOST_UNROLLED, most))
+        most = limits.unrolled if taps == 1 else max(1, _MOST_WITH_TAPS // taps)
+        loops, last = self._split_main(main, min(limits.unrolled, most))
         return [*others, *loops], [*unrolled, last]
 
     def _split_main(self, main: Axis, most: int) -> tuple[list[str], str]:

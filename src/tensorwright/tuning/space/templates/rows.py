@@ -32,7 +32,7 @@ from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise, parallelise
 from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.template import Template
-from tensorwright.tuning.space.tile_limits import MOST_BLOCK_ROWS
+from tensorwright.tuning.space.tile_limits import limits_of
 
 
 def rows(s: SketchBuilder, cfg: Configuration) -> None:
@@ -42,7 +42,8 @@ def rows(s: SketchBuilder, cfg: Configuration) -> None:
     partial = [name for stage in s.state.stages if (name := _factor(s, stage, cfg, count))]
     last = s.state.stages[-1]
     row = [axis for axis in last.tensor.axes[: shared_rows(s.state)] if axis.extent != 1][-1]
-    block = cfg.define_split("block", row, filter=lambda sizes: sizes[-1] <= MOST_BLOCK_ROWS)
+    most = limits_of(cfg.target).block_rows
+    block = cfg.define_split("block", row, filter=lambda sizes: sizes[-1] <= most)
     work = sum(points(stage.tensor) for stage in s.state.stages)
     over, _ = block.apply(s, last.name, row.name)
     around = [axis.name for axis in last.tensor.axes[: last.tensor.axes.index(row)]]

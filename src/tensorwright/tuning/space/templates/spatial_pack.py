@@ -21,7 +21,7 @@ from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.direct import in_order, is_direct
 from tensorwright.tuning.space.templates.product import Product, open_product
 from tensorwright.tuning.space.templates.template import Template
-from tensorwright.tuning.space.tile_limits import MOST_UNROLLED
+from tensorwright.tuning.space.tile_limits import limits_of
 
 
 def spatial_pack(s: SketchBuilder, cfg: Configuration) -> None:
@@ -64,7 +64,8 @@ def _copied(product: Product) -> tuple[str, bool]:
 def _unrolled_taps(product: Product) -> tuple[str, ...]:
     """The taps that the knob says are unrolled, of the last two axes of a window."""
     axes = [a for a in product.s.state.stage(product.anchor).tensor.reduce_axes if a.extent != 1]
-    taps = [a for a in axes[1:][-2:] if a.length <= MOST_UNROLLED // 2]
+    most = limits_of(product.cfg.target).unrolled // 2
+    taps = [a for a in axes[1:][-2:] if a.length <= most]
     if not taps:
         return ()
     names = [axis.name for axis in taps]

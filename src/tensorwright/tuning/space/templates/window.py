@@ -23,7 +23,7 @@ from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.direct import in_order, is_direct, unrolled_taps
 from tensorwright.tuning.space.templates.product import Product, has_product, open_product
 from tensorwright.tuning.space.templates.template import Template
-from tensorwright.tuning.space.tile_limits import MOST_BLOCK_ROWS
+from tensorwright.tuning.space.tile_limits import limits_of
 
 
 def window(s: SketchBuilder, cfg: Configuration) -> None:
@@ -49,11 +49,12 @@ def _with_rows(product: Product) -> tuple[TileAxis, ...]:
     """The axes, with tiles along the last two of those that have none, lanes aside."""
     extents = {a.name: a.length for a in product.s.state.stage(product.host).tensor.axes}
     others = [axis.name for axis in product.axes if axis.role is Role.BATCH][-2:]
+    limits = limits_of(product.cfg.target)
     found: list[TileAxis] = []
     for axis in product.axes:
         if axis.name in others:
-            rows = row_tiles(extents[axis.name])
-            rows = tuple(row for row in rows if row[-1] <= MOST_BLOCK_ROWS)
+            rows = row_tiles(extents[axis.name], most=limits.rows)
+            rows = tuple(row for row in rows if row[-1] <= limits.block_rows)
             default = min(rows, key=lambda row: (row[:-1], abs(row[-1] - 2)))
             axis = replace(axis, role=Role.ROWS, sizes=rows, default=default)
         found.append(axis)

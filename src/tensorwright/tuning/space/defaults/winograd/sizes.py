@@ -12,7 +12,7 @@ from tensorwright.tuning.space.defaults.tile_sizes import default_tile
 from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
 from tensorwright.tuning.space.register_tile import accumulators
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
-from tensorwright.tuning.space.tile_limits import MOST_ROWS
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 _MOST_BAND = 8
 _MOST_MORE = 4
@@ -47,7 +47,7 @@ def choose_sizes(builder: SketchBuilder, case: Case) -> Sizes[Index]:
     band, more_rows = _choose_rows(builder, case, usual)
     counts = tuple(n for n in (1, 2, 3, 4) if n <= case.vector_count)
     vectors = builder.choose("columns", counts, usual.vectors, node=node)
-    lengths = (*divisors(case.tile_columns, MOST_ROWS), usual.length)
+    lengths = (*divisors(case.tile_columns, CPU_LIMITS.rows), usual.length)
     length = builder.choose("rows", lengths, usual.length, node=node)
     builder.limit((vectors, length, more_slices, more_rows), accumulators(case.target))
     return Sizes(slices, band, vectors, length, more_slices, more_rows)

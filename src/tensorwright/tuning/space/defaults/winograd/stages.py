@@ -18,7 +18,7 @@ from tensorwright.tuning.space.defaults.winograd.sizes import Sizes, choose_size
 from tensorwright.tuning.space.register_tile import nest, split_vectors, write_out
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import parallelise, schedule_at_root
-from tensorwright.tuning.space.tile_limits import MOST_UNROLLED
+from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 _AHEAD = 64  # vectors of weights: so many are on the way from the third cache
 
@@ -154,7 +154,11 @@ class _Stages:
         )
         block = period_along(loads_of(stage.tensor.body), main) or main.length
         step = builder.choose(
-            "unroll", divisors(block, MOST_UNROLLED), max(divisors(block, 4)), Kind.UNROLL, cache
+            "unroll",
+            divisors(block, CPU_LIMITS.unrolled),
+            max(divisors(block, 4)),
+            Kind.UNROLL,
+            cache,
         )
         self.do(Split(cache, main.name, (step,), self._tail(main.length, step)))
         folding = [*(axis.name for axis in others), f"{main.name}_o"]

@@ -16,7 +16,7 @@ from tensorwright.tuning.space.derived.predicates import (
 )
 from tensorwright.tuning.space.derived.rule import Verdict
 from tensorwright.tuning.space.sketch import divisors
-from tensorwright.tuning.space.steps import ENOUGH_ITERATIONS
+from tensorwright.tuning.space.tile_limits import limits_of
 
 
 class _Factor(Enum):
@@ -38,7 +38,8 @@ class FactorReduction:
             return Verdict.NO
         if view.current.endswith("_rf"):
             return Verdict.YES_AND_SKIP_REST if _lacks_lanes(view) else Verdict.NO
-        is_apt = has_more_reduction_parallelism(view.state, view.current)
+        enough = limits_of(view.target).iterations
+        is_apt = has_more_reduction_parallelism(view.state, view.current, enough)
         return Verdict.YES if is_apt else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
@@ -79,5 +80,6 @@ def _size(axis: Axis, factor: _Factor, view: Derivation) -> int:
     extent = axis.length
     if factor is _Factor.INNER:
         return lanes_for(view.target, view.stage)
-    whole = [n for n in divisors(extent, extent) if extent // n <= ENOUGH_ITERATIONS]
-    return min((n for n in whole if n > 1), default=-(-extent // ENOUGH_ITERATIONS))
+    enough = limits_of(view.target).iterations
+    whole = [n for n in divisors(extent, extent) if extent // n <= enough]
+    return min((n for n in whole if n > 1), default=-(-extent // enough))

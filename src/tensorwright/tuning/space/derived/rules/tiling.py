@@ -31,7 +31,7 @@ from tensorwright.tuning.space.derived.tiled_axes import (
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import Kind, divisors
 from tensorwright.tuning.space.steps import parallelise
-from tensorwright.tuning.space.tile_limits import FULL_UNROLL, MOST_UNROLLED
+from tensorwright.tuning.space.tile_limits import limits_of
 
 FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
 
@@ -185,12 +185,13 @@ class _Tiling:
     def _split_reduction(self) -> tuple[list[str], list[str], list[str]]:
         """The loops of the reduction: (R0, R1, unrolled innermost)."""
         axes = [axis for axis in self.view.stage.tensor.reduce_axes if axis.extent != 1]
-        if count_of(axes) <= FULL_UNROLL:
+        limits = limits_of(self.view.target)
+        if count_of(axes) <= limits.whole_fold:
             return [], [], [axis.name for axis in axes]
         main = max(axes, key=lambda axis: axis.length)
         extent = main.length
         blocked = period_along(loads_of(self.view.stage.tensor.body), main)
-        block = blocked or max(divisors(extent, MOST_UNROLLED))
+        block = blocked or max(divisors(extent, limits.unrolled))
         outer: list[str] = []
         inner: list[str] = []
         for axis in axes:
@@ -204,7 +205,7 @@ class _Tiling:
         blocks = self._choose_size(main.name, extent // block, whole=True)
         unrolled = self.builder.choose(
             f"{self.base}_unroll",
-            divisors(block, MOST_UNROLLED),
+            divisors(block, limits.unrolled),
             max(divisors(block, 4)),
             Kind.UNROLL,
             self.base,

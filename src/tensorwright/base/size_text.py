@@ -1,0 +1,224 @@
+"""Sizes as text, and formulas of named sizes that are computed when a network runs.
+
+    read_size("2*n + 1", symbol, operations)     whatever the operations make of it
+    Formula("64*((n + 7) // 8)").at({"n": 9})    128
+
+Expressions of sizes print this text (`tensorwright.expr`), and read it back.  A program that runs
+without the compiler has only the text, and computes with numbers.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from tensorwright.base.errors import UnsupportedError
+from tensorwright.base.tensors import OpenSize
+
+T = TypeVar("T")
+_TOKEN = re.compile(r"\s*(?:(\d+)|(min|max)\b|([A-Za-z_]\w*(?:\.\w+)?)|(//|[-+*/%(),]))")
+_DIVISIONS = ("//", "/", "%")
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOperations(Generic[T]):
+    """What a reader of sizes makes of their text.
+
+    number   of a literal       others   * // / % min max, by their sign
+    """
+
+    number: Callable[[int], T]
+    add: Callable[[T, T], T]
+    subtract: Callable[[T, T], T]
+    others: Mapping[str, Callable[[T, T], T]]
+
+
+def read_size(text: str, symbol: Callable[[str], T | None], operations: SizeOperations[T]) -> T:
+    """Read a size.
+
+    symbol   what a name means, `n` or `x.0`; None where it means nothing
+    Raises:  ValueError that names the place.
+    """
+    tokens: list[int | str | _Named[T]] = []
+    position = 0
+    while text[position:].strip():
+        match = _TOKEN.match(text, position)
+        number, function, name, sign = match.groups() if match else (None,) * 4
+        meant = symbol(name) if name else None
+        token = int(number) if number else function or sign
+        if meant is not None:
+            tokens.append(_Named(meant))
+        elif token is not None:
+            tokens.append(token)
+        if match is None or (meant is None and token is None):
+            rest = text[position:].strip()
+            raise ValueError(f"{text!r} is no size: {rest!r} is not understood")
+        position = match.end()
+    reader = _Reader(tokens, operations)
+    size = reader.sum()
+    if reader.next() is not None:
+        raise ValueError(f"{text!r} is no size: {str(reader.next())!r} is left over")
+    return size
+
+
+@dataclass(frozen=True, slots=True)
+class _Named(Generic[T]):
+    """What a name means."""
+
+    meaning: T
+
+    def __str__(self) -> str:
+        return str(self.meaning)
+
+
+class _Reader(Generic[T]):
+    """Takes tokens from the left; mutable, used inside one function."""
+
+    def __init__(self, tokens: list[int | str | _Named[T]], operations: SizeOperations[T]) -> None:
+        self._tokens = tokens[::-1]
+        self._operations = operations
+
+    def next(self) -> int | str | _Named[T] | None:
+        """The next token; None at the end."""
+        return self._tokens[-1] if self._tokens else None
+
+    def sum(self) -> T:
+        """Products with + and - between them."""
+        total = self._product()
+        while (sign := self.next()) in ("+", "-"):
+            self._tokens.pop()
+            part = self._product()
+            join = self._operations.add if sign == "+" else self._operations.subtract
+            total = join(total, part)
+        return total
+
+    def _product(self) -> T:
+        product = self._atom()
+        while isinstance(sign := self.next(), str) and sign in ("*", *_DIVISIONS):
+            self._tokens.pop()
+            operand = self._atom()
+            if sign in _DIVISIONS and isinstance(operand, int) and operand <= 0:
+                divisor = "zero" if operand == 0 else str(operand)
+                raise ValueError(f"a size has a division by {divisor}")
+            product = self._operations.others[sign](product, operand)
+        return product
+
+    def _atom(self) -> T:
+        if not self._tokens:
+            raise ValueError("a size ends too early")
+        token = self._tokens.pop()
+        if isinstance(token, _Named):
+            return token.meaning
+        if isinstance(token, int):
+            return self._operations.number(token)
+        if token == "-":
+            return self._operations.subtract(self._operations.number(0), self._atom())
+        if token == "(":
+            inner = self.sum()
+            self._take(")")
+            return inner
+        if token not in ("min", "max"):
+            raise ValueError(f"{token!r} is no extent")
+        self._take("(")
+        left = self.sum()
+        self._take(",")
+        right = self.sum()
+        self._take(")")
+        return self._operations.others[token](left, right)
+
+    def _take(self, sign: str) -> None:
+        if self.next() != sign:
+            raise ValueError("a bracket of a size is not closed")
+        self._tokens.pop()
+
+
+Computed: TypeAlias = Callable[[Mapping[str, int]], int]
+
+
+def _of_both(operation: Callable[[int, int], int]) -> Callable[[Computed, Computed], Computed]:
+    return lambda left, right: lambda values: operation(left(values), right(values))
+
+
+_COMPUTED: SizeOperations[Computed] = SizeOperations(
+    lambda number: lambda _: number,
+    _of_both(operator.add),
+    _of_both(operator.sub),
+    {
+        "*": _of_both(operator.mul),
+        "//": _of_both(operator.floordiv),
+        "/": _of_both(operator.floordiv),
+        "%": _of_both(operator.mod),
+        "min": _of_both(min),
+        "max": _of_both(max),
+    },
+)
+
+
+def _value_of(name: str) -> Computed:
+    return operator.itemgetter(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Formula(OpenSize):
+    """A size that is computed from named ones.
+
+    Raises:  ValueError for what is no text of a size.
+    """
+
+    text: str
+    _computed: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_computed", read_size(self.text, _value_of, _COMPUTED))
+
+    def at(self, values: Mapping[str, int]) -> int:
+        """The number for some values of the named sizes.  Raises: KeyError for one without."""
+        found: int = self._computed(values)
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sizes that it has, each once."""
+        found = re.findall(r"[A-Za-z_]\w*", self.text)
+        return tuple(dict.fromkeys(name for name in found if name not in ("min", "max")))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Amount: TypeAlias = int | Formula
+"""A number that may depend on named sizes: an extent, or bytes."""
+
+
+def amount_at(amount: Amount, values: Mapping[str, int]) -> int:
+    """The number for some values of the named sizes."""
+    return amount if isinstance(amount, int) else amount.at(values)
+
+
+def number_in(amount: Amount) -> int:
+    """The number that an amount is.  Raises: UnsupportedError for a formula."""
+    if isinstance(amount, int):
+        return amount
+    raise UnsupportedError(
+        stage="sizes",
+        where=f"the size {amount}",
+        reason="it depends on named sizes, and a number is needed",
+        remedy="give a number for each named size",
+    )
+
+
+def product_of(amounts: tuple[Amount, ...]) -> Amount:
+    """The product of some amounts."""
+    number = 1
+    texts: list[str] = []
+    for amount in amounts:
+        if isinstance(amount, int):
+            number *= amount
+        else:
+            texts.append(f"({amount})")
+    if not texts or not number:
+        return number
+    return Formula(" * ".join([str(number), *texts] if number != 1 else texts))

@@ -1,0 +1,106 @@
+"""What the shapes of a call's inputs decide: the values of named sizes, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tensorwright.base import Array, Formula, InputError, amount_at
+from tensorwright.runtime.buffers import Maker
+from tensorwright.runtime.plan.plan import Plan, TensorSpec
+from tensorwright.runtime.plan.plan_sizes import PlanSize
+
+
+@dataclass(frozen=True, slots=True)
+class CallSizes:
+    """The sizes of a call.
+
+    shapes    of the inputs, from which they follow     values   of the named sizes
+    makers    of the outputs                            amounts  as a program lists them
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    values: Mapping[str, int]
+    makers: tuple[Maker, ...]
+    amounts: tuple[int, ...]
+
+
+def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) -> CallSizes:
+    """The sizes of a call on arrays whose ranks fit.
+
+    Raises:  InputError for a size outside its bounds, two extents that must be equal and are not,
+             and an extent that a formula does not give.
+    """
+    shapes = tuple([array.shape for array in inputs])
+    values = values_of(plan, shapes) if plan.sizes else {}
+    makers = tuple(
+        Maker.of(tuple([amount_at(extent, values) for extent in spec.shape]), spec.dtype)
+        for spec in plan.outputs
+    )
+    return CallSizes(shapes, values, makers, tuple([each.at(values) for each in amounts]))
+
+
+def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+    """The named sizes of some shapes of the inputs.  Raises: as `call_sizes`."""
+    sizes = {size.name: size for size in plan.sizes}
+    values: dict[str, int] = {}
+    places: dict[str, str] = {}
+    for spec, shape in zip(plan.inputs, shapes, strict=True):
+        for axis, (extent, number) in enumerate(zip(spec.shape, shape, strict=True)):
+            solved = _solved(extent, number, values)
+            if solved is None:
+                continue
+            name, value = solved
+            place = f"dimension {axis} of {spec.name}"
+            if name in values and values[name] != value:
+                reason = f"{place} makes {name} {value}, and {places[name]} makes it {values[name]}"
+                raise _refusal(f"input {spec.name}", reason, "give arrays of shapes that agree")
+            _check_bounds(sizes[name], value, spec, axis)
+            values[name] = value
+            places.setdefault(name, place)
+    for spec, shape in zip(plan.inputs, shapes, strict=True):
+        for axis, (extent, number) in enumerate(zip(spec.shape, shape, strict=True)):
+            wanted = amount_at(extent, values)
+            if wanted != number:
+                given = ", ".join(f"{name} = {value}" for name, value in values.items())
+                reason = f"dimension {axis} is {number}, and {extent} is {wanted} with {given}"
+                raise _refusal(f"input {spec.name}", reason, "give arrays of shapes that agree")
+    return values
+
+
+def _solved(extent: int | Formula, number: int, known: Mapping[str, int]) -> tuple[str, int] | None:
+    """The size that an extent decides, and its value: of n, and of 2*n + 1."""
+    if isinstance(extent, int):
+        return None
+    if extent.text.isidentifier():
+        return extent.text, number
+    open_names = [name for name in extent.names if name not in known]
+    if len(open_names) != 1:
+        return None
+    name = open_names[0]
+    start, step = (extent.at({**known, name: value}) for value in (0, 1))
+    step -= start
+    if step <= 0 or (number - start) % step or extent.at({**known, name: 97}) != start + 97 * step:
+        return None
+    return name, (number - start) // step
+
+
+def _check_bounds(size: PlanSize, value: int, spec: TensorSpec, axis: int) -> None:
+    is_between = size.least <= value and (size.most is None or value <= size.most)
+    if is_between and value % size.divisor == 0:
+        return
+    most = "" if size.most is None else f" and at most {size.most}"
+    steps = f", a multiple of {size.divisor}" if size.divisor > 1 else ""
+    reason = (
+        f"dimension {axis} of {spec.type} makes the size {size.name} {value}; "
+        f"it is at least {size.least}{most}{steps}"
+    )
+    raise _refusal(
+        f"input {spec.name}",
+        reason,
+        f"give another size, or compile with other bounds: --sizes {size.name}=LEAST..MOST",
+    )
+
+
+def _refusal(where: str, reason: str, remedy: str) -> InputError:
+    return InputError(stage="run", where=where, reason=reason, remedy=remedy)

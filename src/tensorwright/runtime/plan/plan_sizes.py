@@ -1,0 +1,66 @@
+"""The named sizes of a plan, and plans whose numbers are put in.
+
+A plan of an open network has formulas where others have numbers: extents, bytes, the work of a
+step.  Its arena is laid out for a capacity, a number for each size; it serves all calls that are
+not larger.  With a greatest number the capacity is that; without one it grows (`capacity.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from typing import TypeVar
+
+from tensorwright.base import Formula
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSize:
+    """A named size: a multiple of its divisor between two bounds.
+
+    most       None where it has no greatest number
+    capacity   for which the arena is laid out
+    """
+
+    name: str
+    least: int
+    most: int | None
+    divisor: int
+    capacity: int
+
+    @property
+    def typical(self) -> int:
+        """A value in the middle of those for which there is room."""
+        middle = math.isqrt(self.least * self.capacity)
+        return max(self.least, middle - middle % self.divisor)
+
+    def __str__(self) -> str:
+        most = "" if self.most is None else str(self.most)
+        steps = f" by {self.divisor}" if self.divisor > 1 else ""
+        return f"{self.name} in {self.least}..{most}{steps}"
+
+
+def numbered(value: T, values: Mapping[str, int]) -> T:
+    """A piece of a plan with numbers for its formulas."""
+    changed: object = _numbered(value, values)
+    return changed  # type: ignore[return-value]  # the same class, with other fields
+
+
+def _numbered(value: object, values: Mapping[str, int]) -> object:
+    if isinstance(value, Formula):
+        return value.at(values)
+    if isinstance(value, tuple):
+        parts = tuple([_numbered(part, values) for part in value])
+        return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
+    if not is_dataclass(value) or isinstance(value, type | Enum):
+        return value
+    names = [field.name for field in fields(value) if field.init]
+    old = [getattr(value, name) for name in names]
+    new = [_numbered(part, values) for part in old]
+    if all(a is b for a, b in zip(new, old, strict=True)):
+        return value
+    return type(value)(**dict(zip(names, new, strict=True)))

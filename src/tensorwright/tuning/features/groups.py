@@ -1,0 +1,206 @@
+"""Groups of features by kind of machine: their columns, and what computes them.
+
+Those of processors are 173 for each statement, whatever the operator: Ansor's 164, and what comes
+from beyond registers and caches, and from other cores.
+
+Source:   Zheng et al., Ansor, OSDI 2020, section 5.2 and appendix B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import ByKind, TargetKind
+from tensorwright.schedule import ForKind
+from tensorwright.tuning.features.columns import (
+    Cell,
+    choose,
+    divided,
+    either,
+    larger,
+    product_of,
+    same,
+    total_of,
+)
+from tensorwright.tuning.features.formulas import Nest, ScalarFormula, Touching
+from tensorwright.tuning.features.levels import intensity_curves, moved_beyond
+from tensorwright.tuning.features.loop_annotations import (
+    ANNOTATIONS,
+    annotation_features,
+    gpu_features,
+)
+from tensorwright.tuning.features.names import (
+    ANNOTATION_FIELDS,
+    BUFFER_FIELDS,
+    BUFFERS,
+    CACHE_BYTES,
+    CURVE_POINTS,
+    GPU_KINDS,
+    OPERATION_CLASSES,
+    REGISTER_BYTES,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarGroup:
+    """Columns of one number each, log2(x + 1) of what a formula gives them by name."""
+
+    columns: tuple[str, ...]
+    of: ScalarFormula
+
+
+@dataclass(frozen=True, slots=True)
+class BufferGroup:
+    """The fields of so many buffers: the stored one first, then those with most bytes."""
+
+    buffers: int
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of one buffer after the other."""
+        return tuple(f"buffer{n}_{field}" for n in range(self.buffers) for field in BUFFER_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class CurveGroup:
+    """Columns that are a curve over the loops of a statement.
+
+    of   Shapes:  table of levels (5, levels, statements, n) -> (statements, columns, n)
+    """
+
+    columns: tuple[str, ...]
+    of: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+
+
+FeatureGroup: TypeAlias = ScalarGroup | BufferGroup | CurveGroup
+
+
+def operation_features(nest: Nest, touching: Touching) -> dict[str, Cell]:
+    """Operations of all executions, with those that find the places of the accesses.
+
+    Every loop that moves an access adds a multiple to its place; a loop that moves several
+    dimensions has been fused and takes a division for each beyond the first, once for all
+    iterations of the loops inside it.
+    """
+    counts = dict(nest.operations.counts)
+    steps = [flag for use in nest.uses for flag in use.moves]
+    digits = [
+        divided(larger(moved - 1, 0), inside)
+        for use in nest.uses
+        for moved, inside in zip(use.dimensions_moved, nest.loops.inside[1:], strict=True)
+        if not isinstance(moved, int) or moved > 1
+    ]
+    counts["int_mad"] = counts.get("int_mad", 0) + total_of(steps)
+    counts["int_divmod"] = counts.get("int_divmod", 0) + total_of(digits)
+    runs = nest.loops.inside[0]
+    return {name: count * runs for name, count in counts.items()}
+
+
+def _annotations(nest: Nest, touching: Touching) -> Mapping[str, Cell]:
+    """How the loops run; the graph remembers it for statements in like loops."""
+    remembered = nest.variables.graph.uses
+    key = nest.kinds.kinds, nest.kinds.extents, nest.kinds.spatial, nest.kinds.folds
+    if key not in remembered:
+        remembered[key] = annotation_features(nest.kinds)
+    found: Mapping[str, Cell] = remembered[key]
+    return found
+
+
+def _allocation(nest: Nest, touching: Touching) -> dict[str, Cell]:
+    buffer, depth = nest.statement.store.buffer, nest.depth
+    size = buffer.dtype.size_bytes * product_of(nest.shape_of(buffer))
+    outside = product_of(nest.loops.extents[:depth])
+    return {
+        "alloc_size": size,
+        "alloc_prod": size * outside,
+        "alloc_outer_prod": outside,
+        "alloc_inner_prod": nest.loops.inside[depth],
+    }
+
+
+def _loops(nest: Nest, touching: Touching) -> dict[str, Cell]:
+    return {
+        "outer_prod": nest.loops.inside[0],
+        "num_loops": total_of(nest.kinds.present),
+        "auto_unroll_max_step": _straight_line(nest),
+    }
+
+
+def _straight_line(nest: Nest) -> Cell:
+    """How often the statement stands in the body of the innermost loop that stays a loop."""
+    length: Cell = 1
+    for kind, extent, present in zip(
+        nest.kinds.kinds, nest.loops.extents, nest.kinds.present, strict=True
+    ):
+        if kind is ForKind.UNROLLED:
+            length = length * extent
+        elif kind is not ForKind.VECTOR:
+            length = choose(present, 1, length)
+    return length
+
+
+def _lines_of_other_threads(nest: Nest, touching: Touching) -> dict[str, Cell]:
+    """Lines that another statement touches, too, its iterations shared out in another way."""
+    found: Cell = 0
+    for use in nest.uses:
+        is_moved: Cell = 0
+        outermost = len(nest.loops)
+        for other in touching[use.buffer]:
+            shared = nest.statement.shared_loops(other.statement)
+            if other is not nest and ForKind.PARALLEL not in nest.kinds.kinds[:shared]:
+                is_moved = either(is_moved, 1 - same(nest.jobs, other.jobs))
+                outermost = min(outermost, shared)
+        runs = product_of(nest.loops.extents[:outermost])
+        found = found + is_moved * runs * use.lines_of(outermost)
+    return {"lines_of_other_threads": found}
+
+
+def _with(prefixes: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{prefix}_{name}" for prefix in prefixes for name in names)
+
+
+FEATURE_GROUPS: ByKind[FeatureGroup] = {
+    TargetKind.CPU: (
+        ScalarGroup(
+            (*_with(("float", "int"), OPERATION_CLASSES), "bool_op", "select_op"),
+            operation_features,
+        ),
+        ScalarGroup(_with(tuple(ANNOTATIONS), ANNOTATION_FIELDS), _annotations),
+        ScalarGroup(
+            ("is_gpu", *(f"{kind}_len" for kind in GPU_KINDS)),
+            lambda nest, touching: gpu_features(nest.kinds),
+        ),
+        BufferGroup(BUFFERS),
+        CurveGroup(tuple(f"intensity_{n}" for n in range(CURVE_POINTS)), intensity_curves),
+        ScalarGroup(
+            ("alloc_size", "alloc_prod", "alloc_outer_prod", "alloc_inner_prod"), _allocation
+        ),
+        ScalarGroup(("outer_prod", "num_loops", "auto_unroll_max_step"), _loops),
+        ScalarGroup(("lines_of_other_threads",), _lines_of_other_threads),
+        CurveGroup(
+            (
+                *(f"loads_beyond_{nbytes}" for nbytes in REGISTER_BYTES),
+                *(f"lines_beyond_{nbytes}" for nbytes in CACHE_BYTES),
+            ),
+            moved_beyond,
+        ),
+    )
+}
+"""What a statement has columns of, in order.  Counts are log2(x + 1), flags 0 or 1, the intensities
+log2 of operations per byte."""
+
+CPU_GROUPS = FEATURE_GROUPS[TargetKind.CPU]
+FEATURE_NAMES = tuple(name for group in CPU_GROUPS for name in group.columns)
+"""Of processors."""
+
+
+@lru_cache(maxsize=8)
+def places_of(groups: tuple[FeatureGroup, ...]) -> Mapping[str, int]:
+    """The number of each column."""
+    return {name: n for n, name in enumerate(name for each in groups for name in each.columns)}
