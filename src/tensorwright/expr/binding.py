@@ -17,7 +17,7 @@ from tensorwright.expr.tensor import (
     Tensor,
     topological_order,
 )
-from tensorwright.expr.value import Load, Value, rebuild
+from tensorwright.expr.value import Load, Value, children, indices_of, rebuild
 
 
 def bind_tensors(outputs: Sequence[Compute], values: Mapping[Any, Index]) -> tuple[Compute, ...]:
@@ -48,11 +48,24 @@ def bind_tensors(outputs: Sequence[Compute], values: Mapping[Any, Index]) -> tup
 
 
 def sizes_of_tensors(outputs: Sequence[Tensor]) -> tuple[NamedSize, ...]:
-    """The named sizes in the extents of tensors and of what they are computed from, by name."""
-    tensors = topological_order(*outputs)
-    extents = [extent for tensor in tensors for extent in tensor.shape]
-    extents += [a.extent for t in tensors if isinstance(t, Compute) for a in t.reduce_axes]
-    return tuple(sorted(set(named_sizes_of(*extents)), key=lambda size: size.name))
+    """The named sizes in the extents and indices of tensors and of what they are computed from,
+    by name.
+    """
+    found: set[NamedSize] = set()
+    seen: set[int] = set()  # of values, which tensors may share
+    for tensor in topological_order(*outputs):
+        found.update(named_sizes_of(*tensor.shape))
+        pending: list[Value] = []
+        if isinstance(tensor, Compute):
+            found.update(named_sizes_of(*(axis.extent for axis in tensor.reduce_axes)))
+            pending.append(tensor.body)
+        while pending:
+            value = pending.pop()
+            if id(value) not in seen:
+                seen.add(id(value))
+                found.update(named_sizes_of(*indices_of(value)))
+                pending += children(value)
+    return tuple(sorted(found, key=lambda size: size.name))
 
 
 def _bound(

@@ -76,11 +76,14 @@ def least_sizes(sizes: Iterable[NamedSize]) -> dict[str, int]:
 
 def with_typical_sizes(graph: Graph) -> Graph:
     """The graph with a typical number for each of its sizes."""
-    return bind_sizes(graph, representative(graph.sizes))
+    sizes = graph.sizes
+    return bind_sizes(graph, representative(sizes)) if sizes else graph
 
 
 def typical_shape(type_: TensorType) -> tuple[int, ...]:
     """The extents for typical sizes."""
+    if not type_.is_open:
+        return type_.extents
     shape = sizes_of(type_)
     return _with_numbers(shape, representative(named_sizes_of(*shape)))
 

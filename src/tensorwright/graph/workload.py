@@ -75,7 +75,7 @@ class Workload:
 
     @property
     def sizes(self) -> tuple[NamedSize, ...]:
-        """The named sizes in the extents, sorted by name."""
+        """The named sizes in the extents and indices, sorted by name."""
         return sizes_of_tensors(self.outputs)
 
     @property
@@ -292,6 +292,7 @@ def _plain_program(
                 tensors[name] = Placeholder(name, sizes_of(type_), type_.dtype)
                 layouts[tensors[name]] = graph.layouts.get(name, PLAIN)
         results = meaning(tuple(tensors[n] for n in node.inputs), node.attribute_map)
+        results = tuple(map(_as_typed, results, (graph.types[n] for n in node.outputs)))
         for name, result in zip(node.outputs, results, strict=True):
             tensors[name] = result
             layouts[result] = graph.layouts.get(name, PLAIN)
@@ -299,6 +300,15 @@ def _plain_program(
             if stage not in layouts:
                 layouts[stage] = _stage_layout(graph, node, stage)
     return tensors, layouts
+
+
+def _as_typed(result: Compute, type_: TensorType) -> Compute:
+    """A result whose extents are written as those of its type: equal sizes may look different."""
+    shape = sizes_of(type_)
+    if result.shape == shape or not type_.is_open:
+        return result
+    pairs = zip(result.axes, shape, strict=True)
+    return replace(result, axes=tuple(replace(axis, extent=extent) for axis, extent in pairs))
 
 
 def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:

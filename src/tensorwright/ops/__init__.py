@@ -11,7 +11,6 @@ from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, T
 from tensorwright.ops.attributes import bool_of, int_of, text_of
 from tensorwright.ops.moving.joining import slice_ranges, slices_taken
 from tensorwright.ops.named_sizes import (
-    Extent,
     as_size,
     decided,
     is_certain,
@@ -47,7 +46,6 @@ __all__ = [
     "AttributeValue",
     "Attributes",
     "ChannelScale",
-    "Extent",
     "Fold",
     "HostFunction",
     "LayoutWish",

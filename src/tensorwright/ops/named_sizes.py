@@ -8,7 +8,6 @@ name of the size; where both answers can be served, `is_certain` asks for the co
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
 
 from tensorwright.base import AttributeValue, DType, TensorType, UndecidedError
 from tensorwright.expr import (
@@ -25,9 +24,6 @@ from tensorwright.expr import (
     named_sizes_of,
     simplify_condition,
 )
-
-Extent = TypeVar("Extent", int, Index)
-"""A number where the operator's meaning asks, a size where its shape rule does."""
 
 
 def sizes_of(given: TensorType) -> tuple[Index, ...]:

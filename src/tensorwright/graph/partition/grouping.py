@@ -244,8 +244,9 @@ class _Grouping:
         """The nodes to take when `at` shall join; a view joins with what it is a view of."""
         if at in self.owner or not set(self.readers[at]) <= group.members:
             return set()
-        if self.views[at] and group.kind is not Kind.ANCHOR:
-            sources = self._sources([at])
+        sources = self._sources([at])
+        is_made_of_indices = any(not self.nodes[source].inputs for source in sources)
+        if self.views[at] and (group.kind is not Kind.ANCHOR or is_made_of_indices):
             if len(sources) == 1 and self.readers[sources[0]] == (at,):
                 is_simple = not self.alone[sources[0]] and sources[0] not in self.owner
                 if is_simple and self._is_simple(group, sources[0]):

@@ -32,7 +32,7 @@ from tensorwright.ops.attributes import (
     require_rank,
     require_same_dtype,
 )
-from tensorwright.ops.named_sizes import Extent, is_equal, shape_text, sizes_of
+from tensorwright.ops.named_sizes import is_equal, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, Numbers, Pattern, tensor_operator
 from tensorwright.ops.shapes import broadcast_shapes, broadcasts_to
 
@@ -48,7 +48,7 @@ def require_same_inner(
         raise fault(f"{shapes}: the inner extents {left} and {right} differ")
 
 
-def product_shape(a: tuple[Extent, ...], b: tuple[Extent, ...]) -> tuple[Extent, ...]:
+def product_shape(a: tuple[Index, ...], b: tuple[Index, ...]) -> tuple[Index, ...]:
     """The shape of NumPy's matmul.
 
     Raises:  ModelError for a scalar or extents that do not fit.

@@ -50,16 +50,14 @@ from tensorwright.ops.attributes import (
     ints_of,
     require_dtype,
 )
-from tensorwright.ops.named_sizes import Extent, is_equal, number_or_value, product_of, sizes_of
+from tensorwright.ops.named_sizes import is_equal, number_or_value, product_of, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, Operator, Pattern, tensor_operator
 from tensorwright.ops.shapes import axes_in, axis_in
 
 FoldFunction = Callable[..., Reduce]
 
 
-def reduced_shape(
-    shape: Sequence[Extent], axes: Sequence[int], keepdims: bool
-) -> tuple[Extent, ...]:
+def reduced_shape(shape: Sequence[Index], axes: Sequence[int], keepdims: bool) -> tuple[Index, ...]:
     """The shape without the axes, or with extent 1 there."""
     if keepdims:
         return tuple(1 if at in axes else extent for at, extent in enumerate(shape))

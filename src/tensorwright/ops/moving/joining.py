@@ -170,7 +170,7 @@ def _taken_of(extent: Index, start: Index, end: Index, step: int) -> Taken:
             return high if index > 0 else low
         place = index if decided(index >= 0) else extent + index
         clamped = minimum(maximum(place, low), high)
-        return clamped if isinstance(index, int) else simplify(clamped, {})
+        return simplify(clamped, {})
 
     first, last = inside(start), inside(end)
     gap = last - first if step > 0 else first - last
