@@ -35,10 +35,12 @@ class Tile:
 class OpenTrace:
     """A trace that holds for all values of some sizes.
 
+    state   after it
     tiles   of open loops, in order      needs   the least value of sizes for which tiles are whole
     """
 
     trace: Trace
+    state: ScheduleState
     tiles: tuple[Tile, ...]
     needs: Mapping[NamedSize, int]
 
@@ -55,7 +57,7 @@ def open_trace(
     opening = _Opening(state, lanes, most_rows)
     for step in trace:
         opening.add(step)
-    return OpenTrace(tuple(opening.steps), tuple(opening.tiles), opening.needs)
+    return OpenTrace(tuple(opening.steps), opening.state, tuple(opening.tiles), opening.needs)
 
 
 class _Opening:
