@@ -5,7 +5,6 @@
         UsageError        2      a bad knob, a bad argument value, an unknown name
         ModelError        3      a model file unreadable, truncated, not ONNX, or an invalid graph
         UnsupportedError  4      an operator, dtype or attribute that is not supported
-          UndecidedError         a question whose answer a named size leaves open
         InputError        5      a wrong input name, shape or dtype
         ScheduleError     6      an illegal schedule primitive; shows the program, the place marked
         RecordError       7      a record store that is corrupt, foreign or locked
@@ -126,10 +125,6 @@ class UnsupportedError(UserError):
         """Name the operator first."""
         text = super().message()
         return f"operator {self.operator}: {text}" if self.operator else text
-
-
-class UndecidedError(UnsupportedError):
-    """A question whose answer a named size leaves open: whoever can do without asks no further."""
 
 
 class InputError(UserError):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base.dtypes import DType
-from tensorwright.base.errors import UndecidedError
+from tensorwright.base.errors import UnsupportedError
 
 
 class OpenSize:
@@ -27,6 +27,10 @@ class OpenSize:
     def is_size(self) -> bool:
         """Whether it consists of named sizes and numbers alone."""
         return True
+
+
+class UndecidedError(UnsupportedError):
+    """A question whose answer a named size leaves open: whoever can do without asks no further."""
 
 
 Shape: TypeAlias = tuple[int | OpenSize, ...]

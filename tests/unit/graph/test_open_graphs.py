@@ -20,10 +20,12 @@ from tests.unit.graph.open_networks import NETWORKS
 from tests.unit.graph.partition.partition_runner import run_partition
 from tests.unit.graph.prices import Prices
 
-from tensorwright.base import CpuTarget, cpu_target
+import tensorwright
+from tensorwright.base import CpuTarget, UnsupportedError, cpu_target
 from tensorwright.expr import Index, NamedSize, named_size
 from tensorwright.graph import (
     Graph,
+    GraphBuilder,
     Partition,
     Workload,
     bind_partition,
@@ -164,3 +166,24 @@ def test_exported_networks_compute_what_the_interpreter_does(name: str) -> None:
         expected = interpret(graph, inputs)
         for output, array in run_partition(bind_partition(parts, values), inputs).items():
             np.testing.assert_allclose(array, expected[output], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_compiled_networks_compute_what_the_interpreter_does(network: Callable[[], Graph]) -> None:
+    graph = network()
+    executable = tensorwright.compile(graph, threads=1)
+    for more in (0, 1, 3):
+        values = {size.name: (size.least + more) * size.divisor for size in graph.sizes}
+        inputs = random_inputs(bind_sizes(graph, values), more)
+        expected = interpret(graph, inputs)
+        for name, array in executable.run(inputs).items():
+            np.testing.assert_allclose(array, expected[name], rtol=2e-3, atol=2e-4)
+
+
+def test_a_host_operator_takes_no_size() -> None:
+    b = GraphBuilder("chosen")
+    size = named_size("size", least=2)
+    best, _ = b.apply("topk", (b.input("x", (4, size)),), k=size - 1, axis=-1)
+    with pytest.raises(UnsupportedError, match="its attribute k is size - 1") as caught:
+        tensorwright.compile(b.finish([best]))
+    assert caught.value.operator == "topk"
