@@ -30,7 +30,26 @@ class OpenSize:
 
 
 class UndecidedError(UnsupportedError):
-    """A question whose answer a named size leaves open: whoever can do without asks no further."""
+    """A question whose answer a named size leaves open: whoever can do without asks no further.
+
+    needs   the bounds of a size for which the answer is yes, "sequence=..512"; "" where it is not
+            one size that decides
+    """
+
+    field_names = (*UnsupportedError.field_names, "needs")
+
+    def __init__(
+        self,
+        *,
+        stage: str,
+        where: str,
+        reason: str,
+        remedy: str = "",
+        operator: str = "",
+        needs: str = "",
+    ) -> None:
+        super().__init__(stage=stage, where=where, reason=reason, remedy=remedy, operator=operator)
+        self.needs = needs
 
 
 Shape: TypeAlias = tuple[int | OpenSize, ...]

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Sequence
 
 from tensorwright.base import AttributeValue, DType, TensorType, UndecidedError
 from tensorwright.expr import (
+    Compare,
     Condition,
     FromIndex,
     Index,
     IndexExpr,
+    Min,
     Relation,
     compare,
     condition_sides,
@@ -57,7 +59,8 @@ def decided(condition: Condition) -> bool:
     answer = simplify_condition(condition, {})
     if isinstance(answer, bool):
         return answer
-    raise not_decided(condition_sides(answer), f"whether {answer} decides the shape")
+    sides, reason = condition_sides(answer), f"whether {answer} decides the shape"
+    raise not_decided(sides, reason, _bounds_for(answer))
 
 
 def is_certain(condition: Condition) -> bool:
@@ -124,10 +127,31 @@ def shape_text(shape: Sequence[Index]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def not_decided(sizes: Iterable[Index], reason: str) -> UndecidedError:
-    """What is raised for a question whose answer depends on sizes."""
+def _bounds_for(condition: Condition) -> str:
+    """The bounds of a size with which an equality holds: n == min(n, 512) where n is at most 512.
+
+    A size that must be a number greater than 1 is that number; 1 would be a matter of broadcasting.
+    """
+    if not isinstance(condition, Compare) or condition.relation is not Relation.EQ:
+        return ""
+    for size, other in ((condition.left, condition.right), (condition.right, condition.left)):
+        atoms = named_sizes_of(size)
+        if len(atoms) != 1 or size != atoms[0] * atoms[0].divisor:
+            continue
+        if isinstance(other, Min) and size in (other.left, other.right):
+            limit = other.right if size == other.left else other.left
+            if isinstance(limit, int):
+                return f"{atoms[0].name}=..{limit}"
+        if isinstance(other, int) and other > 1:
+            return f"{atoms[0].name}={other}"
+    return ""
+
+
+def not_decided(sizes: Iterable[Index], reason: str, needs: str = "") -> UndecidedError:
+    """What is raised for a question whose answer depends on sizes; `needs` as of the error."""
     names = [each.name for each in named_sizes_of(*sizes)]
-    bounds = ", ".join(f'"{name}": "2..512"' for name in names)
+    needed, _, limit = needs.partition("=")
+    bounds = ", ".join(f'"{name}": "{limit if name == needed else "2..512"}"' for name in names)
     listed = ", ".join(names)
     return UndecidedError(
         stage="operators",
@@ -135,4 +159,5 @@ def not_decided(sizes: Iterable[Index], reason: str) -> UndecidedError:
         reason=f"{reason}, and it depends on the size {listed}",
         remedy=f"give a number for {listed}, or bounds that decide it: where a model is read, "
         f"sizes={{{bounds}}}",
+        needs=needs,
     )
