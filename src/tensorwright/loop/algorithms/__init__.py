@@ -31,15 +31,12 @@ def loop_algorithm(
     attributes: Attributes,
     kind: TargetKind = TargetKind.CPU,
 ) -> LoopProgram | None:
-    """The loop nest of an operator for a kind of target; None where NumPy runs it on the host, as
-    it does all that has named sizes.
+    """The loop nest of an operator for a kind of target; None where NumPy runs it on the host.
 
     types   of its inputs     attributes   complete, as `Operator.complete` gives them
     The program's parameters are the inputs, then the outputs, each with its elements in row-major
     order.
     """
-    if any(type_.is_open for type_ in types):
-        return None
     for algorithm in ALGORITHMS[kind]:
         if algorithm.__name__ == operator:
             return algorithm(types, **attributes)
