@@ -110,6 +110,19 @@ def test_a_missing_shape(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None
     refused(result, 5, "y", "the inputs are x")
 
 
+def test_a_c_library_of_a_size_without_bounds(
+    invoke: Invoke, make_onnx: MakeOnnx, tmp_path: Path
+) -> None:
+    path, folder = make_onnx("Relu", ["N", "M"]), tmp_path / "lib"
+    arguments = ("compile", path, "--emit", "c", "-o", folder)
+    refused(invoke(*arguments), 4, "size M: it has no greatest number", "--sizes M=1..MOST")
+    result = invoke(*arguments, "--sizes", "M=1..8,N=4..")
+    refused(result, 4, "size N: it has no greatest number", "--sizes N=4..MOST")
+    assert not folder.exists()
+    assert invoke(*arguments, "--sizes", "M=1..8,N=4..9").exit_code == 0
+    assert "long long N; /* N in 4..9 */" in (folder / "Relu.h").read_text()
+
+
 def test_a_zero_sized_dimension(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
     """There is nothing to compute, and that is no error: the output is empty, too."""
     path = make_onnx("Relu", [0, 3])
