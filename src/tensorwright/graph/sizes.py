@@ -45,11 +45,20 @@ def bind_sizes(graph: Graph, values: Mapping[str, int]) -> Graph:
             remedy="its sizes are " + (", ".join(names) or "all numbers"),
         )
     nodes = (
-        replace(node, attributes=tuple((name, bound(value)) for name, value in node.attributes))
+        replace(
+            node,
+            attributes=tuple((name, bound(value)) for name, value in node.attributes),
+            graphs=tuple(bind_sizes(each, _of_graph(each, values)) for each in node.graphs),
+        )
         for node in graph.nodes
     )
     types = {name: typed(name, type_) for name, type_ in graph.types.items()}
     return replace(graph, nodes=tuple(nodes), types=MappingProxyType(types))
+
+
+def _of_graph(graph: Graph, values: Mapping[str, int]) -> dict[str, int]:
+    names = [size.name for size in graph.sizes]
+    return {name: number for name, number in values.items() if name in names}
 
 
 def require_numbers(graph: Graph, stage: str) -> Graph:

@@ -23,12 +23,14 @@ from tensorwright.ops.named_sizes import (
 )
 from tensorwright.ops.operator import (
     BY_DIMENSION,
+    Attribute,
     ChannelScale,
     Fold,
     LayoutWish,
     Movement,
     Operator,
     Pattern,
+    never_identity,
     tensor_operator,
 )
 from tensorwright.ops.positions import AT_POSITIONS, POSITIONS_INPUT, position_fault
@@ -42,6 +44,7 @@ __all__ = [
     "OPERATORS",
     "POSITIONS_INPUT",
     "Array",
+    "Attribute",
     "AttributeValue",
     "Attributes",
     "ChannelScale",
@@ -63,6 +66,7 @@ __all__ = [
     "is_equal",
     "is_multiple",
     "moved_bytes",
+    "never_identity",
     "not_decided",
     "number_of",
     "open_moved_bytes",

@@ -25,14 +25,14 @@ from tensorwright.runtime.call_sizes import CallSizes
 from tensorwright.runtime.device import Device, Memory
 from tensorwright.runtime.host import HOST, host_bytes
 from tensorwright.runtime.native import forking
-from tensorwright.runtime.native.driver import (
+from tensorwright.runtime.native.driver import NativeFrame, Program, amount_base, driver
+from tensorwright.runtime.native.segments import (
+    BranchSegment,
+    CollectSegment,
     HostSegment,
-    NativeFrame,
+    LoopSegment,
     NativeSegment,
-    Program,
     Segment,
-    amount_base,
-    driver,
 )
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -187,27 +187,34 @@ class Frame:
         """Run all steps, each kernel timed in native code, and return seconds per step."""
         count = len(self._program.plan.steps)
         ticks = np.zeros(count + 1, np.int64)
-        times_s = [0.0] * count
+        times_s = np.zeros(count)
         self._native.clock = driver().clock_address
         self._native.ticks = address_of(ticks)
+
+        def timed(segment: Segment) -> None:
+            before_s = times_s.sum()
+            time_s = HOST.time(partial(self._run_segment, segment, timed))
+            match segment:
+                case NativeSegment(begin, end, _, _):
+                    times_s[begin:end] += np.diff(ticks[begin : end + 1]) * 1e-9
+                case _:  # without the segments inside
+                    times_s[segment.index] += max(0.0, time_s - (times_s.sum() - before_s))
+
         try:
             for segment in self._program.segments:
-                time_s = HOST.time(partial(self._run_segment, segment))
-                match segment:
-                    case HostSegment(index):
-                        times_s[index] = time_s
-                    case NativeSegment(begin, end, _, _):
-                        times_s[begin:end] = (np.diff(ticks[begin : end + 1]) * 1e-9).tolist()
+                timed(segment)
         finally:
             self._native.clock = self._native.ticks = 0
             self._native.begin, self._native.end = 0, len(self._program.runs)
-        return tuple(times_s)
+        return tuple(times_s.tolist())
 
     def _run_segments(self) -> None:
         for segment in self._program.segments:
             self._run_segment(segment)
 
-    def _run_segment(self, segment: Segment) -> None:
+    def _run_segment(self, segment: Segment, run: Callable[[Segment], None] | None = None) -> None:
+        """Run a segment, and those inside of it by `run`."""
+        run = run or self._run_segment
         match segment:
             case NativeSegment(_, _, first_run, last_run):
                 self._native.begin = first_run
@@ -215,6 +222,25 @@ class Frame:
                 driver().run(ctypes.addressof(self._native))
             case HostSegment(_, step):
                 self._run_host(step)
+            case BranchSegment(_, step, then, otherwise):
+                for inner in then if self._view(step.condition).item() else otherwise:
+                    run(inner)
+            case LoopSegment():
+                self._run_loop(segment, run)
+            case CollectSegment(_, step):
+                rows = self._view(step.destination)
+                rows[self._view(step.iteration).item()] = self._view(step.source)
+
+    def _run_loop(self, segment: LoopSegment, run: Callable[[Segment], None]) -> None:
+        step = segment.step
+        count = self._view(step.count).item()
+        condition, iteration = self._view(step.condition), self._view(step.iteration)
+        number = 0
+        while number < count and condition.item():
+            iteration[...] = number
+            for inner in segment.body:
+                run(inner)
+            number += 1
 
     def _run_host(self, open_step: HostStep[TypedRef]) -> None:
         step = open_step

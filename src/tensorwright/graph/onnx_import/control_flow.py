@@ -9,6 +9,10 @@ from typing import TypeAlias
 import numpy as np
 from onnx import GraphProto
 
+from tensorwright.base import DType, ModelError
+from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.nested import BRANCH
+from tensorwright.graph.onnx_import.bodies import Body
 from tensorwright.graph.onnx_import.call import MOST_ITERATIONS, Call, Operand, Results
 from tensorwright.graph.onnx_import.shapes import declared_type
 from tensorwright.ops import Array, TensorType
@@ -20,12 +24,16 @@ Operands: TypeAlias = Mapping[str, Operand]
 class Nested:
     """How nested graphs are imported.
 
-    run     the outputs of a graph for what its inputs are given
-    types   their types, without a trace in the graph around
+    run       the outputs of a graph for what its inputs are given
+    types     their types, without a trace in the graph around
+    attempt   what work adds to a builder is added only where it has results
+    body      a graph that is kept, for inputs of some types
     """
 
     run: Callable[[GraphProto, Operands], Results]
     types: Callable[[GraphProto, Operands], tuple[TensorType, ...]]
+    attempt: Callable[[Callable[[GraphBuilder], Results | None]], Results | None]
+    body: Callable[[GraphProto, Mapping[str, TensorType]], Body]
 
 
 def _body(call: Call, name: str) -> GraphProto:
@@ -46,9 +54,47 @@ def _truth(call: Call, operand: Operand, what: str) -> bool:
 
 
 def convert_if(call: Call, nested: Nested) -> Results:
-    """The branch that a known condition chooses."""
-    chosen = _truth(call, call.operand(0), "condition")
-    return nested.run(_body(call, "then_branch" if chosen else "else_branch"), {})
+    """The branch that a known condition chooses; otherwise a node that holds both."""
+    condition = call.operand(0)
+    _require_single(call, condition, DType.BOOL, "condition")
+    chosen = call.truth(condition, "condition")
+    if chosen is not None:
+        return nested.run(_body(call, "then_branch" if chosen else "else_branch"), {})
+    names = ("then_branch", "else_branch")
+    then, otherwise = (nested.body(_body(call, name), {}) for name in names)
+    for at, types in enumerate(zip(then.types, otherwise.types, strict=True)):
+        if types[0] != types[1]:
+            raise call.unsupported(
+                f"its output number {at + 1} is {types[0]} if the condition holds, else {types[1]}",
+                "let both branches give the same element type and shape",
+            )
+    captured = tuple(dict.fromkeys((*then.captured, *otherwise.captured)))
+    graphs = (
+        then.finish("then", captured, call.builder),
+        otherwise.finish("otherwise", captured, call.builder),
+    )
+    inputs = (single(call, condition), *captured)
+    return call.builder.nest(BRANCH, inputs, graphs)
+
+
+def _require_single(call: Call, operand: Operand, dtype: DType, what: str) -> None:
+    """Refuse what is no single number of a type."""
+    type_ = call.type_of(operand)
+    if type_.dtype is not dtype or any(extent != 1 for extent in type_.shape):
+        raise ModelError(
+            stage="import",
+            where=call.label,
+            reason=f"its {what} is {type_}, and must be a single {dtype}",
+        )
+
+
+def single(call: Call, operand: Operand) -> str:
+    """A number of one element as a tensor without dimensions."""
+    return (
+        call.as_tensor(operand)
+        if not call.type_of(operand).shape
+        else call.add("reshape", operand, shape=())
+    )
 
 
 def _without_rows(

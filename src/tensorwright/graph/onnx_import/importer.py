@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from tensorwright.base import (
 )
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
+from tensorwright.graph.onnx_import.bodies import Body, Captured
 from tensorwright.graph.onnx_import.call import (
     Call,
     Converter,
@@ -330,7 +331,32 @@ class _Import:
             self.builder = whole
             return types
 
-        return Nested(lambda body, operands: self.run_body(body, operands, opset), types)
+        def attempt(work: Callable[[GraphBuilder], Results | None]) -> Results | None:
+            whole = self.builder
+            self.builder = whole.draft()
+            results = work(self.builder)
+            if results is not None:
+                whole.take(self.builder)
+            self.builder = whole
+            return results
+
+        def body(graph: GraphProto, inputs: Mapping[str, TensorType]) -> Body:
+            outer, around = self.builder, self.values
+            self.builder = GraphBuilder(graph.name)
+            given = {
+                name: self.builder.input(name, type_.shape, type_.dtype)
+                for name, type_ in inputs.items()
+            }
+            captured = Captured(around, outer, self.builder)
+            self.values = captured  # type: ignore[assignment]  # run_body writes beside it
+            results = self.run_body(graph, given, opset)
+            inner, self.builder, self.values = self.builder, outer, around
+            return Body(inner, tuple(given.values()), captured.names, results)
+
+        def run(graph: GraphProto, operands: Mapping[str, Operand]) -> Results:
+            return self.run_body(graph, operands, opset)
+
+        return Nested(run, types, attempt, body)
 
     def lookup(self, name: str, where: str) -> Operand:
         found = self.values.get(name)

@@ -31,18 +31,17 @@ from tensorwright.base import ON_THREADS, Array, Formula, InternalError
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.native.segments import Segment, cut_into_segments
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     BufferRef,
     ConstantRef,
     CopyStep,
-    HostStep,
     InputRef,
     KernelStep,
     OutputRef,
     Plan,
     Step,
-    TypedRef,
     host_ref,
 )
 
@@ -183,33 +182,12 @@ def _driver() -> Driver:
 
 
 @dataclass(frozen=True, slots=True)
-class NativeSegment:
-    """Steps begin..end, which are the runs first_run..last_run, are one foreign call."""
-
-    begin: int
-    end: int
-    first_run: int
-    last_run: int
-
-
-@dataclass(frozen=True, slots=True)
-class HostSegment:
-    """Step `index` runs in Python."""
-
-    index: int
-    step: HostStep[TypedRef]
-
-
-Segment = NativeSegment | HostSegment
-
-
-@dataclass(frozen=True, slots=True)
 class Program:
     """A plan with its code loaded; read-only, shared by all calls.
 
     amounts have the values of named sizes, and sizes of copies; each has a base.
 
-    runs (k, 3) and steps (n, 3) are the driver's tables; a host step has an empty row, so that
+    runs (k, 3) and steps (n, 3) are the driver's tables; a step in Python has an empty row, so that
     positions are those of the plan. refs (m, 2) has base and offset of each argument, and moving
     (l, 3) is a table of the driver. `code` keeps the addresses in `steps` valid.
     """
@@ -249,7 +227,7 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
         for n, (base, offset) in enumerate(refs)
         if 1 <= base <= last_moving or base >= amount_base(plan)
     ]
-    runs, segments = _runs(plan)
+    runs, segments = cut_into_segments(plan)
     return Program(
         plan,
         code,
@@ -296,7 +274,7 @@ def _step_refs(plan: Plan, step: Step, amounts: dict[Formula, int]) -> list[tupl
         case CopyStep(source, destination, size):
             refs = [(base_index(plan, ref), ref.offset_bytes) for ref in (destination, source)]
             return [*refs, (0, size) if isinstance(size, int) else amount(size)]
-        case HostStep():
+        case _:
             return []
 
 
@@ -306,36 +284,9 @@ def _function(step: Step, kernels: Sequence[int]) -> int:
             return kernels[kernel]
         case CopyStep():
             return driver().copy_address
-        case HostStep():
+        case _:
             return 0
 
 
 def _most_threads(step: Step) -> int:
     return step.most_threads if isinstance(step, KernelStep) and step.most_threads else _NO_LIMIT
-
-
-def _runs(plan: Plan) -> tuple[list[tuple[int, int, int]], tuple[Segment, ...]]:
-    """The driver's table of runs, and the segments that they make."""
-    runs: list[tuple[int, int, int]] = []
-    segments: list[Segment] = []
-    cuts = {team.begin: team for team in plan.teams}
-
-    def close(begin: int, end: int) -> None:
-        """Steps begin..end, between two steps on the host, are one segment."""
-        first, position = len(runs), begin
-        while position < end:
-            team = cuts.get(position)
-            stop = team.end if team else min((c for c in cuts if position < c < end), default=end)
-            runs.append((position, stop, int(team is not None)))
-            position = stop
-        if begin < end:
-            segments.append(NativeSegment(begin, end, first, len(runs)))
-
-    begin = 0
-    for position, step in enumerate(plan.steps):
-        if isinstance(step, HostStep):
-            close(begin, position)
-            segments.append(HostSegment(position, step))
-            begin = position + 1
-    close(begin, len(plan.steps))
-    return runs, tuple(segments)
