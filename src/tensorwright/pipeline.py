@@ -51,10 +51,12 @@ from tensorwright.graph import (
     Program,
     Workload,
     as_program,
+    bind_workload,
     check_constants,
     check_memory,
     choose_layouts,
     compute_float16_as_float32,
+    least_sizes,
     partition,
     run_target_passes,
     simplify,
@@ -82,6 +84,7 @@ from tensorwright.tuning.selection import (
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
+Sizes: TypeAlias = Mapping[str, int | str | tuple[int, int | None]]
 
 
 _GRAPH_RECORD = "tensorwright.drivers.graph_record"
@@ -97,6 +100,7 @@ def compile(
     threads: int | None = None,
     records: Records | None = None,
     input_shapes: Shapes | None = None,
+    sizes: Sizes | None = None,
     trace: Trace | str | None = None,
     constants: Constants | None = None,
     on_kernel: OnKernel | None = None,
@@ -108,11 +112,14 @@ def compile(
     target        "native", "x86-64-avx2", ...; the knob `target` where None
     threads       how many the kernels use; the knob `threads` where None
     records       the store in which measured schedules are looked up; the default store where None
-    input_shapes  shapes of the inputs that the model leaves open
+    input_shapes  shapes of inputs that the model leaves open: their sizes are these numbers
+    sizes         bounds or numbers of sizes that the model leaves open, by name: "1..64",
+                  "8..512 by 8", (1, 64), 64
     trace         the schedule of a tensor expression, parsed or as text; `choose` where None
     constants     values of inputs of a tensor expression that stay the same from call to call
     on_kernel     called with (schedule, number, count) before each kernel is built
 
+    The executable of a model with open sizes takes arrays of any size within their bounds.
     A workload without a record gets the schedule that the time model expects to be the fastest, or
     the heuristic schedule (knob `default_schedule`).  If `optimize` has kept a faster graph for the
     network in the same records, that graph is compiled.
@@ -123,12 +130,12 @@ def compile(
     if workload is None:
         _refuse_for_models(trace, constants)
     else:
-        _refuse_for_programs(input_shapes)
+        _refuse_for_programs(input_shapes, sizes)
     with opened(records) as store:
         if workload is not None:
             steps = None if trace is None else _checked_trace(trace)
             return compile_program(workload, machine, threads, store, constants, steps, on_kernel)
-        graph = import_graph(cast(Model, model), input_shapes)
+        graph = import_graph(cast(Model, model), input_shapes, sizes)
         graph = recorded_graph(store, graph, machine, threads) or graph
         return finish(cut(graph, machine, threads), machine, threads, store, on_kernel)
 
@@ -138,6 +145,7 @@ def prepare(
     target: CpuTarget,
     input_shapes: Shapes | None = None,
     threads: int | None = None,
+    sizes: Sizes | None = None,
 ) -> Partition:
     """Import, simplify, choose layouts and cut into workloads.
 
@@ -147,7 +155,7 @@ def prepare(
 
     Raises:  MachineError if the tensors cannot fit into memory; the errors of importing.
     """
-    return cut(import_graph(model, input_shapes), target, threads)
+    return cut(import_graph(model, input_shapes, sizes), target, threads)
 
 
 def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partition:
@@ -157,9 +165,14 @@ def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partitio
     return check_memory(partition(laid_out, price=price))
 
 
-def import_graph(model: Model, input_shapes: Shapes | None = None) -> Graph:
+def import_graph(
+    model: Model, input_shapes: Shapes | None = None, sizes: Sizes | None = None
+) -> Graph:
     """Import and simplify.  Raises: the errors of importing."""
-    graph = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
+    if isinstance(model, Graph):
+        graph = model
+    else:
+        graph = load_onnx(model, input_shapes, sizes=sizes)
     dump("graph", "imported", graph.__str__)
     return simplify(compute_float16_as_float32(graph) if knobs.HALVES_IN_FLOATS.get() else graph)
 
@@ -230,7 +243,7 @@ def compile_program(
     constants   values of inputs that stay the same     trace   its schedule; `choose` where None
     """
     values = check_constants(workload, constants)
-    check_fits(workload.size_bytes)
+    check_fits(bind_workload(workload, least_sizes(workload.sizes)).size_bytes)
     if trace is None:
         chosen = choose(workload, target, usable_threads(threads), store)
     else:
@@ -263,10 +276,11 @@ def _checked_trace(trace: object) -> Trace:
     )
 
 
-def _refuse_for_programs(input_shapes: Shapes | None) -> None:
-    if input_shapes is not None:
-        reason = "the shapes of a tensor expression are all known"
-        raise _wrong("input_shapes", reason, "leave it out")
+def _refuse_for_programs(input_shapes: Shapes | None, sizes: Sizes | None) -> None:
+    for argument, given in (("input_shapes", input_shapes), ("sizes", sizes)):
+        if given is not None:
+            reason = "a tensor expression says the shapes of its inputs, and the bounds of sizes"
+            raise _wrong(argument, reason, "leave it out")
 
 
 def _refuse_for_models(trace: Trace | str | None, constants: Constants | None) -> None:

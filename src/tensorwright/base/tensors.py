@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base.dtypes import DType
-from tensorwright.base.errors import UnsupportedError
+from tensorwright.base.errors import UndecidedError
 
 
 class OpenSize:
@@ -54,11 +54,11 @@ class TensorType:
     def extents(self) -> tuple[int, ...]:
         """The shape, for whoever needs numbers.
 
-        Raises:  UnsupportedError where an extent is a named size.
+        Raises:  UndecidedError where an extent is a named size.
         """
         numbers = tuple(extent for extent in self.shape if isinstance(extent, int))
         if len(numbers) != len(self.shape):
-            raise UnsupportedError(
+            raise UndecidedError(
                 stage="sizes",
                 where=f"a tensor of type {self}",
                 reason=f"the extents of {self} are not all numbers, which are needed here",

@@ -65,8 +65,6 @@ from tensorwright.runtime import (
     usable_threads,
 )
 
-_FIRST_CAPACITY = 64  # of a size without a greatest number
-
 
 def assemble(
     partition: Partition,
@@ -174,7 +172,7 @@ def assemble_workload(
 def plan_sizes(sizes: Sequence[NamedSize]) -> tuple[PlanSize, ...]:
     """The named sizes of a plan, sorted by name.
 
-    A size without a greatest number begins with room for a few values.
+    A size without a greatest number begins with room for the least.
     """
     return tuple(
         PlanSize(
@@ -182,7 +180,7 @@ def plan_sizes(sizes: Sequence[NamedSize]) -> tuple[PlanSize, ...]:
             size.least * size.divisor,
             None if size.most is None else size.most * size.divisor,
             size.divisor,
-            size.divisor * (size.most or max(size.least, -(-_FIRST_CAPACITY // size.divisor))),
+            size.divisor * (size.most or size.least),
         )
         for size in sorted(sizes, key=lambda size: size.name)
     )

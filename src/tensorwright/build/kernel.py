@@ -9,8 +9,9 @@ from typing import TypeVar
 
 from tensorwright.base import Target, check_runs_here, dump, override
 from tensorwright.build.backend import backend_of
+from tensorwright.build.variants import open_program
 from tensorwright.codegen import Backend, Signature, Source
-from tensorwright.expr import Compute, Tensor, topological_order
+from tensorwright.expr import Compute, Tensor, sizes_of_tensors, topological_order
 from tensorwright.loop import LoopProgram, Parameter, lower, run_passes, run_target_passes
 from tensorwright.runtime import (
     Device,
@@ -151,7 +152,12 @@ def build_program(program: LoopProgram, target: Target) -> Kernel:
 def loop_program(
     workload: Schedulable, trace: Trace, target: Target, name: str = "kernel"
 ) -> LoopProgram:
-    """The program that a back end gets: scheduled, lowered, after all passes."""
+    """The program that a back end gets: scheduled, lowered, after all passes.
+
+    The trace of a workload with named sizes is one of an instance (`open_program`).
+    """
+    if sizes_of_tensors(workload.outputs):
+        return open_program(workload, trace, target, name)
     state = replay(state_of(workload), trace)
     dump("schedule", "", lambda: f"{format_trace(trace)}\n\n{render(state)}")
     return run_target_passes(run_passes(lower(state, name)), target)

@@ -79,6 +79,10 @@ def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) ->
         workload = chosen[number].workload
         share = f"{flops[number] / total:.1%} of the operations"
         click.echo(f"  untuned {workload.key} {workload.name}: {share}")
+    if executable.sizes:
+        click.echo(f"  any size: {', '.join(map(str, executable.sizes))}")
+        room = ", ".join(f"{name} = {n}" for name, n in executable.plan.capacity.items())
+        click.echo(f"  memory of a call: {executable.peak_memory_bytes / 1e6:.1f} MB for {room}")
     if executable.host_operators:
         click.echo("  on the host: " + ", ".join(executable.host_operators))
 

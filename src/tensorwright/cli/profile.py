@@ -12,7 +12,7 @@ import click
 from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.machine import warn_if_unfit
-from tensorwright.cli.arguments.options import constants_option
+from tensorwright.cli.arguments.options import at_option, constants_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.cli.printing.wrapping import echo_prose
@@ -61,6 +61,7 @@ _GROUPS = ("step", "workload")
     metavar="FILE",
     help="Write a trace for chrome://tracing and ui.perfetto.dev.",
 )
+@at_option
 @constants_option
 @compile_options
 def command(
@@ -71,6 +72,7 @@ def command(
     repeats: int | None,
     json_path: str | None,
     trace_path: str | None,
+    at: dict[str, int],
     constants: Path | None,
     how: Compilation,
 ) -> None:
@@ -90,7 +92,7 @@ def command(
         if path is not None:
             check_writable(path, program, constants, how.records)
     executable = open_program(program, how, constants, draws=True)
-    report = profile_executable(executable, repeats=repeats, seed=how.seed)
+    report = profile_executable(executable, repeats=repeats, at=at, seed=how.seed)
     warn_if_unfit(report.state)
     print_profile(report, order, group, top)
     if json_path is not None:

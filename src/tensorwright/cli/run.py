@@ -20,7 +20,7 @@ from tensorwright.cli.arguments.arrays import (
 )
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
-from tensorwright.cli.arguments.options import constants_option, refuse_given
+from tensorwright.cli.arguments.options import at_option, constants_option, refuse_given
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import HOST, Executable
 
@@ -59,6 +59,7 @@ _PEERS = ("onnxruntime", "openvino", "pytorch")
     help="Also run the model there, and compare; exits with 1 if the answers differ.",
 )
 @click.option("--model", metavar="MODEL", help="The model of the EXECUTABLE, for --check-against.")
+@at_option
 @constants_option
 @compile_options
 def command(
@@ -68,6 +69,7 @@ def command(
     repeat: int | None,
     peer: str | None,
     model: str | None,
+    at: dict[str, int],
     constants: Path | None,
     how: Compilation,
 ) -> None:
@@ -83,7 +85,8 @@ def command(
     executable = open_program(program, how, constants, draws=False)
     if output is not None:
         check_arrays_path(output, [spec.name for spec in executable.outputs])
-    inputs = read_inputs(given, executable.inputs, how.seed)
+    specs = executable.at(**at).inputs if executable.sizes or at else executable.inputs
+    inputs = read_inputs(given, specs, how.seed)
     results = executable.run(inputs)
     for name, array in results.items():
         click.echo(f"{name}: {describe(array)}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tensorwright.base import CpuTarget, missing_here
 from tensorwright.build.c_library import CLibrary, write_c_library
-from tensorwright.graph import Partition
+from tensorwright.graph import Partition, require_numbers
 from tensorwright.ops import Array
 from tensorwright.pipeline import finish
 from tensorwright.records import RecordStore
@@ -31,7 +31,9 @@ def export_c(
 
     name      the name of its files and functions
     example   the inputs of its example program
+    Raises:   UnsupportedError for named sizes.
     """
+    require_numbers(parts.graph, "schedule")
     traces = {
         each.workload.key: each.trace
         for each in choose_all(parts, target, usable_threads(threads), store)

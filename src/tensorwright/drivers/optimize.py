@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from tensorwright.base import CpuTarget, InternalError, MachineError, Target
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
 from tensorwright.drivers.tune import parse_space, search, setting_of
-from tensorwright.graph import Graph, random_inputs
+from tensorwright.graph import Graph, random_inputs, require_numbers
 from tensorwright.pipeline import (
     Model,
     Shapes,
@@ -114,6 +114,7 @@ def search_jointly(
 
     on_interrupt   called when the user stops the tuning, before the best so far is compiled
     """
+    require_numbers(source, "optimize")
     started = time.monotonic()
     graph, rewritten = source, None
     if rewrite:

@@ -32,7 +32,7 @@ from tensorwright.base import (
 )
 from tensorwright.drivers.graph_record import proved_beside
 from tensorwright.drivers.graph_timing import seconds_elsewhere, seconds_here
-from tensorwright.graph import FoldedConstants, Graph, are_alike, simplify
+from tensorwright.graph import FoldedConstants, Graph, are_alike, require_numbers, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.prices import PeerPrices
@@ -215,7 +215,8 @@ def rewrite(
     own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
     start = time.monotonic()
     machine = chosen_target(target)
-    source = simplify(model if isinstance(model, Graph) else load_onnx(model, input_shapes))
+    imported = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
+    source = simplify(require_numbers(imported, "rewrite"))
     listed = (*(each.rule for each in load_library()), *own)
     rules_by_name = {rule.name: rule for rule in listed}
     tried = network_rules(rules_by_name.values(), is_exact=exact)
@@ -420,8 +421,11 @@ def check_certificate(
     Raises:  UsageError that names the part that does not hold.
     """
     source, rewritten = (
-        simplify(each if isinstance(each, Graph) else load_onnx(each, input_shapes))
-        for each in (model, result)
+        simplify(require_numbers(each, "rewrite"))
+        for each in (
+            given if isinstance(given, Graph) else load_onnx(given, input_shapes)
+            for given in (model, result)
+        )
     )
     replayed = source
     if certificate != NO_STEPS:

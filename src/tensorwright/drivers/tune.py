@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tensorwright.base import CpuTarget, Target, UsageError, did_you_mean, override
-from tensorwright.graph import Constants, Partition, Program, as_program, check_constants
+from tensorwright.graph import (
+    Constants,
+    Partition,
+    Program,
+    as_program,
+    check_constants,
+    require_numbers,
+)
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import chosen_target, compile_program
 from tensorwright.records import Records, RecordStore, load_last_choice, opened, save_choice
@@ -228,7 +235,11 @@ def choose_together(
 
 
 def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:
-    """The workloads of a network, each weighted by how often it runs."""
+    """The workloads of a network, each weighted by how often it runs.
+
+    Raises:  UnsupportedError for named sizes.
+    """
+    require_numbers(parts.graph, "tune")
     return tuple(
         Task(workload, parts.count(workload), network or parts.graph.name)
         for workload in parts.workloads

@@ -5,7 +5,7 @@ expressions a meaning over a number domain (`domain.py`); `building/compute.py` 
 written with, and refuses what has no meaning.
 """
 
-from tensorwright.expr.binding import bind_tensors
+from tensorwright.expr.binding import bind_tensors, sizes_of_tensors
 from tensorwright.expr.building.compute import (
     all_over,
     any_over,
@@ -328,6 +328,7 @@ __all__ = [
     "simplify",
     "simplify_condition",
     "sin",
+    "sizes_of_tensors",
     "sqrt",
     "substitute",
     "substitute_condition",

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorwright.expr.index.condition import map_condition
 from tensorwright.expr.index.nodes import Condition, Element, Index
+from tensorwright.expr.index.sizes import NamedSize, named_sizes_of
 from tensorwright.expr.index.traversal import map_elements, substitute
 from tensorwright.expr.tensor import (
     Axis,
@@ -16,7 +17,7 @@ from tensorwright.expr.tensor import (
     Tensor,
     topological_order,
 )
-from tensorwright.expr.value import Load, Value, rebuild
+from tensorwright.expr.value import Load, Value, children, indices_of, rebuild
 
 
 def bind_tensors(outputs: Sequence[Compute], values: Mapping[Any, Index]) -> tuple[Compute, ...]:
@@ -44,6 +45,27 @@ def bind_tensors(outputs: Sequence[Compute], values: Mapping[Any, Index]) -> tup
     for tensor in topological_order(*outputs):
         bound[tensor] = _bound(tensor, index, axes, lambda v: rebuild(v, load, index, condition))
     return tuple(each for output in outputs if isinstance(each := bound[output], Compute))
+
+
+def sizes_of_tensors(outputs: Sequence[Tensor]) -> tuple[NamedSize, ...]:
+    """The named sizes in the extents and indices of tensors and of what they are computed from,
+    by name.
+    """
+    found: set[NamedSize] = set()
+    seen: set[int] = set()  # of values, which tensors may share
+    for tensor in topological_order(*outputs):
+        found.update(named_sizes_of(*tensor.shape))
+        pending: list[Value] = []
+        if isinstance(tensor, Compute):
+            found.update(named_sizes_of(*(axis.extent for axis in tensor.reduce_axes)))
+            pending.append(tensor.body)
+        while pending:
+            value = pending.pop()
+            if id(value) not in seen:
+                seen.add(id(value))
+                found.update(named_sizes_of(*indices_of(value)))
+                pending += children(value)
+    return tuple(sorted(found, key=lambda size: size.name))
 
 
 def _bound(

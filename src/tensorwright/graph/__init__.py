@@ -24,6 +24,7 @@ from tensorwright.graph.partition import (
     Price,
     Step,
     Tensors,
+    bind_partition,
     check_memory,
     elide_concats,
     partition,
@@ -41,7 +42,7 @@ from tensorwright.graph.passes import (
 from tensorwright.graph.physical import physical_shape, to_physical
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
-from tensorwright.graph.sizes import bind_sizes, require_numbers
+from tensorwright.graph.sizes import bind_sizes, least_sizes, representative, require_numbers
 from tensorwright.graph.verify import verify
 from tensorwright.graph.workload import (
     Workload,
@@ -77,6 +78,7 @@ __all__ = [
     "Workload",
     "are_alike",
     "as_program",
+    "bind_partition",
     "bind_sizes",
     "bind_workload",
     "build_workload",
@@ -89,6 +91,7 @@ __all__ = [
     "elide_concats",
     "interpret",
     "last_uses",
+    "least_sizes",
     "operator_of",
     "partition",
     "physical_shape",
@@ -97,6 +100,7 @@ __all__ = [
     "random_inputs",
     "reference",
     "rename_tensors",
+    "representative",
     "require_numbers",
     "run_node",
     "run_target_passes",

@@ -34,7 +34,7 @@ from types import MappingProxyType
 from tensorwright.base import ModelError, Printer
 from tensorwright.expr import IndexExpr, NamedSize, named_sizes_of
 from tensorwright.graph.printing import digest, format_name, format_value
-from tensorwright.ops import Array, AttributeValue, TensorType
+from tensorwright.ops import Array, AttributeValue, TensorType, as_size, number_of
 
 _HTML_NODES = 200
 
@@ -58,11 +58,14 @@ class Node:
         return dict(self.attributes)
 
     def ints(self, name: str) -> tuple[int, ...]:
-        """An attribute that is a tuple of integers."""
+        """An attribute that is a tuple of integers.
+
+        Raises:  UndecidedError where one is a named size.
+        """
         value = self.attribute_map[name]
-        if isinstance(value, tuple):
-            return tuple(item for item in value if isinstance(item, int))
-        raise self._wrong(name, "a tuple of integers")
+        if not isinstance(value, tuple):
+            raise self._wrong(name, "a tuple of integers")
+        return tuple(number_of(as_size(item)) for item in value)
 
     def integer(self, name: str) -> int:
         """An integer or bool attribute, as an integer."""

@@ -11,7 +11,12 @@ from tensorwright.expr import evaluate, placeholder
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.nested import BRANCH, LoopForm
-from tensorwright.graph.sizes import require_numbers
+from tensorwright.graph.sizes import (
+    bind_sizes,
+    require_numbers,
+    sizes_of_shapes,
+    with_typical_sizes,
+)
 from tensorwright.ops import Array, TensorType
 
 NodeHook = Callable[[Node, tuple[Array, ...], tuple[Array, ...]], None]
@@ -100,6 +105,20 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     return checked
 
 
+def with_sizes_of_inputs(graph: Graph, inputs: Mapping[str, Array]) -> Graph:
+    """The graph with numbers for named sizes, as the shapes of arrays for its inputs tell them.
+
+    Raises:  InputError for shapes of no sizes; UnsupportedError for a size that none tells.
+    """
+    if not graph.sizes:
+        return graph
+    given = {name: type_ for name, type_ in graph.input_types.items() if name in inputs}
+    told = sizes_of_shapes(given, {name: np.shape(inputs[name]) for name in given})
+    bound = bind_sizes(graph, told)
+    check_inputs(bound, inputs)
+    return require_numbers(bound, "interpret")
+
+
 def last_uses(graph: Graph) -> tuple[tuple[str, ...], ...]:
     """For each node, the tensors that nobody needs after it; graph outputs stay."""
     kept = set(graph.outputs)
@@ -118,10 +137,11 @@ def interpret(
     """Run a graph on arrays; values are freed after their last use.
 
     `hook` is called after each node with its arguments and results.
-    Raises:  UnsupportedError for named sizes; InputError for inputs that do not fit;
+    Named sizes are those of the inputs' shapes.
+    Raises:  InputError for inputs that do not fit; UnsupportedError for a size that no input tells;
              InternalError if a node gives other types than its shape rule.
     """
-    require_numbers(graph, "interpret")
+    graph = with_sizes_of_inputs(graph, inputs)
     values: dict[str, Array] = {**graph.constants, **check_inputs(graph, inputs)}
     for node, dying in zip(graph.nodes, last_uses(graph), strict=True):
         arguments = tuple(values[name] for name in node.inputs)
@@ -142,8 +162,10 @@ def interpret(
 def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
     """Normal numbers for floating inputs, False and True for booleans, integers from 0 on.
 
+    Named sizes are typical ones.
     Integers that are positions in a table stay below its number of rows, others below 2.
     """
+    graph = with_typical_sizes(graph)
     generator = np.random.default_rng(seed)
     arrays: dict[str, Array] = {}
     for name, type_ in graph.input_types.items():

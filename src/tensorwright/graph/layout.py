@@ -5,8 +5,9 @@ vector, or all in one block where they are no whole vectors and not very many.  
 of all nodes (`layout_cost.py`) is made small by changing tensors, and sets of tensors that want to
 be alike, one after the other until nothing helps: iterated conditional modes, from two starts.
 Where a price of workloads is given, it decides among several such choices (`layout_by_price.py`).
-Inputs, outputs and constants of the graph and what opaque nodes touch stay plain.  No node is
-added: kernels read and write any layout, and what costs is counted.
+Inputs, outputs and constants of the graph and what opaque nodes touch stay plain, and so do tensors
+whose channels are a named size; costs are those of typical sizes.  No node is added: kernels read
+and write any layout, and what costs is counted.
 Source:  Besag, On the Statistical Analysis of Dirty Pictures, JRSS B 48(3), 1986 (the sweeps);
          Liu et al., Optimizing CNN Model Inference on CPUs, USENIX ATC 2019 (blocked layouts).
 """
@@ -26,8 +27,9 @@ from tensorwright.graph.nested import map_nested
 from tensorwright.graph.partition import Price
 from tensorwright.graph.physical import is_row_major
 from tensorwright.graph.printing import format_name
+from tensorwright.graph.sizes import with_typical_sizes
 from tensorwright.graph.verify import verify
-from tensorwright.ops import LayoutWish, Movement, Pattern
+from tensorwright.ops import LayoutWish, Movement, Pattern, sizes_of
 
 _CHANNELS = 1
 _RANKS = (3, 4, 5)
@@ -78,7 +80,8 @@ def _best_layouts(
     if not candidates:
         return {}
     units = _units(graph, candidates)
-    descent = _Descent(graph, candidates, CostModel.of(graph, target.lanes(DType.F32), favour))
+    model = CostModel.of(with_typical_sizes(graph), target.lanes(DType.F32), favour)
+    descent = _Descent(graph, candidates, model)
     best: dict[str, Layout] = {}
     least = float("inf")
     for start in (0, -1):
@@ -101,7 +104,7 @@ def conversions(graph: Graph) -> tuple[Conversion, ...]:
         if not wanted.is_plain and is_convolution and not is_channelwise(graph, node):
             continue
         for name in dict.fromkeys(node.inputs):
-            own, shape = graph.layouts.get(name, PLAIN), graph.types[name].extents
+            own, shape = graph.layouts.get(name, PLAIN), sizes_of(graph.types[name])
             is_reshaped = len(shape) != len(graph.types[node.outputs[0]].shape)
             is_still = (
                 is_row_major(shape, own)
@@ -152,10 +155,12 @@ def _candidates(
     found: dict[str, tuple[Layout, ...]] = {}
     for node in graph.nodes:
         for name in node.outputs:
-            shape = graph.types[name].extents
+            shape = graph.types[name].shape
             if name in fixed or len(shape) not in _RANKS or 0 in shape:
                 continue
             channels = shape[_CHANNELS]
+            if not isinstance(channels, int):
+                continue
             fitting = [width for width in widths if channels % width == 0]
             if (fitting or is_whole) and lanes not in fitting and lanes < channels <= _WIDEST_BLOCK:
                 fitting.insert(0, channels)  # some lanes of its last vector are masked

@@ -26,6 +26,7 @@ from tensorwright.graph.partition import (
 from tensorwright.graph.physical import memory_order
 from tensorwright.graph.printing import format_name
 from tensorwright.graph.workload import Workload, build_workload
+from tensorwright.ops import sizes_of
 
 MOST_PRICES = 128
 """So many workloads are priced for the layouts of a graph, then what is in force stays."""
@@ -87,7 +88,7 @@ class _Kernels:
         return merged_sets(different, self.names)
 
     def _differs(self, name: str, current: Layouts, proposal: Layouts) -> bool:
-        shape = self.graph.types[name].extents
+        shape = sizes_of(self.graph.types[name])
         first, second = (memory_order(shape, each.get(name, PLAIN)) for each in (current, proposal))
         return first != second
 

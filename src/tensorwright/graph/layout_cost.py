@@ -18,12 +18,13 @@ from enum import Enum
 from math import prod
 from types import MappingProxyType
 
+from tensorwright.expr import Index
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition import Limits, elide_concats, group_nodes
 from tensorwright.graph.physical import memory_order
 from tensorwright.machine import NOMINAL
-from tensorwright.ops import BY_DIMENSION, Fold, LayoutWish, Movement, Pattern
+from tensorwright.ops import BY_DIMENSION, Fold, LayoutWish, Movement, Pattern, sizes_of
 
 _BLOCK_EFFICIENCY = {1: 1.0, 2: 0.55, 4: 0.3}  # by lanes / block
 _PLAIN_EFFICIENCY = 0.35
@@ -55,7 +56,7 @@ class Favour(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """The model for one graph.
+    """The model for one graph, whose extents are numbers.
 
     lanes    f32 elements of a vector
     fused    tensors that never leave the kernel that computes them (when all is plain)
@@ -171,21 +172,21 @@ def lie_alike(graph: Graph, layouts: Layouts, name: str, output: str) -> bool:
     Tensors of other ranks are broadcast: they count as alike.
     """
     own, wanted = layouts.get(name, PLAIN), layouts.get(output, PLAIN)
-    shapes = graph.types[name].extents, graph.types[output].extents
+    shapes = sizes_of(graph.types[name]), sizes_of(graph.types[output])
     if own == wanted or len(shapes[0]) != len(shapes[1]):
         return True
     orders = ((_order_in(shape, own), _order_in(shape, wanted)) for shape in shapes)
     return any(first == second and first is not None for first, second in orders)
 
 
-def _order_in(shape: tuple[int, ...], layout: Layout) -> tuple[tuple[int, int], ...] | None:
+def _order_in(shape: tuple[Index, ...], layout: Layout) -> tuple[tuple[int, Index], ...] | None:
     """The memory order of a shape; None where the block does not divide it."""
     if _fits(shape, layout):
         return memory_order(shape, layout)
     return memory_order(shape, PLAIN) if shape[layout.axis] == 1 else None
 
 
-def _fits(shape: tuple[int, ...], layout: Layout) -> bool:
+def _fits(shape: tuple[Index, ...], layout: Layout) -> bool:
     return layout.block == 1 or shape[layout.axis] % layout.block == 0
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import prod
 
 import numpy as np
 
@@ -37,22 +36,20 @@ from tensorwright.expr import (
     substitute_condition,
 )
 from tensorwright.graph.graph import PLAIN, Layout
-from tensorwright.ops import Array, Extent
+from tensorwright.ops import Array, product_of
 
 
 def _order(layout: Layout, rank: int) -> tuple[int, ...]:
     return layout.order or tuple(range(rank))
 
 
-def physical_shape(shape: Sequence[Extent], layout: Layout) -> tuple[Extent, ...]:
+def physical_shape(shape: Sequence[Index], layout: Layout) -> tuple[Index, ...]:
     """The extents in memory: NCHW16c of (1, 64, 7, 7) is (1, 4, 7, 7, 16)."""
-    found: list[Extent] = [
+    found = [
         shape[at] // layout.block if at == layout.axis else shape[at]
         for at in _order(layout, len(shape))
     ]
-    if layout.block > 1:
-        found.append(layout.block)
-    return tuple(found)
+    return (*found, layout.block) if layout.block > 1 else tuple(found)
 
 
 def to_physical(array: Array, layout: Layout) -> Array:
@@ -70,7 +67,7 @@ def to_physical(array: Array, layout: Layout) -> Array:
     return np.ascontiguousarray(moved)
 
 
-def memory_order(shape: Sequence[int], layout: Layout) -> tuple[tuple[int, int], ...]:
+def memory_order(shape: Sequence[Index], layout: Layout) -> tuple[tuple[int, Index], ...]:
     """(dimension, extent) from the outermost to the innermost, without what has extent 1.
 
     Neighbouring parts of one dimension count as one: blocked and plain are the same order where
@@ -80,10 +77,10 @@ def memory_order(shape: Sequence[int], layout: Layout) -> tuple[tuple[int, int],
 
 
 @lru_cache(maxsize=1 << 14)
-def _memory_order(shape: tuple[int, ...], layout: Layout) -> tuple[tuple[int, int], ...]:
+def _memory_order(shape: tuple[Index, ...], layout: Layout) -> tuple[tuple[int, Index], ...]:
     order = _order(layout, len(shape))
     dimensions = (*order, layout.axis) if layout.block > 1 else order
-    found: list[tuple[int, int]] = []
+    found: list[tuple[int, Index]] = []
     for at, extent in zip(dimensions, physical_shape(shape, layout), strict=True):
         if extent == 1:
             continue
@@ -94,15 +91,15 @@ def _memory_order(shape: tuple[int, ...], layout: Layout) -> tuple[tuple[int, in
     return tuple(found)
 
 
-def is_row_major(shape: Sequence[int], layout: Layout) -> bool:
+def is_row_major(shape: Sequence[Index], layout: Layout) -> bool:
     """Whether the elements lie in memory as in the plain layout."""
     return memory_order(shape, layout) == memory_order(shape, PLAIN)
 
 
-def outer_extent(shape: Sequence[int], layout: Layout, axis: int) -> int:
+def outer_extent(shape: Sequence[Index], layout: Layout, axis: int) -> Index:
     """The product of the physical extents outside dimension `axis` (outside its blocks)."""
     order = _order(layout, len(shape))
-    return prod(physical_shape(shape, layout)[: order.index(axis)])
+    return product_of(physical_shape(shape, layout)[: order.index(axis)])
 
 
 def physical_compute(

@@ -1,14 +1,22 @@
-"""Graphs over named sizes: numbers for them, and a check for who takes numbers only."""
+"""Graphs over named sizes: numbers for them, given, read off the inputs, or typical ones.
+
+A price asks for typical numbers, and nothing else does: what a stage does is right for all sizes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import isqrt
 from types import MappingProxyType
 
 from tensorwright.base import AttributeValue, ModelError, TensorType, UnsupportedError, UsageError
-from tensorwright.expr import IndexExpr, with_sizes
+from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of, terms_of, with_sizes
 from tensorwright.graph.graph import Graph
+from tensorwright.ops import product_of, sizes_of
+
+_TYPICAL = 64
+"""What a size without a greatest number is taken for."""
 
 
 def bind_sizes(graph: Graph, values: Mapping[str, int]) -> Graph:
@@ -59,6 +67,90 @@ def bind_sizes(graph: Graph, values: Mapping[str, int]) -> Graph:
 def _of_graph(graph: Graph, values: Mapping[str, int]) -> dict[str, int]:
     names = [size.name for size in graph.sizes]
     return {name: number for name, number in values.items() if name in names}
+
+
+def representative(sizes: Iterable[NamedSize]) -> dict[str, int]:
+    """A typical number for each size: the middle of its bounds on a logarithmic scale."""
+    numbers = {}
+    for size in sizes:
+        middle = _TYPICAL // size.divisor if size.most is None else isqrt(size.least * size.most)
+        numbers[size.name] = max(middle, size.least) * size.divisor
+    return numbers
+
+
+def least_sizes(sizes: Iterable[NamedSize]) -> dict[str, int]:
+    """The least number that each size may be."""
+    return {size.name: size.least * size.divisor for size in sizes}
+
+
+def with_typical_sizes(graph: Graph) -> Graph:
+    """The graph with a typical number for each of its sizes."""
+    sizes = graph.sizes
+    return bind_sizes(graph, representative(sizes)) if sizes else graph
+
+
+def typical_shape(type_: TensorType) -> tuple[int, ...]:
+    """The extents for typical sizes."""
+    if not type_.is_open:
+        return type_.extents
+    shape = sizes_of(type_)
+    return _with_numbers(shape, representative(named_sizes_of(*shape)))
+
+
+def least_bytes(type_: TensorType) -> int:
+    """The bytes of a dense tensor for the least sizes."""
+    shape = sizes_of(type_)
+    least = least_sizes(named_sizes_of(*shape))
+    return TensorType(type_.dtype, _with_numbers(shape, least)).size_bytes
+
+
+def bytes_of(type_: TensorType) -> Index:
+    """The bytes of a dense tensor."""
+    return product_of(sizes_of(type_)) * type_.dtype.size_bytes
+
+
+def _with_numbers(shape: Sequence[Index], values: Mapping[str, int]) -> tuple[int, ...]:
+    extents = (with_sizes(extent, values) for extent in shape)
+    return tuple(extent for extent in extents if isinstance(extent, int))
+
+
+def sizes_of_shapes(
+    types: Mapping[str, TensorType], shapes: Mapping[str, Sequence[int]]
+) -> dict[str, int]:
+    """The sizes for which tensors have the given shapes, as far as these tell them.
+
+    An extent that is a multiple of one size, and a number more, tells it.  Nothing is checked: the
+    types with these sizes say whether the shapes fit.
+    """
+    told: dict[str, int] = {}
+    pairs = [
+        pair
+        for name, type_ in types.items()
+        if len(type_.shape) == len(shapes[name])
+        for pair in zip(sizes_of(type_), shapes[name], strict=True)
+    ]
+    while True:
+        before = len(told)
+        for extent, number in pairs:
+            found = _told(with_sizes(extent, told), number)
+            if found is not None:
+                told[found[0]] = found[1]
+        if len(told) == before:
+            return told
+
+
+def _told(extent: Index, number: int) -> tuple[str, int] | None:
+    """The name and the value of the only size in an extent, which is a number."""
+    terms = dict(terms_of(extent))
+    rest = number - terms.pop((), 0)
+    if len(terms) != 1:
+        return None
+    (((*atoms,), factor),) = terms.items()
+    if len(atoms) != 1 or not isinstance(atoms[0], NamedSize) or rest % factor:
+        return None
+    size, quotient = atoms[0], rest // factor
+    is_possible = size.least <= quotient and (size.most is None or quotient <= size.most)
+    return (size.name, quotient * size.divisor) if is_possible else None
 
 
 def require_numbers(graph: Graph, stage: str) -> Graph:

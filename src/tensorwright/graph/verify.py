@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tensorwright.base import DType, InternalError, ModelError
+from tensorwright.expr import Index
 from tensorwright.graph.graph import Graph, Layout, Node
 from tensorwright.graph.infer import typed_node
-from tensorwright.ops import TensorType
+from tensorwright.ops import TensorType, sizes_of
 
 
 def _fail(where: str, reason: str) -> ModelError:
@@ -53,7 +54,7 @@ def _check_node(node: Node, graph: Graph, defined: dict[str, TensorType]) -> Non
         defined[name] = type_
 
 
-def _check_layout(name: str, layout: Layout, shape: tuple[int, ...]) -> None:
+def _check_layout(name: str, layout: Layout, shape: tuple[Index, ...]) -> None:
     where = f"layout of {name}"
     if layout.order and sorted(layout.order) != list(range(len(shape))):
         raise _fail(where, f"order {layout.order} does not permute {len(shape)} dimensions")
@@ -62,7 +63,7 @@ def _check_layout(name: str, layout: Layout, shape: tuple[int, ...]) -> None:
     if layout.block > 1:
         if not 0 <= layout.axis < len(shape):
             raise _fail(where, f"axis {layout.axis} is not one of {len(shape)} dimensions")
-        if shape[layout.axis] % layout.block:
+        if shape[layout.axis] % layout.block != 0:
             raise _fail(where, f"block {layout.block} does not divide {shape[layout.axis]}")
 
 
@@ -98,5 +99,5 @@ def verify(graph: Graph) -> Graph:
     if missing:
         raise _fail(f"output {missing[0]}", "nothing defines it")
     for name, layout in graph.layouts.items():
-        _check_layout(name, layout, graph.types[name].extents)
+        _check_layout(name, layout, sizes_of(graph.types[name]))
     return graph

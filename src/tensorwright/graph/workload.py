@@ -27,13 +27,13 @@ from tensorwright.expr import (
     constant,
     evaluate,
     exact_div,
-    named_sizes_of,
+    sizes_of_tensors,
     topological_order,
 )
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import physical_compute, physical_shape
-from tensorwright.ops import Array, Movement, TensorType
+from tensorwright.ops import Array, Movement, TensorType, sizes_of
 
 _NAMED_OPERATORS = 5
 _UNNAMED = frozenset((Movement.COPY, Movement.RESHAPE))
@@ -75,8 +75,8 @@ class Workload:
 
     @property
     def sizes(self) -> tuple[NamedSize, ...]:
-        """The named sizes in the extents, sorted by name."""
-        return _sizes_of(self.outputs)
+        """The named sizes in the extents and indices, sorted by name."""
+        return sizes_of_tensors(self.outputs)
 
     @property
     def size_bytes(self) -> dict[str, int]:
@@ -246,13 +246,6 @@ def _quotient(size: NamedSize, value: Index) -> Index:
     return size.checked(value) if isinstance(value, int) else exact_div(value, size.divisor)
 
 
-def _sizes_of(outputs: Sequence[Compute]) -> tuple[NamedSize, ...]:
-    tensors = topological_order(*outputs)
-    extents = [extent for tensor in tensors for extent in tensor.shape]
-    extents += [a.extent for t in tensors if isinstance(t, Compute) for a in t.reduce_axes]
-    return tuple(sorted(set(named_sizes_of(*extents)), key=lambda size: size.name))
-
-
 def reference(workload: Workload, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs from arrays for the inputs, all in physical layout, by the evaluator."""
     return evaluate(workload.outputs, dict(zip(workload.inputs, arrays, strict=True)))
@@ -296,9 +289,10 @@ def _plain_program(
         for name in node.inputs:
             if name not in tensors:
                 type_ = graph.types[name]
-                tensors[name] = Placeholder(name, type_.extents, type_.dtype)
+                tensors[name] = Placeholder(name, sizes_of(type_), type_.dtype)
                 layouts[tensors[name]] = graph.layouts.get(name, PLAIN)
         results = meaning(tuple(tensors[n] for n in node.inputs), node.attribute_map)
+        results = tuple(map(_as_typed, results, (graph.types[n] for n in node.outputs)))
         for name, result in zip(node.outputs, results, strict=True):
             tensors[name] = result
             layouts[result] = graph.layouts.get(name, PLAIN)
@@ -306,6 +300,15 @@ def _plain_program(
             if stage not in layouts:
                 layouts[stage] = _stage_layout(graph, node, stage)
     return tensors, layouts
+
+
+def _as_typed(result: Compute, type_: TensorType) -> Compute:
+    """A result whose extents are written as those of its type: equal sizes may look different."""
+    shape = sizes_of(type_)
+    if result.shape == shape or not type_.is_open:
+        return result
+    pairs = zip(result.axes, shape, strict=True)
+    return replace(result, axes=tuple(replace(axis, extent=extent) for axis, extent in pairs))
 
 
 def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:
@@ -351,7 +354,7 @@ def _number(graph: Graph, tensor: Tensor) -> Const | None:
 def _physical_input(graph: Graph, tensor: Placeholder, name: str) -> Placeholder:
     type_ = graph.types[tensor.name]
     layout = graph.layouts.get(tensor.name, PLAIN)
-    return Placeholder(name, physical_shape(type_.extents, layout), tensor.dtype)
+    return Placeholder(name, physical_shape(sizes_of(type_), layout), tensor.dtype)
 
 
 def _short_names(order: Iterable[Tensor], graph: Graph) -> Mapping[Tensor, str]:
@@ -377,7 +380,7 @@ def _key(
     """The names are part of the key, because traces speak of stages and axes by name."""
     fixed = frozenset(tensor for tensor in inputs if tensor.name in constants)
     lines = [canonical_text(outputs, fixed)]
-    lines += [each.constraints for each in _sizes_of(outputs)]
+    lines += [each.constraints for each in sizes_of_tensors(outputs)]
     for tensor in topological_order(*outputs):
         axes = (*tensor.axes, *tensor.reduce_axes) if isinstance(tensor, Compute) else ()
         lines.append(" ".join([tensor.name, *(axis.name for axis in axes)]))

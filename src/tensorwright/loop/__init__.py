@@ -41,12 +41,15 @@ from tensorwright.loop.passes import (
     widen_local_buffers,
 )
 from tensorwright.loop.traversal import (
+    Namer,
     buffers_used,
     children_of,
+    freshen,
     sizes_of_program,
     total_size,
     walk,
     with_children,
+    with_symbols,
 )
 
 __all__ = [
@@ -61,6 +64,7 @@ __all__ = [
     "For",
     "If",
     "LoopProgram",
+    "Namer",
     "Packing",
     "Parameter",
     "Pass",
@@ -75,6 +79,7 @@ __all__ = [
     "children_of",
     "cut_at_breakpoints",
     "folded_operand",
+    "freshen",
     "hoist_conditions",
     "loop_algorithm",
     "lower",
@@ -93,4 +98,5 @@ __all__ = [
     "walk",
     "widen_local_buffers",
     "with_children",
+    "with_symbols",
 ]

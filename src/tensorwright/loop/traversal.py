@@ -229,6 +229,24 @@ def _rename_elements(index: Index, buffers: Mapping[Buffer, Buffer]) -> Index:
     return map_elements(index, lambda e: Element(buffers.get(e.source, e.source), e.indices))
 
 
+def with_symbols(program: LoopProgram, mapping: Mapping[Any, Index]) -> LoopProgram:
+    """The program with index expressions for symbols everywhere, in the shapes of buffers, too."""
+
+    def on_buffer(buffer: Buffer) -> Buffer:
+        shape = tuple(substitute(extent, mapping) for extent in buffer.shape)
+        return buffer if shape == buffer.shape else replace(buffer, shape=shape)
+
+    def on_index(index: Index) -> Index:
+        moved = substitute(index, mapping)
+        return map_elements(moved, lambda each: Element(on_buffer(each.source), each.indices))
+
+    parameters = tuple(replace(p, buffer=on_buffer(p.buffer)) for p in program.parameters)
+    body = map_statement(
+        program.body, on_index, lambda condition: map_condition(condition, on_index), on_buffer
+    )
+    return LoopProgram(program.name, parameters, body)
+
+
 class Namer:
     """Gives names that a program does not use yet; mutable, used inside one pass."""
 

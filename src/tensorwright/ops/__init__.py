@@ -9,15 +9,16 @@ contraction/   sums of products          host.py    what no expression says
 
 from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.ops.attributes import bool_of, int_of, text_of
-from tensorwright.ops.moving.joining import slice_ranges
+from tensorwright.ops.moving.joining import slice_ranges, slices_taken
 from tensorwright.ops.named_sizes import (
-    Extent,
     as_size,
     decided,
+    is_certain,
     is_equal,
     is_multiple,
     not_decided,
     number_of,
+    product_of,
     shape_text,
     sizes_of,
 )
@@ -48,7 +49,6 @@ __all__ = [
     "AttributeValue",
     "Attributes",
     "ChannelScale",
-    "Extent",
     "Fold",
     "HostFunction",
     "LayoutWish",
@@ -63,6 +63,7 @@ __all__ = [
     "decided",
     "infer_types",
     "int_of",
+    "is_certain",
     "is_equal",
     "is_multiple",
     "moved_bytes",
@@ -73,9 +74,11 @@ __all__ = [
     "open_work",
     "operator",
     "position_fault",
+    "product_of",
     "shape_text",
     "sizes_of",
     "slice_ranges",
+    "slices_taken",
     "tensor_operator",
     "text_of",
     "work",

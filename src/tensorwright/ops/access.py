@@ -15,8 +15,10 @@ from tensorwright.expr import (
     all_of,
     compute,
     constant,
+    is_same,
     select,
 )
+from tensorwright.ops.named_sizes import is_certain
 
 _BY_RANK = ("", "i", "ij", "bij", "nchw", "ncdhw")
 SPATIAL = ((), ("w",), ("h", "w"), ("d", "h", "w"))
@@ -34,37 +36,26 @@ def spatial_names(count: int) -> tuple[str, ...]:
     return SPATIAL[count] if count < len(SPATIAL) else tuple(f"s{n}" for n in range(count))
 
 
-def extents(tensor: Tensor) -> tuple[int, ...]:
-    """The shape of a tensor in a graph, where every extent is a number.
-
-    Raises:  TypeError for an extent that depends on a decision.
-    """
-    found = tuple(extent for extent in tensor.shape if isinstance(extent, int))
-    if len(found) != len(tensor.shape):
-        raise TypeError(f"the shape of {tensor.name} is not static: {tensor.shape}")
-    return found
-
-
 def stretched_indices(
-    own: Sequence[int], indices: Sequence[Index], shape: Sequence[int]
+    own: Sequence[Index], indices: Sequence[Index], shape: Sequence[Index]
 ) -> tuple[Index, ...]:
     """The indices into a shape that broadcasts to another: 0 where an extent of 1 stretches."""
     skip = len(shape) - len(own)
     return tuple(
-        0 if extent == 1 and wanted != 1 else index
+        0 if is_same(extent, 1) and not is_same(wanted, 1) else index
         for extent, wanted, index in zip(own, shape[skip:], indices[skip:], strict=True)
     )
 
 
-def stretched(tensor: Tensor, indices: Sequence[Index], shape: Sequence[int]) -> Load:
+def stretched(tensor: Tensor, indices: Sequence[Index], shape: Sequence[Index]) -> Load:
     """Read a tensor that broadcasts to `shape`."""
-    return Load(tensor, stretched_indices(extents(tensor), indices, shape))
+    return Load(tensor, stretched_indices(tensor.shape, indices, shape))
 
 
 def pointwise(
     name: str,
     tensors: Sequence[Tensor],
-    shape: tuple[int, ...],
+    shape: tuple[Index, ...],
     rule: Callable[..., Value],
 ) -> Compute:
     """Apply a rule to the elements of tensors that broadcast to `shape`."""
@@ -77,20 +68,20 @@ def pointwise(
 
 def position_along(axis: Axis) -> Index:
     """The place along a reduced axis; 0 where its extent is 1, over which nothing is folded."""
-    return axis.var if axis.extent != 1 else 0
+    return 0 if is_same(axis.extent, 1) else axis.var
 
 
 def fold_over(fold: Callable[..., Reduce], value: Value, axes: Sequence[Axis]) -> Value | Reduce:
     """Fold over those axes whose extent is not 1."""
-    folded = tuple(axis for axis in axes if axis.extent != 1)
+    folded = tuple(axis for axis in axes if not is_same(axis.extent, 1))
     return fold(value, *folded) if folded else value
 
 
 def padded(
     name: str,
     tensor: Tensor,
-    begins: Sequence[int],
-    shape: Sequence[int],
+    begins: Sequence[Index],
+    shape: Sequence[Index],
     names: Sequence[str],
     fill: float | int | bool = 0,
 ) -> Tensor:
@@ -98,8 +89,8 @@ def padded(
 
     Gives the tensor itself where nothing changes; negative begins crop.
     """
-    own = extents(tensor)
-    if tuple(shape) == own and not any(begins):
+    own = tensor.shape
+    if tuple(shape) == own and all(begin == 0 for begin in begins):
         return tensor
 
     def body(*indices: Index) -> Value:
@@ -109,8 +100,8 @@ def padded(
                 part
                 for at, begin, extent, large in zip(indices, begins, own, shape, strict=True)
                 for part in (
-                    begin <= 0 or at >= begin,
-                    begin + extent >= large or at < begin + extent,
+                    is_certain(begin <= 0) or at >= begin,
+                    is_certain(begin + extent >= large) or at < begin + extent,
                 )
             )
         )

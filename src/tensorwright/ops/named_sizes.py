@@ -1,28 +1,29 @@
-"""What shape rules ask of extents, which are numbers or named sizes.
+"""What operators ask of extents, which are numbers or named sizes.
 
-A rule computes with extents as with numbers, and asks here what it would ask of numbers by `==` and
-`if`.  What the bounds and divisors of a size do not decide is refused by the name of the size.
+Shape rules and meanings compute with extents as with numbers, and ask here what they would ask of
+numbers by `==` and `if`.  What the bounds and divisors of a size do not decide is refused by the
+name of the size; where both answers can be served, `is_certain` asks for the convenient one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
 
-from tensorwright.base import AttributeValue, TensorType, UnsupportedError
+from tensorwright.base import AttributeValue, DType, TensorType, UndecidedError
 from tensorwright.expr import (
+    Compare,
     Condition,
+    FromIndex,
     Index,
     IndexExpr,
+    Min,
     Relation,
     compare,
     condition_sides,
+    maximum,
     named_sizes_of,
     simplify_condition,
 )
-
-Extent = TypeVar("Extent", int, Index)
-"""A number where the operator's meaning asks, a size where its shape rule does."""
 
 
 def sizes_of(given: TensorType) -> tuple[Index, ...]:
@@ -43,7 +44,7 @@ def as_size(extent: AttributeValue) -> Index:
 def number_of(extent: Index) -> int:
     """An extent that a rule needs as a number.
 
-    Raises:  UnsupportedError for a named size.
+    Raises:  UndecidedError for a named size.
     """
     if isinstance(extent, int):
         return extent
@@ -53,18 +54,24 @@ def number_of(extent: Index) -> int:
 def decided(condition: Condition) -> bool:
     """Whether a condition on sizes holds, whatever they are.
 
-    Raises:  UnsupportedError where it holds for some numbers and not for others.
+    Raises:  UndecidedError where it holds for some numbers and not for others.
     """
     answer = simplify_condition(condition, {})
     if isinstance(answer, bool):
         return answer
-    raise not_decided(condition_sides(answer), f"whether {answer} decides the shape")
+    sides, reason = condition_sides(answer), f"whether {answer} decides the shape"
+    raise not_decided(sides, reason, _bounds_for(answer))
+
+
+def is_certain(condition: Condition) -> bool:
+    """Whether a condition on sizes is known to hold, whatever they are."""
+    return simplify_condition(condition, {}) is True
 
 
 def is_equal(left: Index, right: Index) -> bool:
     """Whether two extents are equal.
 
-    Raises:  UnsupportedError where sizes decide it.
+    Raises:  UndecidedError where sizes decide it.
     """
     if isinstance(left, int) and isinstance(right, int):
         return left == right
@@ -74,7 +81,7 @@ def is_equal(left: Index, right: Index) -> bool:
 def are_equal(left: Sequence[Index], right: Sequence[Index]) -> bool:
     """Whether two shapes are equal.
 
-    Raises:  UnsupportedError where sizes decide it.
+    Raises:  UndecidedError where sizes decide it.
     """
     return len(left) == len(right) and all(map(is_equal, left, right))
 
@@ -82,7 +89,7 @@ def are_equal(left: Sequence[Index], right: Sequence[Index]) -> bool:
 def is_multiple(number: Index, divisor: Index) -> bool:
     """Whether nothing is left over.
 
-    Raises:  UnsupportedError where sizes decide it.
+    Raises:  UndecidedError where sizes decide it.
     """
     return is_equal(number % divisor, 0)
 
@@ -90,9 +97,29 @@ def is_multiple(number: Index, divisor: Index) -> bool:
 def is_empty(shape: Sequence[Index]) -> bool:
     """Whether an extent is 0.
 
-    Raises:  UnsupportedError where sizes decide it.
+    Raises:  UndecidedError where sizes decide it.
     """
     return any(is_equal(extent, 0) for extent in shape)
+
+
+def product_of(extents: Iterable[Index]) -> Index:
+    """The number of elements of a box."""
+    count: Index = 1
+    for extent in extents:
+        count = count * extent
+    return count
+
+
+def as_divisor(extent: Index) -> Index:
+    """The extent, or 1 where it may be 0: nothing is divided by it then."""
+    if isinstance(extent, int):
+        return max(extent, 1)
+    return extent if is_certain(extent >= 1) else maximum(extent, 1)
+
+
+def number_or_value(size: Index, dtype: DType) -> int | FromIndex:
+    """A size as an operand of values."""
+    return size if isinstance(size, int) else FromIndex(size, dtype)
 
 
 def shape_text(shape: Sequence[Index]) -> str:
@@ -100,15 +127,37 @@ def shape_text(shape: Sequence[Index]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def not_decided(sizes: Iterable[Index], reason: str) -> UnsupportedError:
-    """What is raised for a question whose answer depends on sizes."""
+def _bounds_for(condition: Condition) -> str:
+    """The bounds of a size with which an equality holds: n == min(n, 512) where n is at most 512.
+
+    A size that must be a number greater than 1 is that number; 1 would be a matter of broadcasting.
+    """
+    if not isinstance(condition, Compare) or condition.relation is not Relation.EQ:
+        return ""
+    for size, other in ((condition.left, condition.right), (condition.right, condition.left)):
+        atoms = named_sizes_of(size)
+        if len(atoms) != 1 or size != atoms[0] * atoms[0].divisor:
+            continue
+        if isinstance(other, Min) and size in (other.left, other.right):
+            limit = other.right if size == other.left else other.left
+            if isinstance(limit, int):
+                return f"{atoms[0].name}=..{limit}"
+        if isinstance(other, int) and other > 1:
+            return f"{atoms[0].name}={other}"
+    return ""
+
+
+def not_decided(sizes: Iterable[Index], reason: str, needs: str = "") -> UndecidedError:
+    """What is raised for a question whose answer depends on sizes; `needs` as of the error."""
     names = [each.name for each in named_sizes_of(*sizes)]
-    bounds = ", ".join(f'"{name}": "2..512"' for name in names)
+    needed, _, limit = needs.partition("=")
+    bounds = ", ".join(f'"{name}": "{limit if name == needed else "2..512"}"' for name in names)
     listed = ", ".join(names)
-    return UnsupportedError(
+    return UndecidedError(
         stage="operators",
         where="",
         reason=f"{reason}, and it depends on the size {listed}",
         remedy=f"give a number for {listed}, or bounds that decide it: where a model is read, "
         f"sizes={{{bounds}}}",
+        needs=needs,
     )

@@ -2,8 +2,8 @@
 
 The meaning is a tensor expression; NumPy reference, fingerprints, proofs and machine code all come
 from it.  What no tensor expression can say (non-zero, sorting, ...) has a host implementation
-instead; where `loop/algorithms` has a loop nest for it, that is what runs.  Shape rules take
-numbers and named sizes (`named_sizes.py`), meanings take numbers.
+instead; where `loop/algorithms` has a loop nest for it, that is what runs.  Shape rules and
+meanings take numbers and named sizes (`named_sizes.py`), host implementations take arrays.
 """
 
 from __future__ import annotations
@@ -95,10 +95,11 @@ class Operator:
 
     inputs   names in order; "bias?" may be left out (from the end), "*tensors" is one or more
     infer    output types from input types; raises ModelError that says what does not fit, and
-             UnsupportedError where a named size decides the shape
+             UndecidedError where a named size decides the shape
     meaning  output tensors from input tensors and attributes, or None when only the host can do
              it; output k has the type that `infer` gives; constants needed as numbers (axes, pads,
-             ...) are attributes, never inputs
+             ...) are attributes, never inputs; raises UndecidedError for a named size where it
+             needs a number
     host     NumPy implementation, or None; exactly one of meaning and host is given
     layout   what it wants of its first input and its outputs
     movement, fold   what kind of movement or reduction it is: fusion, layouts and views ask

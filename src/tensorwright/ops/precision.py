@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tensorwright.base import Attributes, DType
 from tensorwright.expr import Compute, Tensor, cast
-from tensorwright.ops.access import extents, pointwise
+from tensorwright.ops.access import pointwise
 from tensorwright.ops.attributes import NARROW
 from tensorwright.ops.operator import Operator, Pattern
 
@@ -41,4 +41,4 @@ def in_single_precision(operator: Operator) -> Operator:
 
 
 def _converted(name: str, tensor: Tensor, dtype: DType) -> Compute:
-    return pointwise(name, (tensor,), extents(tensor), lambda value: cast(value, dtype))
+    return pointwise(name, (tensor,), tensor.shape, lambda value: cast(value, dtype))

@@ -6,15 +6,15 @@ from itertools import zip_longest
 
 from tensorwright.expr import Index, ceil_div, maximum, simplify
 from tensorwright.ops.attributes import fault
-from tensorwright.ops.named_sizes import Extent, are_equal, is_equal, shape_text
+from tensorwright.ops.named_sizes import are_equal, is_equal, shape_text
 
 
-def broadcast_shapes(*shapes: tuple[Extent, ...]) -> tuple[Extent, ...]:
+def broadcast_shapes(*shapes: tuple[Index, ...]) -> tuple[Index, ...]:
     """The common shape, NumPy style: aligned at the last dimension, extent 1 stretches.
 
     Raises:  ModelError if two extents differ and neither is 1; UnsupportedError where sizes decide.
     """
-    result: list[Extent] = []
+    result: list[Index] = []
     for extents in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
         common, *others = dict.fromkeys(extent for extent in extents if extent != 1) or (1,)
         for other in others:
@@ -25,7 +25,7 @@ def broadcast_shapes(*shapes: tuple[Extent, ...]) -> tuple[Extent, ...]:
     return tuple(reversed(result))
 
 
-def broadcasts_to(own: tuple[Extent, ...], shape: tuple[Extent, ...]) -> bool:
+def broadcasts_to(own: tuple[Index, ...], shape: tuple[Index, ...]) -> bool:
     """Whether a shape stretches to another one.
 
     Raises:  ModelError if they do not broadcast; UnsupportedError where sizes decide.
@@ -54,7 +54,7 @@ def axes_in(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def window_extent(extent: Extent, kernel: int, stride: int, dilation: int, pads: int) -> Extent:
+def window_extent(extent: Index, kernel: int, stride: int, dilation: int, pads: Index) -> Index:
     """How many windows fit: floor((extent + pads - dilation*(kernel-1) - 1) / stride) + 1."""
     return (extent + pads - dilation * (kernel - 1) - 1) // stride + 1
 

@@ -17,7 +17,7 @@ from tensorwright.build import StepNames, read_step_names
 from tensorwright.graph import Program
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings, refine_ceilings
 from tensorwright.ops import Array
-from tensorwright.pipeline import Model, Shapes, compile
+from tensorwright.pipeline import Model, Shapes, Sizes, compile
 from tensorwright.processes import hold_turn
 from tensorwright.profiling.report import Profile, StepKind, StepProfile
 from tensorwright.profiling.reuse import Operand, moved_bytes_of, operands_of
@@ -55,12 +55,15 @@ def profile(
     threads: int | None = None,
     records: Records | None = None,
     input_shapes: Shapes | None = None,
+    sizes: Sizes | None = None,
+    at: Mapping[str, int] | None = None,
     seed: int | None = None,
 ) -> Profile:
     """Time each step of a network as it runs among the others, and say what limits it.
 
     program   an executable, the path of a saved one, or any input of `compile`; target, threads,
-              records and input_shapes are for `compile`
+              records, input_shapes and sizes are for `compile`
+    at        values of named sizes, typical ones where they are left out
     inputs    arrays by name; inputs that are not given are random, drawn from `seed`
     repeats   how many runs; as many as take 3 seconds where None
 
@@ -77,7 +80,9 @@ def profile(
             reason=f"{repeats} runs cannot be timed",
             remedy="give 1 or more, or None for as many as take 3 seconds",
         )
-    executable = _executable(program, target, threads, records, input_shapes)
+    executable = _executable(program, target, threads, records, input_shapes, sizes)
+    if executable.sizes or at:
+        executable = executable.at(**(at or {}))
     arrays = _arrays(executable, inputs or {}, knobs.SEED.get() if seed is None else seed)
     with hold_turn():
         watch = LoadWatch()
@@ -177,13 +182,19 @@ def _executable(
     threads: int | None,
     records: Records | None,
     input_shapes: Shapes | None,
+    sizes: Sizes | None,
 ) -> Executable:
     if isinstance(program, Executable):
         return program
     if isinstance(program, str | os.PathLike) and is_executable(program):
         return load(program, threads)
     return compile(
-        program, target=target, threads=threads, records=records, input_shapes=input_shapes
+        program,
+        target=target,
+        threads=threads,
+        records=records,
+        input_shapes=input_shapes,
+        sizes=sizes,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import Array, Formula, InputError, amount_at
+from tensorwright.base import Array, Formula, InputError, UsageError, amount_at, did_you_mean
 from tensorwright.runtime.buffers import Maker
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize
@@ -38,6 +38,33 @@ def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) 
         for spec in plan.outputs
     )
     return CallSizes(shapes, values, makers, tuple([each.at(values) for each in amounts]))
+
+
+def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
+    """Values of all named sizes: the given ones, and typical ones for the others.
+
+    Raises:  UsageError for a name that is no size, and a value that it may not be or for which
+             there is no room.
+    """
+    names = [size.name for size in plan.sizes]
+    for name in given:
+        if name not in names:
+            known = ", ".join(map(str, plan.sizes)) or "it has none: all its shapes are numbers"
+            raise UsageError(
+                stage="sizes",
+                where=f"size {name}",
+                reason="there is no such size",
+                remedy=did_you_mean(name, names, f"its sizes are {known}"),
+            )
+    for size in plan.sizes:
+        if size.name in given and not size.admits(given[size.name]):
+            raise UsageError(
+                stage="sizes",
+                where=f"size {size.name} = {given[size.name]}",
+                reason=f"it is {size}",
+                remedy="give another value, or compile with other bounds",
+            )
+    return {size.name: given.get(size.name, size.typical) for size in plan.sizes}
 
 
 def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
@@ -86,8 +113,7 @@ def _solved(extent: int | Formula, number: int, known: Mapping[str, int]) -> tup
 
 
 def _check_bounds(size: PlanSize, value: int, spec: TensorSpec, axis: int) -> None:
-    is_between = size.least <= value and (size.most is None or value <= size.most)
-    if is_between and value % size.divisor == 0:
+    if size.admits(value):
         return
     most = "" if size.most is None else f" and at most {size.most}"
     steps = f", a multiple of {size.divisor}" if size.divisor > 1 else ""

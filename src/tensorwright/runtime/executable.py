@@ -30,7 +30,7 @@ from tensorwright.base import (
     missing_here,
 )
 from tensorwright.runtime.buffers import is_kernel_ready, kernel_ready
-from tensorwright.runtime.call_sizes import CallSizes, call_sizes
+from tensorwright.runtime.call_sizes import CallSizes, call_sizes, chosen_values
 from tensorwright.runtime.container import Contents, write_container
 from tensorwright.runtime.device import device_of
 from tensorwright.runtime.frame import Frame, FramePool, Loaded
@@ -263,6 +263,14 @@ class Executable:
             sources=contents.sources,
             hosts=self._hosts,
         )
+
+    def at(self, **values: int) -> Executable:
+        """The executable for some values of its named sizes: others are typical.
+
+        Raises:  UsageError for a name that is no size, and a value that it may not be.
+        """
+        chosen = chosen_values(self.plan, values)
+        return self.with_plan(with_room(self.plan, chosen).at(chosen))
 
     def trim(self) -> None:
         """Free the memory of idle calls; the next call allocates its memory again."""

@@ -10,6 +10,7 @@ from tensorwright.schedule.algorithms import (
 )
 from tensorwright.schedule.analysis import Analysis, Region, analyse, tile_region
 from tensorwright.schedule.execution import THREADS, ForKind, Scope, may_not_be_inside
+from tensorwright.schedule.open_trace import OpenTrace, Tile, open_trace
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
     PRIMITIVES,
@@ -74,6 +75,7 @@ __all__ = [
     "FoldConstant",
     "ForKind",
     "Fuse",
+    "OpenTrace",
     "PackConstant",
     "Parallel",
     "Prefetch",
@@ -95,6 +97,7 @@ __all__ = [
     "Stage",
     "Tail",
     "Tensorize",
+    "Tile",
     "Trace",
     "Unroll",
     "UseAlgorithm",
@@ -109,6 +112,7 @@ __all__ = [
     "is_legal",
     "may_not_be_inside",
     "obstacle_to_packing",
+    "open_trace",
     "parse_trace",
     "reads_of",
     "render",

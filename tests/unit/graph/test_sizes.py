@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from tensorwright.base import ExpressionError, ModelError, UnsupportedError, UsageError
-from tensorwright.expr import named_size
+from tensorwright.base import ExpressionError, InputError, ModelError, UnsupportedError, UsageError
+from tensorwright.expr import named_size, named_sizes_of
 from tensorwright.graph import (
     Graph,
     GraphBuilder,
@@ -16,6 +16,8 @@ from tensorwright.graph import (
     interpret,
     partition,
     random_inputs,
+    representative,
+    require_numbers,
     simplify,
     verify,
 )
@@ -77,15 +79,58 @@ def test_a_number_that_a_size_may_not_be_is_refused() -> None:
         bind_sizes(open_graph(), {"n": 12})
 
 
-@pytest.mark.parametrize("stage", [simplify, partition, lambda graph: interpret(graph, {})])
-def test_a_stage_that_takes_numbers_refuses_sizes_by_name(stage) -> None:
+def test_a_stage_that_takes_numbers_refuses_sizes_by_name() -> None:
     with pytest.raises(UnsupportedError) as caught:
-        stage(open_graph())
+        require_numbers(open_graph(), "schedule")
     assert "its tensors have named sizes (n, m, k)" in caught.value.reason
     assert caught.value.remedy == (
         'give a number for each, your own ones: --input-shapes "n:8,m:3,k:1", '
         'input_shapes={"n": 8, "m": 3, "k": 1}, or bind_sizes(graph, {"n": 8, "m": 3, "k": 1})'
     )
+
+
+def test_the_interpreter_reads_sizes_off_the_inputs() -> None:
+    shapes = {"x": (16, 5), "y": (16, 11, 4), "z": (7,)}
+    inputs = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    found = interpret(open_graph(), inputs)
+    assert [array.shape for array in found.values()] == [(16, 22, 4), (2, 5, 8), (6,)]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "reason"),
+    [
+        ({"x": (16, 5), "y": (16, 13, 4), "z": (7,)}, "it must be f32(16, 11, 4)"),
+        ({"x": (12, 5), "y": (12, 11, 4), "z": (7,)}, "it must be f32(n, 5)"),
+        ({"x": (16, 2), "y": (16, 5, 4), "z": (7,)}, "it must be f32(16, m)"),
+        ({"x": (16,), "y": (16, 11, 4), "z": (7,)}, "it must be f32(16, 5)"),
+    ],
+)
+def test_shapes_of_no_sizes_are_refused(shapes: dict, reason: str) -> None:
+    inputs = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    with pytest.raises(InputError, match=re.escape(reason)):
+        interpret(open_graph(), inputs)
+
+
+def test_a_size_that_no_input_tells_is_asked_for() -> None:
+    b = GraphBuilder("untold")
+    b.input("x", (3,))
+    graph = b.finish([b.add("full", shape=(k,), value=1.0)])
+    with pytest.raises(UnsupportedError, match="named sizes"):
+        interpret(graph, {"x": np.ones(3, np.float32)})
+
+
+def test_typical_sizes_are_inside_their_bounds() -> None:
+    sizes = {
+        "a": (1, None, 1),
+        "b": (100, None, 1),
+        "c": (1, 512, 1),
+        "d": (32, 1024, 32),
+        "e": (1, None, 48),
+        "f": (7, 7, 7),
+    }
+    atoms = [size for name, how in sizes.items() for size in named_sizes_of(named_size(name, *how))]
+    expected = {"a": 64, "b": 100, "c": 22, "d": 160, "e": 48, "f": 7}
+    assert representative(atoms) == expected
 
 
 @pytest.mark.parametrize(

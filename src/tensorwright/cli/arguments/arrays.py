@@ -18,7 +18,7 @@ RANDOM = "random"
 def read_inputs(given: Sequence[str], specs: Sequence[TensorSpec], seed: int) -> dict[str, Array]:
     """The arrays that the options name; the executable refuses missing inputs.
 
-    specs   the inputs of the executable
+    specs   the inputs of the executable, for the sizes that random ones have
 
     Raises:  InputError for a file without an array.
     """

@@ -17,11 +17,13 @@ from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import (
     Command,
     Shapes,
+    Sizes,
     machine_options,
     records_option,
     refuse_given,
     seed_option,
     shapes_option,
+    sizes_option,
 )
 from tensorwright.runtime import Executable, load
 
@@ -37,10 +39,11 @@ class Compilation:
     records: Path | None
     shapes: Shapes | None
     seed: int
+    sizes: Sizes | None = None
 
 
 def compile_options(function: Command) -> Command:
-    """--target, --threads, --records, --input-shapes and --seed, as one argument `how`."""
+    """--target, --threads, --records, --input-shapes, --sizes and --seed, as one argument `how`."""
 
     @functools.wraps(function)
     def given(
@@ -49,14 +52,16 @@ def compile_options(function: Command) -> Command:
         threads: int | None,
         records: Path | None,
         input_shapes: Shapes | None,
+        sizes: Sizes | None,
         seed: int,
         **more: Any,
     ) -> Any:
-        how = Compilation(target, threads, records, input_shapes, seed)
+        how = Compilation(target, threads, records, input_shapes, seed, sizes)
         return function(*arguments, how=how, **more)
 
     command: Command = given
-    for option in (seed_option, shapes_option, records_option, machine_options):
+    options = (seed_option, sizes_option, shapes_option, records_option, machine_options)
+    for option in options:
         command = option(command)
     return command
 
@@ -70,7 +75,7 @@ def open_program(text: str, how: Compilation, constants: Path | None, *, draws: 
     """
     if kind_of(text) is ProgramKind.EXECUTABLE:
         refuse_given(
-            ("target", "records", "input_shapes", "constants"),
+            ("target", "records", "input_shapes", "sizes", "constants"),
             because=f"{text} is {ProgramKind.EXECUTABLE}, and already compiled",
         )
         return load(text, how.threads)

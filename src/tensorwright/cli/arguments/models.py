@@ -11,22 +11,34 @@ from onnx import ModelProto
 
 from tensorwright.base import LaboratoryPart
 from tensorwright.cli.arguments.kinds import refuse_other_than_model, split
-from tensorwright.cli.arguments.options import Shapes
+from tensorwright.cli.arguments.options import Shapes, Sizes, refuse_given
 from tensorwright.graph import Graph, require_numbers
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 
 
-def read_graph(model: str, shapes: Shapes | None = None, seed: int = 0) -> Graph:
+def read_graph(
+    model: str,
+    shapes: Shapes | None = None,
+    seed: int = 0,
+    sizes: Sizes | None = None,
+    *,
+    is_open: bool = False,
+) -> Graph:
     """The graph of a MODEL argument.
 
+    is_open  whether the command takes named sizes
     Raises:  ModelError, UnsupportedError, InputError as importing; UnsupportedError where sizes
-             stay open; UsageError for an unknown NAME, and for anything else than a model.
+             stay open for a command that takes numbers; UsageError for an unknown NAME, and for
+             anything else than a model.
     """
     refuse_other_than_model(model)
     kind, name = split(model)
     if not kind:
-        return require_numbers(load_onnx(name, shapes), "import")
+        imported = load_onnx(name, shapes, sizes=sizes)
+        return imported if is_open else require_numbers(imported, "import")
+    if sizes:
+        refuse_given(("sizes",), because=f"all shapes of {model} are numbers")
     graph: Graph = _of_suites(model, "read_network")(kind, name, shapes, seed)
     return graph
 

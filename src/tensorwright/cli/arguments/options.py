@@ -15,6 +15,7 @@ from tensorwright.base import UsageError, cpu_target, knobs
 
 Command = Callable[..., Any]
 Shapes = Mapping[str, Sequence[int] | int]
+Sizes = Mapping[str, str]
 
 THREADS = click.IntRange(min=1, max=1024)
 _LARGEST_EXTENT = (1 << 31) - 1
@@ -41,6 +42,32 @@ def read_shapes(
         shapes[name] = numbers if extents.startswith("[") else numbers[0]
         position = match.end()
     return shapes
+
+
+def read_sizes(
+    ctx: click.Context, param: click.Parameter, text: str | None
+) -> dict[str, str] | None:
+    """Read "batch=1..64,sequence=8..512 by 8": what each name may be."""
+    if text is None:
+        return None
+    sizes: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, bounds = (piece.strip() for piece in part.partition("="))
+        if not (name and equals and bounds):
+            raise click.BadParameter(f'{part!r} is not of the form "batch=1..64"', ctx, param)
+        if name in sizes:
+            raise click.BadParameter(f"{name} is given twice", ctx, param)
+        sizes[name] = bounds
+    return sizes
+
+
+def read_values(ctx: click.Context, param: click.Parameter, text: str | None) -> dict[str, int]:
+    """Read "batch=1,sequence=128": a number for each name."""
+    found = read_sizes(ctx, param, text) or {}
+    for name, number in found.items():
+        if not number.isdecimal():
+            raise click.BadParameter(f"{name}={number} is no number", ctx, param)
+    return {name: int(number) for name, number in found.items()}
 
 
 class Minutes(click.FloatRange):
@@ -127,6 +154,27 @@ def shapes_option(function: Command) -> Command:
         callback=read_shapes,
         metavar='"x:[1,3,224,224]"',
         help="Shapes of inputs, or extents of dimensions, that the model leaves open.",
+    )(function)
+
+
+def sizes_option(function: Command) -> Command:
+    """--sizes."""
+    return click.option(
+        "--sizes",
+        callback=read_sizes,
+        metavar='"batch=1..64"',
+        help="What sizes may be that the model leaves open: LEAST..MOST, LEAST..MOST by DIVISOR, "
+        "or a number.",
+    )(function)
+
+
+def at_option(function: Command) -> Command:
+    """--at."""
+    return click.option(
+        "--at",
+        callback=read_values,
+        metavar='"batch=1"',
+        help="Values of open sizes, for random inputs; by default from the middle of their bounds.",
     )(function)
 
 

@@ -32,7 +32,7 @@ from tensorwright.runtime import Executable, TensorSpec, random_array
 
 def read_network(model: str, how: Compilation) -> Graph:
     """Import a MODEL argument and simplify it."""
-    return import_graph(read_graph(model, how.shapes, how.seed))
+    return import_graph(read_graph(model, how.shapes, how.seed, how.sizes, is_open=True))
 
 
 def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> Partition:
@@ -51,9 +51,8 @@ def read_expression(text: str) -> Workload:
 
     Raises:  UsageError if there is none, and for options that apply only to models.
     """
-    refuse_given(
-        ("input_shapes",), because=f"{text} is {ProgramKind.EXPRESSION}, which has its shapes"
-    )
+    reason = f"{text} is {ProgramKind.EXPRESSION}, which has its shapes"
+    refuse_given(("input_shapes", "sizes"), because=reason)
     return read_program(text)
 
 

@@ -9,19 +9,22 @@ from tensorwright.machine_code import NativeFunction, Number
 
 
 def number_of(function: NativeFunction, index: Index, sizes: Mapping[NamedSize, Number]) -> Number:
-    """The value of an expression of named sizes, none of whose parts is negative."""
+    """The value of an expression of named sizes."""
 
     def total(parts: Iterable[Number]) -> Number:
         return sum(parts, start=function.number(0))
 
     def divided(dividend: Number, divisor: Number) -> Number:
-        return function.number(dividend).apply("udiv", divisor)
+        """Rounded down."""
+        given = function.number(dividend)
+        lower = given - divisor + 1
+        return given.test("slt", 0).choose(lower, given).apply("sdiv", divisor)
 
     over: Arithmetic[Number] = Arithmetic(
         total,
         divided,
         divided,
-        lambda dividend, divisor: function.number(dividend).apply("urem", divisor),
+        lambda dividend, divisor: dividend - divided(dividend, divisor) * divisor,
         lambda left, right: function.number(left).smaller(right),
         lambda left, right: function.number(left).larger(right),
     )

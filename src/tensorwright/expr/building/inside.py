@@ -3,8 +3,8 @@
 Every index is held against the extent that it reads, where the conditions of the selects around
 it hold: by proofs from the ranges of the axes and from what the conditions say (`bounds.py`), else
 at all points, where they are few enough.  An element of a tensor that is used as an index may be
-any number of its type.  Where a size is open (a decision), only what is wrong without any condition
-is refused.
+any number of its type.  Where a decision is open, only what is wrong without any condition is
+refused; where nothing is proved for all named sizes, the least ones are tried.
 """
 
 from __future__ import annotations
@@ -45,12 +45,15 @@ from tensorwright.expr.index.nodes import (
     parts_of,
 )
 from tensorwright.expr.index.ranges import Bounds, Range, narrowed
+from tensorwright.expr.index.sizes import NamedSize, named_sizes_of
 from tensorwright.expr.index.traversal import (
     atoms_of,
     decisions_of,
     free_vars,
     has_element,
     replace_parts,
+    substitute,
+    substitute_condition,
 )
 from tensorwright.expr.symbolic import refused
 from tensorwright.expr.tensor import Compute
@@ -58,6 +61,7 @@ from tensorwright.expr.value import Load, Select, Value, ValueExpr, children, in
 
 _MOST_POINTS = 1 << 20  # that are looked at one by one
 _MOST_CASES = 16  # of conditions that are alternatives
+_TRIED = 3  # the least numbers of named sizes
 
 Holding: TypeAlias = tuple[Condition, ...]
 
@@ -140,8 +144,34 @@ def _is_never_negative(gap: Index, bounds: Bounds, holding: Holding) -> bool:
     gap, holding, bounds = _without_elements(gap, holding, bounds)
     if _is_proved(gap, bounds, holding):
         return True
+    sizes = _sizes_in(gap, bounds, holding)
+    if sizes:
+        return all(_is_not_refuted(gap, bounds, holding, sizes, more) for more in range(_TRIED))
     points = _values(gap, bounds, holding)
     return points is not None and (not points.size or int(points.min()) >= 0)
+
+
+def _sizes_in(gap: Index, bounds: Bounds, holding: Holding) -> tuple[NamedSize, ...]:
+    """The named sizes on which it depends what a gap is."""
+    ends = (end for each in bounds.values() for end in (each.low, each.high))
+    sides = (side for condition in holding for side in condition_sides(condition))
+    return named_sizes_of(gap, *ends, *sides)
+
+
+def _is_not_refuted(
+    gap: Index, bounds: Bounds, holding: Holding, sizes: tuple[NamedSize, ...], more: int
+) -> bool:
+    """Whether a gap is never negative where each size is `more` above the least it may be."""
+    limits = ((size, size.least + more, size.most) for size in sizes)
+    values = {size: n if most is None else min(n, most) for size, n, most in limits}
+    ranges = {
+        var: Range(substitute(each.low, values), substitute(each.high, values))
+        for var, each in bounds.items()
+    }
+    if any(compare(Relation.LT, each.high, each.low) is True for each in ranges.values()):
+        return True
+    conditions = tuple(substitute_condition(condition, values) for condition in holding)
+    return _is_never_negative(substitute(gap, values), ranges, conditions)
 
 
 def _without_elements(
@@ -242,7 +272,8 @@ def _at_points(
 def _reach(index: Index, bounds: Bounds, holding: Holding) -> Range | None:
     """The range of an index where conditions hold, as far as it is known."""
     index, holding, bounds = _without_elements(index, holding, bounds)
-    if not decisions_of(*(end for each in bounds.values() for end in (each.low, each.high))):
+    ends = tuple(end for each in bounds.values() for end in (each.low, each.high))
+    if not decisions_of(*ends) and not _sizes_in(index, bounds, holding):
         points = _values(index, bounds, holding)
         if points is not None and points.size:
             return Range(int(points.min()), int(points.max()))

@@ -71,7 +71,7 @@ def value_of_node(
             for monomial, scale in terms:
                 product: Any = scale
                 for atom in monomial:
-                    product = product * value(atom)
+                    product = value(atom) * product
                 products.append(product)
             return over.sum_of(products)
         case ExactDiv(a, b):

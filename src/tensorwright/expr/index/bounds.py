@@ -26,6 +26,7 @@ from tensorwright.expr.index.nodes import (
     divide_terms,
     exact_div,
     floor_div,
+    is_same,
     is_size,
     maximum,
     minimum,
@@ -109,7 +110,7 @@ def _monomial_interval(monomial: tuple[IndexExpr, ...], bounds: Bounds) -> Range
             if low == high and low >= 0:
                 low, high = part.low * low, part.high * high
                 continue
-        if (part.low == part.high and is_nonnegative(part.low)) or (
+        if (is_same(part.low, part.high) and is_nonnegative(part.low)) or (
             is_nonnegative(low) and is_nonnegative(part.low)
         ):
             low, high = low * part.low, high * part.high
@@ -166,7 +167,7 @@ def _search(expression: IndexExpr, bounds: Bounds, depth: int) -> bool:
     for stage, is_last in _eliminations(expression, bounds):
         if is_last and _shifted_nonnegative(stage, depth):
             return True
-        if depth and stage != expression and _by_cases(stage, bounds, depth - 1):
+        if depth and not is_same(stage, expression) and _by_cases(stage, bounds, depth - 1):
             return True
     if depth > 0 and _by_cases(expression, bounds, depth - 1):
         return True
@@ -250,7 +251,8 @@ def _by_cases(expression: Index, bounds: Bounds, depth: int) -> bool:
                 if any(sides) if is_any else all(sides):
                     return True
                 continue
-            is_alone = term == ((atom,), 1) and isinstance(atom, FloorDiv) and is_size(expression)
+            is_alone = len(monomial) == coefficient == 1 and is_size(expression)
+            is_alone = is_alone and isinstance(atom, FloorDiv)
             # a // b + rest >= 0 exactly where a + b*rest >= 0
             if is_alone and _certain(atom.dividend + atom.divisor * without, bounds, depth):
                 return True
@@ -273,7 +275,7 @@ def _division_bounds(
             found.append(rest * a * coefficient)
         return found
     others, left = divide_terms(rest * coefficient, b)  # others * b * (a // b)
-    if left != 0:
+    if not is_same(left, 0):
         return []
     return [others * a] if coefficient < 0 else [others * (a - b + 1)]
 

@@ -28,6 +28,7 @@ from tensorwright.expr.index.nodes import (
     divide_terms,
     exact_div,
     floor_div,
+    is_same,
     maximum,
     minimum,
     mod,
@@ -107,7 +108,7 @@ def _is_below(value: Index, limit: Index, bounds: Bounds) -> bool:
 
 def _simplify_division(dividend: Index, divisor: Index, bounds: Bounds) -> Index:
     quotient, remainder = divide_terms(dividend, divisor)
-    if remainder == 0 or _is_below(remainder, divisor, bounds):
+    if is_same(remainder, 0) or _is_below(remainder, divisor, bounds):
         return quotient
     # (a*g + s) // (c*g) = a // c for 0 <= s < g: drop the low part of a mixed-radix number
     for small, large in _low_parts(remainder, divisor, bounds):
@@ -119,7 +120,7 @@ def _simplify_division(dividend: Index, divisor: Index, bounds: Bounds) -> Index
 
 def _simplify_modulus(dividend: Index, divisor: Index, bounds: Bounds) -> Index:
     _, remainder = divide_terms(dividend, divisor)
-    if remainder == 0 or _is_below(remainder, divisor, bounds):
+    if is_same(remainder, 0) or _is_below(remainder, divisor, bounds):
         return remainder
     for small, large in _low_parts(remainder, divisor, bounds):
         common = _common_factor(large, divisor)
@@ -145,7 +146,7 @@ def _low_parts(value: Index, divisor: Index, bounds: Bounds) -> list[tuple[Index
                 large, small = large + whole, small + (coefficient - whole)
             else:
                 small = small + term * 1
-        if large != 0:
+        if not is_same(large, 0):
             parts.append((small, large))
     return parts
 
@@ -226,7 +227,7 @@ def _without_low_part(gap: Index, bounds: Bounds) -> Condition | None:
             continue
         quotient = ends.low // scale
         if quotient == ends.high // scale:
-            if high == 0:
+            if is_same(high, 0):
                 return compare(Relation.LT, low, quotient + 1)
             return compare(Relation.LE, low - quotient, high)
     return None

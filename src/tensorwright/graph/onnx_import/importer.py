@@ -20,6 +20,7 @@ from tensorwright.base import (
     InputError,
     MachineError,
     ModelError,
+    UndecidedError,
     UnsupportedError,
     UsageError,
 )
@@ -95,7 +96,7 @@ def load_onnx(
     _require_mapping("sizes", sizes, '{"batch": "1..64", "seq": "8..512 by 8"}')
     model = read_model(source)
     try:
-        return _Import(model).run(input_shapes, input_values or {}, sizes)
+        return _with_needed_bounds(model, input_shapes, input_values or {}, sizes or {})
     except MemoryError as error:
         raise MachineError(
             stage="import",
@@ -103,6 +104,25 @@ def load_onnx(
             reason="there is not enough memory for its constants",
             remedy="give the inputs smaller shapes, or compile on a machine with more memory",
         ) from error
+
+
+def _with_needed_bounds(
+    model: Source, shapes: InputShapes | None, values: Mapping[str, ArrayLike], sizes: Sizes
+) -> Graph:
+    """The graph; where the model itself needs a bound of a size, with that bound.
+
+    A table of 512 positions makes a sequence no longer than that, whether or not the caller says
+    so.  Bounds that the caller gives are not changed.
+    """
+    bounds = dict(sizes)
+    while True:
+        try:
+            return _Import(model).run(shapes, values, bounds)
+        except UndecidedError as error:
+            name, _, needed = error.needs.partition("=")
+            if not name or name in bounds:
+                raise
+            bounds[name] = needed
 
 
 def _require_mapping(name: str, given: object, remedy: str) -> None:
@@ -270,7 +290,10 @@ class _Import:
         except ModelError as error:
             raise error.at(call.label, "import") from error.__cause__
         except UnsupportedError as error:
-            raise call.unsupported(error.reason, error.remedy) from None
+            refusal = call.unsupported(error.reason, error.remedy)
+            if isinstance(error, UndecidedError):
+                refusal = UndecidedError(**dict(refusal.fields), needs=error.needs)
+            raise refusal from None
 
     def call(self, node: NodeProto, label: str, opset: int) -> Call:
         missing = [name for name in node.input if name and name not in self.values]

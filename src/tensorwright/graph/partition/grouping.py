@@ -28,12 +28,13 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
-from tensorwright.base import InternalError
+from tensorwright.base import InternalError, Shape
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition.dominators import between, post_dominators
 from tensorwright.graph.partition.rows import Rows, is_row_operator, rows_of
 from tensorwright.graph.partition.views import view_offsets
+from tensorwright.graph.sizes import typical_shape
 from tensorwright.ops import Fold, Movement, Pattern
 
 _REARRANGING = frozenset((Movement.COPY, Movement.RESHAPE, Movement.REORDER))
@@ -144,13 +145,14 @@ class _Grouping:
             depths.append(1 + max(before, default=0))
         return depths
 
-    def _shape(self, at: int) -> tuple[int, ...]:
-        return self.graph.types[self.nodes[at].outputs[0]].extents
+    def _shape(self, at: int) -> Shape:
+        return self.graph.types[self.nodes[at].outputs[0]].shape
 
     def _work(self, at: int) -> int:
         """Products that an anchor multiplies out, roughly: only their order matters."""
-        shapes = [self.graph.types[name].extents for name in self.nodes[at].inputs[:2]]
-        out = self._shape(at)
+        node = self.nodes[at]
+        shapes = [typical_shape(self.graph.types[name]) for name in node.inputs[:2]]
+        out = typical_shape(self.graph.types[node.outputs[0]])
         if self.operators[at].is_convolution:
             return prod(out) * prod(shapes[-1][1:])
         return prod(out) * (shapes[0][-1] if shapes and shapes[0] else 1)
@@ -210,7 +212,7 @@ class _Grouping:
         (only,) = region
         return self.operators[only].movement in _REARRANGING
 
-    def _is_pointwise(self, at: int, shape: tuple[int, ...]) -> bool:
+    def _is_pointwise(self, at: int, shape: Shape) -> bool:
         is_elementwise = self.operators[at].pattern is Pattern.ELEMENTWISE
         return is_elementwise and self._shape(at) == shape and len(self.nodes[at].outputs) == 1
 
@@ -242,8 +244,9 @@ class _Grouping:
         """The nodes to take when `at` shall join; a view joins with what it is a view of."""
         if at in self.owner or not set(self.readers[at]) <= group.members:
             return set()
-        if self.views[at] and group.kind is not Kind.ANCHOR:
-            sources = self._sources([at])
+        sources = self._sources([at])
+        is_made_of_indices = any(not self.nodes[source].inputs for source in sources)
+        if self.views[at] and (group.kind is not Kind.ANCHOR or is_made_of_indices):
             if len(sources) == 1 and self.readers[sources[0]] == (at,):
                 is_simple = not self.alone[sources[0]] and sources[0] not in self.owner
                 if is_simple and self._is_simple(group, sources[0]):

@@ -24,7 +24,6 @@ from tensorwright.graph.partition.steps import (
 )
 from tensorwright.graph.partition.verify import verify_partition
 from tensorwright.graph.partition.views import view_offsets
-from tensorwright.graph.sizes import require_numbers
 from tensorwright.graph.workload import Workload, build_workload
 
 DEFAULT_LIMITS = Limits()
@@ -39,9 +38,8 @@ def partition(
 
     Equal workloads are one object. Nodes that nothing reads get steps too: remove dead code first.
     The knob `dump` shows the result, the knob `verify` checks it.
-    Raises:  UnsupportedError for named sizes.
     """
-    graph = generate_for_each_reader(require_numbers(graph, "partition"))
+    graph = generate_for_each_reader(graph)
     in_place = elide_concats(graph)
     by_output = {concat.output: concat for concat in in_place}
     workloads: dict[str, Workload] = {}

@@ -1,5 +1,7 @@
 """Decisions by predicted time: what is proposed is taken where it is faster by a margin.
 
+The time of a workload with named sizes is that for typical numbers.
+
 decide = Decisions(price)
 decide("attention", Alternative("two kernels", (a, b)), Alternative("one kernel", (ab,)))
 """
@@ -11,7 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tensorwright.graph.workload import Workload
+from tensorwright.graph.sizes import representative
+from tensorwright.graph.workload import Workload, bind_workload
 
 Price: TypeAlias = Callable[[Workload], float | None]
 """Seconds that a workload takes, untuned, as a step of a network: with its call and the wait for
@@ -99,7 +102,8 @@ class Decisions:
         if workload.key not in self._seconds:
             if len(self._seconds) >= self._most:
                 return None
-            self._seconds[workload.key] = self._price(workload)
+            typical = bind_workload(workload, representative(workload.sizes))
+            self._seconds[workload.key] = self._price(typical)
         return self._seconds[workload.key]
 
     def describe(self, subject: str) -> str:

@@ -24,7 +24,8 @@ from tensorwright.graph.partition.grouping import Kind
 from tensorwright.graph.partition.rows import is_row_operator, rows_of
 from tensorwright.graph.partition.views import view_offsets
 from tensorwright.graph.physical import memory_order
-from tensorwright.ops import Movement, Pattern
+from tensorwright.graph.sizes import typical_shape
+from tensorwright.ops import Movement, Pattern, sizes_of
 
 _MOST_CUTS = 4
 _MOVING = frozenset((Movement.RESHAPE, Movement.REORDER))
@@ -68,15 +69,16 @@ def doubtful_cuts(graph: Graph, nodes: Nodes) -> tuple[Cut, ...]:
 def doubtful_join(graph: Graph, first: Nodes, second: Nodes) -> str:
     """Why two groups may be one kernel, of which the second alone reads the first; "" if never."""
     kinds = kind_of(first), kind_of(second)
-    made, last = (graph.types[nodes[-1].outputs[0]].extents for nodes in (first, second))
+    made, last = (graph.types[nodes[-1].outputs[0]] for nodes in (first, second))
     match kinds:
         case (Kind.CHAIN, Kind.ANCHOR | Kind.ROWS | Kind.POOLING):
             return CHAIN_BEFORE
         case (Kind.ANCHOR | Kind.ROWS | Kind.POOLING, Kind.CHAIN):
-            return CHAIN_BEHIND if prod(last) <= prod(made) else ""
+            is_large = prod(typical_shape(last)) > prod(typical_shape(made))
+            return "" if is_large else CHAIN_BEHIND
         case (Kind.ANCHOR, Kind.ROWS):
             rows = rows_of(graph, next(node for node in second if is_row_operator(node)))
-            is_whole = rows.shape == made and rows.axes == {len(made) - 1}
+            is_whole = rows.shape == made.shape and rows.axes == {len(made.shape) - 1}
             return ROWS_BEHIND if is_whole else ""
     return ""
 
@@ -122,8 +124,8 @@ class _Inside:
         node, name = self.nodes[at], self.nodes[source].outputs[0]
         if operator_of(node).movement in _MOVING:
             return view_offsets(self.graph, node) is None
-        shape, layouts = self.graph.types[name].extents, self.graph.layouts
-        if shape != self.graph.types[node.outputs[0]].extents:
+        shape, layouts = sizes_of(self.graph.types[name]), self.graph.layouts
+        if shape != self.graph.types[node.outputs[0]].shape:
             return False
         before, after = (layouts.get(each, PLAIN) for each in (name, node.outputs[0]))
         return memory_order(shape, before) != memory_order(shape, after)

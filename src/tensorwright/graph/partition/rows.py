@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tensorwright.base import Shape
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.ops import Fold
@@ -15,10 +16,10 @@ _OF_ROWS = frozenset((Fold.AXES, Fold.AXIS, Fold.TRAILING))
 class Rows:
     """A box of `shape` seen as rows: each runs over the dimensions `axes` and is folded alone."""
 
-    shape: tuple[int, ...]
+    shape: Shape
     axes: frozenset[int]
 
-    def has_shape(self, shape: tuple[int, ...]) -> bool:
+    def has_shape(self, shape: Shape) -> bool:
         """Whether a tensor has one element per element of the box, or one per row."""
         kept = tuple(1 if at in self.axes else n for at, n in enumerate(self.shape))
         dropped = tuple(n for at, n in enumerate(self.shape) if at not in self.axes)
@@ -32,7 +33,7 @@ def is_row_operator(node: Node) -> bool:
 
 def rows_of(graph: Graph, node: Node) -> Rows:
     """The rows that a row operator folds."""
-    shape = graph.types[node.inputs[0]].extents
+    shape = graph.types[node.inputs[0]].shape
     rank = len(shape)
     attributes = node.attribute_map
     fold = operator_of(node).fold

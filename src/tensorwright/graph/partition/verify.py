@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tensorwright.base import InternalError
+from tensorwright.expr import Index, is_nonnegative
 from tensorwright.graph.graph import PLAIN, Node
 from tensorwright.graph.partition.steps import (
     AliasCall,
@@ -23,8 +24,9 @@ from tensorwright.graph.partition.steps import (
     writes_of_step,
 )
 from tensorwright.graph.physical import physical_shape
+from tensorwright.graph.sizes import bytes_of
 from tensorwright.graph.verify import verify
-from tensorwright.ops import TensorType
+from tensorwright.ops import TensorType, sizes_of
 
 
 def verify_partition(parts: Partition) -> Partition:
@@ -117,24 +119,23 @@ def _check_types(graph: Tensors, step: Step, where: str) -> None:
         case AliasCall(output, source, offset):
             _check_inside(graph, output, offset, source, where)
         case ConcatInPlace(output, pieces):
-            end = 0
+            end: Index = 0
             for name, offset in pieces:
                 if offset != end:
                     raise _fail(where, f"{name} begins at byte {offset}, not at {end}")
                 _check_inside(graph, name, offset, output, where)
-                end += graph.types[name].size_bytes
-            if end != graph.types[output].size_bytes:
-                raise _fail(
-                    where, f"its parts fill {end} of {graph.types[output].size_bytes} bytes"
-                )
+                end = end + bytes_of(graph.types[name])
+            room = bytes_of(graph.types[output])
+            if end != room:
+                raise _fail(where, f"its parts fill {end} of {room} bytes")
 
 
 def _check_inside(graph: Tensors, part: str, offset: int, whole: str, where: str) -> None:
-    size, room = graph.types[part].size_bytes, graph.types[whole].size_bytes
-    if not 0 <= offset <= room - size:
+    size, room = bytes_of(graph.types[part]), bytes_of(graph.types[whole])
+    if offset < 0 or not is_nonnegative(room - size - offset):
         raise _fail(where, f"{part} takes bytes {offset} to {offset + size} of {room} in {whole}")
 
 
 def _stored(graph: Tensors, name: str) -> TensorType:
     type_ = graph.types[name]
-    return TensorType(type_.dtype, physical_shape(type_.extents, graph.layouts.get(name, PLAIN)))
+    return TensorType(type_.dtype, physical_shape(sizes_of(type_), graph.layouts.get(name, PLAIN)))

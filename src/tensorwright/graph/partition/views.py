@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import prod
-
+from tensorwright.expr import Index
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import is_row_major, memory_order, outer_extent
-from tensorwright.ops import Movement, slice_ranges
+from tensorwright.ops import Movement, product_of, sizes_of, slices_taken
 
 ALIGNMENT_BYTES = 64  # every argument of a kernel begins at a multiple of this
 
@@ -43,20 +42,20 @@ def concat_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
         return None
     whole = graph.types[node.outputs[0]]
     axis = _number(node, "axis") % len(whole.shape)
-    starts: list[int] = []
-    start = 0
+    starts: list[Index] = []
+    start: Index = 0
     for name in node.inputs:
         starts.append(start)
-        start += graph.types[name].extents[axis]
+        start = start + sizes_of(graph.types[name])[axis]
     return _offsets(graph, node.outputs[0], node.inputs, axis, starts)
 
 
 def _piece_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
-    source = graph.types[node.inputs[0]].extents
+    source = sizes_of(graph.types[node.inputs[0]])
     if node.operator == "split":
         axis = _number(node, "axis") % len(source)
-        sizes = [graph.types[name].extents[axis] for name in node.outputs]
-        starts = [sum(sizes[:at]) for at in range(len(sizes))]
+        sizes = [sizes_of(graph.types[name])[axis] for name in node.outputs]
+        starts: list[Index] = [sum(sizes[:at]) for at in range(len(sizes))]
         return _offsets(graph, node.inputs[0], node.outputs, axis, starts)
     cut = _contiguous_cut(node, source)
     if cut is None:
@@ -64,30 +63,36 @@ def _piece_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
     return _offsets(graph, node.inputs[0], node.outputs, cut[0], [cut[1]])
 
 
-def _contiguous_cut(node: Node, shape: tuple[int, ...]) -> tuple[int, int] | None:
+def _contiguous_cut(node: Node, shape: tuple[Index, ...]) -> tuple[int, Index] | None:
     """(dimension, first index) of a slice that shortens one dimension at most, with step 1."""
-    taken = slice_ranges(shape, node.attribute_map)
-    cut = [(axis, own.start) for axis, own in enumerate(taken) if len(own) != shape[axis]]
-    if len(cut) > 1 or any(own.step != 1 for own in taken):
+    taken = slices_taken(shape, node.attribute_map)
+    cut = [(axis, first) for axis, (first, n, _) in enumerate(taken) if n != shape[axis]]
+    if len(cut) > 1 or any(step != 1 for _, _, step in taken):
         return None
     return cut[0] if cut else (0, 0)
 
 
 def _offsets(
-    graph: Graph, whole: str, parts: tuple[str, ...], axis: int, starts: list[int]
+    graph: Graph, whole: str, parts: tuple[str, ...], axis: int, starts: list[Index]
 ) -> tuple[int, ...] | None:
-    """Byte offsets of parts along a dimension of a tensor with nothing outside that dimension."""
+    """Byte offsets of parts along a dimension of a tensor with nothing outside that dimension;
+    None where one depends on a named size.
+    """
     layout = graph.layouts.get(whole, PLAIN)
     type_ = graph.types[whole]
-    if outer_extent(type_.extents, layout, axis) != 1 or 0 in type_.extents:
+    shape = sizes_of(type_)
+    if outer_extent(shape, layout, axis) != 1 or 0 in shape:
         return None
     if any(not _lies_alike(graph, part, layout) for part in parts):
         return None
-    step = prod(type_.extents[:axis]) * prod(type_.extents[axis + 1 :]) * type_.dtype.size_bytes
+    step = product_of((*shape[:axis], *shape[axis + 1 :])) * type_.dtype.size_bytes
     grain = layout.block if layout.axis == axis else 1
-    if any(start % grain for start in starts):
+    if any(start % grain != 0 for start in starts):
         return None
-    offsets = tuple(start * step for start in starts)
+    places = [start * step for start in starts]
+    offsets = tuple(place for place in places if isinstance(place, int))
+    if len(offsets) < len(places):
+        return None
     is_inner_blocked = layout.block > 1 and layout.axis != axis
     if any(offset % ALIGNMENT_BYTES for offset in offsets) or is_inner_blocked:
         return None
@@ -96,17 +101,17 @@ def _offsets(
 
 def _lies_alike(graph: Graph, name: str, layout: Layout) -> bool:
     own = graph.layouts.get(name, PLAIN)
-    shape = graph.types[name].extents
+    shape = sizes_of(graph.types[name])
     fits = layout.block == 1 or shape[layout.axis] % layout.block == 0
     return fits and (own == layout or memory_order(shape, own) == memory_order(shape, layout))
 
 
 def _is_row_major(graph: Graph, name: str) -> bool:
-    return is_row_major(graph.types[name].extents, graph.layouts.get(name, PLAIN))
+    return is_row_major(sizes_of(graph.types[name]), graph.layouts.get(name, PLAIN))
 
 
-def _memory(graph: Graph, name: str) -> tuple[tuple[int, int], ...]:
-    return memory_order(graph.types[name].extents, graph.layouts.get(name, PLAIN))
+def _memory(graph: Graph, name: str) -> tuple[tuple[int, Index], ...]:
+    return memory_order(sizes_of(graph.types[name]), graph.layouts.get(name, PLAIN))
 
 
 def _is_still(graph: Graph, node: Node) -> bool:

@@ -33,7 +33,6 @@ from tensorwright.graph.passes.movement import (
 )
 from tensorwright.graph.passes.quantized import lower_quantized, multiply_quantized, round_in_floats
 from tensorwright.graph.passes.windows import fold_pads, separate_large_pools
-from tensorwright.graph.sizes import require_numbers
 from tensorwright.graph.verify import verify
 
 Pass = Callable[[Graph], tuple[Graph, int]]
@@ -92,9 +91,8 @@ def simplify_with_report(graph: Graph, known: FoldedConstants | None = None) -> 
 
     known   what was made of constants in other graphs
 
-    Raises:  UnsupportedError for named sizes; InternalError if that does not end.
+    Raises:  InternalError if that does not end.
     """
-    require_numbers(graph, "simplify")
     check = knobs.VERIFY.get()
     counts = {each.__name__: 0 for each in PASSES}
     for round_ in range(1, _MOST_ROUNDS + 1):

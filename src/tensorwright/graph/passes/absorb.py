@@ -48,7 +48,7 @@ def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, ChannelScale, Ve
     type_ = graph.types[node.outputs[0]]
     if scale is None or not type_.dtype.is_float or type_ != copy.type_of(source):
         return None
-    vector = channel_vector(array, type_.extents)
+    vector = channel_vector(array, type_.shape)
     return None if vector is None else (anchor, scale, vector.astype(np.float64))
 
 

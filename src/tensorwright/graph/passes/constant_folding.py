@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tensorwright.base import ModelError
+from tensorwright.base import ModelError, OpenSize
 from tensorwright.graph.builder import LARGE_BYTES, frozen_array
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
@@ -62,7 +62,7 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
         _check_positions(copy, node)
         arrays = {name: copy.constant(name) for name in node.inputs}
         given = {name: array for name, array in arrays.items() if array is not None}
-        if len(given) < len(arrays):
+        if len(given) < len(arrays) or _is_open(graph, node):
             return None
         size = sum(graph.types[name].size_bytes for name in node.outputs)
         origin = sum(origins.get(name, array.nbytes) for name, array in given.items())
@@ -83,6 +83,14 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
         return names
 
     return rewrite(graph, rule)
+
+
+def _is_open(graph: Graph, node: Node) -> bool:
+    """Whether what a node computes depends on a named size."""
+    values = [value for _, value in node.attributes]
+    values += [graph.types[name].shape for name in node.outputs]
+    listed = (each if isinstance(each, tuple) else (each,) for each in values)
+    return any(isinstance(value, OpenSize) for each in listed for value in each)
 
 
 def _feeds_product(graph: Graph, names: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tensorwright.base import Shape
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.passes.channels import constant_operand
 from tensorwright.graph.passes.rebuild import Copy, rewrite
@@ -33,7 +34,7 @@ def sum_constants(graph: Graph) -> tuple[Graph, int]:
         computed, constant = operand
         rank = len(copy.type_of(base).shape)
         axes = {axis % rank for axis in node.ints("axes")} or set(range(rank))
-        varying = _long(copy.type_of(computed).extents, rank)
+        varying = _long(copy.type_of(computed).shape, rank)
         first = axes - varying
         if not first & _long(constant.shape, rank):
             return None
@@ -83,6 +84,6 @@ def _power(copy: Copy, name: str) -> tuple[str, int]:
     return node.inputs[0], int(value) if is_whole else 0
 
 
-def _long(shape: tuple[int, ...], rank: int) -> set[int]:
+def _long(shape: Shape, rank: int) -> set[int]:
     """The dimensions that are not 1 long, of a shape that is read as one of more dimensions."""
     return {n + rank - len(shape) for n, extent in enumerate(shape) if extent != 1}

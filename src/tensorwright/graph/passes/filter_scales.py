@@ -15,10 +15,12 @@ from math import prod
 
 import numpy as np
 
+from tensorwright.base import Shape
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import Array, Movement
+from tensorwright.graph.sizes import typical_shape
+from tensorwright.ops import Array, Movement, product_of, sizes_of
 
 _CHANNELS = {"conv": (1, 0), "conv_transpose": (0, 1)}  # input's, output's dimension of a filter
 _COPIES = 5  # of a filter: read, scaled and written, read again, written in another order
@@ -70,7 +72,7 @@ def scale_data_for_filters(graph: Graph) -> tuple[Graph, int]:
 
 def _follow(copy: Copy, name: str) -> _Filter | None:
     """The constant behind a filter and what it is multiplied by; None if that is anything else."""
-    shape = copy.type_of(name).extents
+    shape = copy.type_of(name).shape
     filter_ = _Filter(name, tuple(n for n, extent in enumerate(shape) if extent != 1))
     while copy.constant(filter_.name) is None:
         node = copy.producer(filter_.name)
@@ -83,10 +85,10 @@ def _follow(copy: Copy, name: str) -> _Filter | None:
 
 def _before(copy: Copy, node: Node, filter_: _Filter) -> _Filter | None:
     """One step from a filter towards its constant."""
-    shape = copy.type_of(filter_.name).extents
+    shape = copy.type_of(filter_.name).shape
     own = dict(zip(_long(shape), filter_.dimensions, strict=True))
     if operator_of(node).movement is Movement.RESHAPE:
-        source = copy.type_of(node.inputs[0]).extents
+        source = copy.type_of(node.inputs[0]).shape
         same = [shape[n] for n in _long(shape)] == [source[n] for n in _long(source)]
         return replace(filter_, name=node.inputs[0]) if same else None
     if node.operator == "transpose":
@@ -100,15 +102,15 @@ def _before(copy: Copy, node: Node, filter_: _Filter) -> _Filter | None:
     left, right = node.inputs
     if node.operator == "mul" and copy.type_of(left).shape != shape:
         left, right = right, left
-    factor = copy.type_of(right).extents
-    if copy.type_of(left).extents != shape or len(_long(factor)) > 1:
+    factor = copy.type_of(right).shape
+    if copy.type_of(left).shape != shape or len(_long(factor)) > 1:
         return None
     along = [own[n + len(shape) - len(factor)] for n in _long(factor)]
     found = _Factor(node.operator, right, along[0] if along else -1)
     return replace(filter_, name=left, factors=(*filter_.factors, found))
 
 
-def _long(shape: tuple[int, ...]) -> list[int]:
+def _long(shape: Shape) -> list[int]:
     """The dimensions that are not 1 long."""
     return [n for n, extent in enumerate(shape) if extent != 1]
 
@@ -121,10 +123,10 @@ def _pays(copy: Copy, graph: Graph, node: Node, filter_: _Filter) -> bool:
     if not along <= {of_input, of_output, -1} or not type_.dtype.is_float:
         return False
     filters = copy.type_of(node.inputs[1]).extents
-    data = prod(copy.type_of(node.inputs[0]).extents)
+    data = prod(typical_shape(copy.type_of(node.inputs[0])))
     if of_input not in along:
         return True
-    multiply_adds = prod(type_.extents) * prod(filters) // filters[of_output]
+    multiply_adds = prod(typical_shape(type_)) * prod(filters) // filters[of_output]
     if node.operator == "conv_transpose":
         multiply_adds = data * prod(filters) // filters[of_input]
     return _PASSES * data <= _COPIES * prod(filters) or multiply_adds >= _MUCH_WORK * data
@@ -172,7 +174,7 @@ def _scaled(copy: Copy, factor: _Factor, name: str, output: str) -> str:
 
 def _column(copy: Copy, name: str, rank: int) -> str:
     """A vector, whatever its shape, along the channels of a tensor."""
-    shape = (1, prod(copy.type_of(name).extents), *(1,) * (rank - 2))
+    shape = (1, product_of(sizes_of(copy.type_of(name))), *(1,) * (rank - 2))
     if copy.type_of(name).shape == shape:
         return name
     return copy.emit("reshape", (name,), (copy.free(f"{name}.column"),), shape=shape)[0]

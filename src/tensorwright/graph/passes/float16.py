@@ -29,7 +29,7 @@ def compute_float16_as_float32(graph: Graph) -> Graph:
     names = {name: f"{name}.f32" if name in ends else name for name in graph.types}
     builder = GraphBuilder(graph.name)
     for name in graph.inputs:
-        builder.input(name, graph.types[name].extents, graph.types[name].dtype)
+        builder.input(name, graph.types[name].shape, graph.types[name].dtype)
     for name in given:
         names[name] = builder.add("cast", name, output=names[name], to=DType.F32)
     for name, array in graph.constants.items():

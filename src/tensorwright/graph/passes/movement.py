@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import Movement
+from tensorwright.ops import Movement, decided, sizes_of
+
+_END = (1 << 31) - 1  # of a slice that goes to the end
 
 
 def merge_reshapes(graph: Graph) -> tuple[Graph, int]:
@@ -66,18 +67,20 @@ def slice_for_gather(graph: Graph) -> tuple[Graph, int]:
         index = copy.constant(node.inputs[1]) if node.operator == "gather" else None
         if index is None or index.size != 1:
             return None
-        shape = copy.type_of(node.inputs[0]).extents
+        shape = sizes_of(copy.type_of(node.inputs[0]))
         axis = int(node.attribute_map["axis"]) % len(shape)  # type: ignore[arg-type]
         position = int(index.reshape(()))
-        if not -shape[axis] <= position < shape[axis]:
+        extent = shape[axis]
+        if not decided(extent > position) or not decided(extent >= -position):
             return None
-        position %= shape[axis]
+        if isinstance(extent, int):
+            position %= extent
         (piece,) = copy.emit(
             "slice",
             node.inputs[:1],
             (copy.free(f"{node.outputs[0]}.piece"),),
             starts=(position,),
-            ends=(position + 1,),
+            ends=(position + 1 or _END,),
             axes=(axis,),
             steps=(1,),
         )
@@ -101,11 +104,12 @@ def move_whole_rows(graph: Graph) -> tuple[Graph, int]:
         if node.operator not in ("gather_elements", "scatter_elements"):
             return None
         x, indices, *updates = node.inputs
-        shape, asked = copy.type_of(x).extents, copy.type_of(indices).extents
+        shape, asked = copy.type_of(x).shape, copy.type_of(indices).shape
         axis = int(node.attribute_map["axis"]) % len(shape)  # type: ignore[arg-type]
         is_scatter = node.operator == "scatter_elements"
         is_whole = shape[:axis] == asked[:axis] and shape[axis + 1 :] == asked[axis + 1 :]
-        if not is_whole or prod(shape[axis + 1 :]) < 2 or (is_scatter and axis):
+        has_rows = any(extent != 1 for extent in shape[axis + 1 :]) and 0 not in shape[axis + 1 :]
+        if not is_whole or not has_rows or (is_scatter and axis):
             return None
         positions = _positions(copy, node, axis)
         if positions is None:
@@ -124,17 +128,17 @@ def _positions(copy: Copy, node: Node, axis: int) -> str | None:
     same along all others.
     """
     indices = node.inputs[1]
-    asked = copy.type_of(indices).extents
+    asked = copy.type_of(indices).shape
     wish = f"{node.outputs[0]}.positions"
     first = (*(slice(None),) * (axis + 1), *(slice(0, 1),) * (len(asked) - axis - 1))
     array, made = copy.constant(indices), copy.producer(indices)
     if array is not None:
         if not array.size or not (array == array[first]).all():
             return None
-        return copy.hold(array[first].reshape(*asked[: axis + 1], 1), wish)
+        return copy.hold(array[first].reshape(*array.shape[: axis + 1], 1), wish)
     if made is None or made.operator != "expand":
         return None
-    source = copy.type_of(made.inputs[0]).extents
+    source = copy.type_of(made.inputs[0]).shape
     missing = len(asked) - len(source)
     if (*(1,) * missing, *source) != (*asked[: axis + 1], *(1,) * (len(asked) - axis - 1)):
         return None
@@ -154,13 +158,13 @@ def reshape_joined(graph: Graph) -> tuple[Graph, int]:
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         if node.operator != "concat" or len(node.inputs) < 2:
             return None
-        shape = graph.types[node.outputs[0]].extents
+        shape = graph.types[node.outputs[0]].shape
         axis = int(node.attribute_map["axis"]) % len(shape)  # type: ignore[arg-type]
         before = [copy.producer(name) for name in node.inputs]
         sources = [each.inputs[0] for each in before if each and each.operator == "reshape"]
-        if len(sources) < len(before) or prod(shape[:axis]) != 1:
+        if len(sources) < len(before) or any(extent != 1 for extent in shape[:axis]):
             return None
-        shapes = [copy.type_of(name).extents for name in sources]
+        shapes = [copy.type_of(name).shape for name in sources]
         if len({each[1:] for each in shapes}) > 1 or () in shapes:
             return None
         wish = copy.free(f"{node.outputs[0]}.joined")

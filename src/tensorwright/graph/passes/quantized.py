@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 
@@ -31,10 +30,7 @@ def round_in_floats(graph: Graph) -> tuple[Graph, int]:
         if made is None or made.operator != "quantize_linear":
             return None
         x, *theirs = made.inputs
-        if (
-            not _are_equal(copy, theirs, node.inputs[1:])
-            or prod(copy.type_of(theirs[0]).extents) > 1
-        ):
+        if not _are_equal(copy, theirs, node.inputs[1:]) or not _is_one(copy, theirs[0]):
             return None
         zero = copy.constant(theirs[1]) if len(theirs) > 1 else np.zeros(1, np.int64)
         if zero is None or zero.size != 1 or copy.type_of(x) != graph.types[node.outputs[0]]:
@@ -124,7 +120,7 @@ def _is_of_bytes(copy: Copy, node: Node) -> bool:
     if node.operator != "dequantize_linear":
         return False
     kinds = [copy.type_of(name) for name in node.inputs]
-    has_one = all(prod(kind.extents) == 1 for kind in kinds[1:])
+    has_one = all(_is_one(copy, name) for name in node.inputs[1:])
     return has_one and kinds[0].dtype in _BYTES and kinds[1].dtype is DType.F32
 
 
@@ -148,7 +144,7 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
         if made is None or made.operator not in _PRODUCTS or not copy.only_use(node.inputs[0]):
             return None
         weights = _weights_less_zero(copy, made)
-        if weights is None or any(prod(copy.type_of(n).extents) != 1 for n in made.inputs[2:3]):
+        if weights is None or not all(_is_one(copy, n) for n in made.inputs[2:3]):
             return None
         wish = node.outputs[0]
         is_suited = made.operator == "matmul_integer" or wish in in_blocks
@@ -294,7 +290,12 @@ def _number(copy: Copy, name: str, wish: str) -> str:
 def _has_one_scale(copy: Copy, node: Node) -> bool:
     """Whether f32 becomes codes by one scale and one zero point."""
     kind = copy.type_of(node.inputs[0]).dtype
-    return kind is DType.F32 and all(prod(copy.type_of(n).extents) == 1 for n in node.inputs[1:])
+    return kind is DType.F32 and all(_is_one(copy, n) for n in node.inputs[1:])
+
+
+def _is_one(copy: Copy, name: str) -> bool:
+    """Whether a tensor is known to have one element."""
+    return all(extent == 1 for extent in copy.type_of(name).shape)
 
 
 def _are_equal(copy: Copy, left: Sequence[str], right: Sequence[str]) -> bool:

@@ -6,6 +6,9 @@ A rule gets the copy under construction and a node whose inputs already have the
 copy. It returns the tensors that stand for the node's outputs, or None to keep the node as it is.
 Tensors that are kept keep their names, and outputs of the graph do so in any case.
 
+What named sizes leave open, a rule leaves as it is: it asks as if for numbers, and where there is
+no answer (`UndecidedError`) the node stays.
+
 A rule that puts nothing in place leaves the graph as it is: nothing is copied until the first
 change, and of a copy only what a rule emits has its types inferred, and what reads tensors whose
 types have changed.
@@ -18,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from tensorwright.base import UndecidedError
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.rename import rename_tensors
@@ -46,7 +50,7 @@ class Copy:
             builder = GraphBuilder(self._graph.name)
             for name in self._graph.inputs:
                 type_ = self._graph.types[name]
-                builder.input(name, type_.extents, type_.dtype)
+                builder.input(name, type_.shape, type_.dtype)
             for name, array in self._graph.constants.items():
                 builder.constant(array, name)
             for node in self._kept:
@@ -133,7 +137,10 @@ def rewrite(graph: Graph, rule: Rule) -> tuple[Graph, int]:
         moved = node
         if not renamed.keys().isdisjoint(node.inputs):
             moved = replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs))
-        results = rule(copy, moved)
+        try:
+            results = rule(copy, moved)
+        except UndecidedError:
+            results = None
         if results is None:
             results = copy.keep(node, moved)
         else:

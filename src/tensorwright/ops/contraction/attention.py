@@ -33,7 +33,7 @@ from tensorwright.expr import (
     select,
     sum_over,
 )
-from tensorwright.ops.access import extents, stretched
+from tensorwright.ops.access import stretched
 from tensorwright.ops.attributes import (
     FLOATS,
     bool_of,
@@ -44,7 +44,14 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
 )
 from tensorwright.ops.folding.softmax import normalized_exponentials
-from tensorwright.ops.named_sizes import are_equal, is_equal, is_multiple, shape_text, sizes_of
+from tensorwright.ops.named_sizes import (
+    are_equal,
+    is_equal,
+    is_multiple,
+    number_of,
+    shape_text,
+    sizes_of,
+)
 from tensorwright.ops.operator import Attribute, Fold, Pattern, tensor_operator
 from tensorwright.ops.shapes import broadcasts_to
 
@@ -76,9 +83,9 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
 
 def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     q, k, v = tensors[:3]
-    batch, heads, rows, inner = extents(q)
-    keys = extents(k)[2]
-    shared = heads // extents(k)[1]
+    batch, heads, rows, inner = q.shape
+    keys = k.shape[2]
+    shared = heads // k.shape[1]
     e, s = reduce_axis("e", inner), reduce_axis("s", keys)
 
     def product(b: Index, h: Index, i: Index, j: Index) -> Reduce:
@@ -91,13 +98,15 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
     def result(b: Index, h: Index, i: Index, f: Index) -> Reduce:
         return sum_over(weights[b, h, i, s] * v[b, floor_div(h, shared), s, f], s)
 
-    return (compute("attention", (batch, heads, rows, extents(v)[3]), result),)
+    return (compute("attention", (batch, heads, rows, v.shape[3]), result),)
 
 
-def _scores(products: Compute, mask: Tensor | None, inner: int, attributes: Attributes) -> Compute:
+def _scores(
+    products: Compute, mask: Tensor | None, inner: Index, attributes: Attributes
+) -> Compute:
     """The products scaled, capped and masked."""
-    shape = extents(products)
-    scale = float_of(attributes, "scale") or 1 / math.sqrt(max(inner, 1))
+    shape = products.shape
+    scale = float_of(attributes, "scale") or 1 / math.sqrt(max(number_of(inner), 1))
     softcap = float_of(attributes, "softcap")
     causal = bool_of(attributes, "causal")
     nothing = constant(-math.inf, products.dtype)

@@ -22,9 +22,9 @@ from tensorwright.expr import (
     Value,
     Var,
     compute,
+    is_same,
     sum_over,
 )
-from tensorwright.ops.access import extents
 from tensorwright.ops.attributes import (
     NUMBERS,
     fault,
@@ -32,9 +32,10 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     text_of,
 )
+from tensorwright.ops.named_sizes import is_equal, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, Pattern, tensor_operator
 
-Shape = tuple[int, ...]
+Shape = tuple[Index, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Summation:
 
     terms: tuple[tuple[str, ...], ...]
     result: tuple[str, ...]
-    extents: dict[str, int]
+    extents: dict[str, Index]
 
     @property
     def folded(self) -> tuple[str, ...]:
@@ -65,14 +66,14 @@ def parse_equation(equation: str, shapes: tuple[Shape, ...]) -> Summation:
         raise fault(f"equation {equation!r} has {len(written)} terms for {len(shapes)} inputs")
     pairs = list(zip(written, shapes, strict=True))
     hidden = max((len(shape) - _letters(term) for term, shape in pairs if "." in term), default=0)
-    found: dict[str, int] = {}
+    found: dict[str, Index] = {}
     terms = tuple(tuple(_labels(term, shape, hidden, equation)) for term, shape in pairs)
     for labels, shape in zip(terms, shapes, strict=True):
         for label, extent in zip(labels, shape, strict=True):
             known = found.setdefault(label, extent)
-            if known != extent and 1 not in (known, extent):
+            if 1 not in (known, extent) and not is_equal(known, extent):
                 raise fault(f"equation {equation!r}: {label} is {known} and {extent}")
-            found[label] = max(known, extent) if 0 not in (known, extent) else 0
+            found[label] = extent if known == 1 else known
     if arrow:
         result = tuple(_expanded(right, hidden, hidden, equation))
     else:
@@ -92,7 +93,7 @@ def _letters(term: str) -> int:
 def _labels(term: str, shape: Shape, hidden: int, equation: str) -> Iterator[str]:
     own = len(shape) - _letters(term)
     if own < 0 or (own > 0 and "..." not in term):
-        raise fault(f"equation {equation!r}: {term!r} does not fit shape {shape}")
+        raise fault(f"equation {equation!r}: {term!r} does not fit shape {shape_text(shape)}")
     return _expanded(term, own, hidden, equation)
 
 
@@ -116,13 +117,13 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     for name, each in zip(names, types, strict=True):
         require_dtype(name, each, NUMBERS)
     require_same_dtype(names, types)
-    parsed = _parsed(tuple(each.extents for each in types), attributes)
+    parsed = _parsed(tuple(map(sizes_of, types)), attributes)
     shape = tuple(parsed.extents[label] for label in parsed.result)
     return (TensorType(types[0].dtype, shape),)
 
 
 def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    parsed = _parsed(tuple(extents(tensor) for tensor in tensors), attributes)
+    parsed = _parsed(tuple(tensor.shape for tensor in tensors), attributes)
     folded = {label: Axis(Var(label), parsed.extents[label]) for label in parsed.folded}
 
     def body(*outer: Index) -> Value | Reduce:
@@ -130,8 +131,11 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
         at.update((label, axis.var) for label, axis in folded.items())
         factors: list[Value] = []
         for tensor, labels in zip(tensors, parsed.terms, strict=True):
-            own = zip(labels, extents(tensor), strict=True)
-            places = (0 if n == 1 and parsed.extents[label] != 1 else at[label] for label, n in own)
+            own = zip(labels, tensor.shape, strict=True)
+            places = (
+                0 if is_same(n, 1) and not is_same(parsed.extents[label], 1) else at[label]
+                for label, n in own
+            )
             factors.append(Load(tensor, tuple(places)))
         product = reduce(lambda a, b: a * b, factors)
         return sum_over(product, *folded.values()) if folded else product

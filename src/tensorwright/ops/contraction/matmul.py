@@ -22,7 +22,7 @@ from tensorwright.expr import (
     reduce_axis,
     sum_over,
 )
-from tensorwright.ops.access import extents, pointwise, stretched, stretched_indices
+from tensorwright.ops.access import pointwise, stretched, stretched_indices
 from tensorwright.ops.attributes import (
     NUMBERS,
     bool_of,
@@ -32,7 +32,7 @@ from tensorwright.ops.attributes import (
     require_rank,
     require_same_dtype,
 )
-from tensorwright.ops.named_sizes import Extent, is_equal, shape_text, sizes_of
+from tensorwright.ops.named_sizes import is_equal, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, Numbers, Pattern, tensor_operator
 from tensorwright.ops.shapes import broadcast_shapes, broadcasts_to
 
@@ -48,7 +48,7 @@ def require_same_inner(
         raise fault(f"{shapes}: the inner extents {left} and {right} differ")
 
 
-def product_shape(a: tuple[Extent, ...], b: tuple[Extent, ...]) -> tuple[Extent, ...]:
+def product_shape(a: tuple[Index, ...], b: tuple[Index, ...]) -> tuple[Index, ...]:
     """The shape of NumPy's matmul.
 
     Raises:  ModelError for a scalar or extents that do not fit.
@@ -62,7 +62,7 @@ def product_shape(a: tuple[Extent, ...], b: tuple[Extent, ...]) -> tuple[Extent,
 
 def matrix_product(name: str, a: Tensor, b: Tensor, wide: DType | None = None) -> Compute:
     """NumPy's matmul of two tensors, with the elements converted to `wide` first."""
-    left, right = extents(a), extents(b)
+    left, right = a.shape, b.shape
     shape = product_shape(left, right)
     has_row, has_column = len(left) > 1, len(right) > 1
     batch_rank = len(shape) - has_row - has_column
@@ -85,9 +85,9 @@ def matrix_product(name: str, a: Tensor, b: Tensor, wide: DType | None = None) -
 
 
 def _batched(
-    tensor: Tensor, at: tuple[Index, ...], batch: tuple[int, ...], inner: tuple[Index, ...]
+    tensor: Tensor, at: tuple[Index, ...], batch: tuple[Index, ...], inner: tuple[Index, ...]
 ) -> Value:
-    own = extents(tensor)
+    own = tensor.shape
     chosen = stretched_indices(own[: len(own) - len(inner)], at, batch)
     return Load(tensor, (*chosen, *inner))
 
@@ -122,8 +122,8 @@ def _infer_gemm(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
 def _gemm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     a, b = tensors[:2]
     turned_a, turned_b = bool_of(attributes, "trans_a"), bool_of(attributes, "trans_b")
-    rows, inner = reversed(extents(a)) if turned_a else extents(a)
-    columns = extents(b)[0 if turned_b else 1]
+    rows, inner = reversed(a.shape) if turned_a else a.shape
+    columns = b.shape[0 if turned_b else 1]
     alpha, beta = float_of(attributes, "alpha"), float_of(attributes, "beta")
     adds = len(tensors) == 3 and beta != 0
     plain = alpha == 1 and not adds
@@ -175,10 +175,11 @@ def _matmul_integer(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute
 
 def _without_zero_point(name: str, tensor: Tensor, zero: Tensor, *, by_row: bool) -> Compute:
     """The tensor as i32 minus its zero point: one number, one per row of a or column of b."""
-    shape = extents(tensor)
+    shape = tensor.shape
+    has_rows = by_row and zero.shape not in ((), (1,)) and len(zero.shape) == 1
 
     def body(*indices: Index) -> Value:
-        if by_row and extents(zero) not in ((), (1,)) and len(zero.shape) == 1:
+        if has_rows:
             point = Load(zero, (indices[-2],))
         else:
             point = stretched(zero, indices, shape)

@@ -16,8 +16,6 @@ Stages of layer_norm: sum, mean, sum of squared differences, 1 / standard deviat
 
 from __future__ import annotations
 
-from math import prod
-
 from tensorwright.base import Attributes, TensorType
 from tensorwright.expr import (
     Compute,
@@ -34,7 +32,7 @@ from tensorwright.expr import (
     select,
     sum_over,
 )
-from tensorwright.ops.access import axis_names, extents, padded, pointwise
+from tensorwright.ops.access import axis_names, padded, pointwise
 from tensorwright.ops.attributes import (
     AXIS,
     EPSILON,
@@ -47,27 +45,27 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     require_shape,
 )
-from tensorwright.ops.folding.reduction import fold_axes, folded_indices, mean_of
-from tensorwright.ops.named_sizes import are_equal, is_multiple, shape_text, sizes_of
+from tensorwright.ops.folding.reduction import divided, fold_axes, folded_indices, mean_of
+from tensorwright.ops.named_sizes import are_equal, is_multiple, product_of, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Pattern, tensor_operator
 from tensorwright.ops.shapes import axis_in, broadcast_shapes
 
 
-def _inverse_deviation(name: str, total: Compute, count: int, epsilon: float) -> Compute:
+def _inverse_deviation(name: str, total: Compute, count: Index, epsilon: float) -> Compute:
     """1 / sqrt(total / count + epsilon)."""
 
     def rule(value: Value) -> Value:
-        return 1.0 / apply(Fn.SQRT, value * (1 / count) + epsilon)
+        return 1.0 / apply(Fn.SQRT, divided(value, count) + epsilon)
 
-    return pointwise(f"{name}_inverse", (total,), extents(total), rule)
+    return pointwise(f"{name}_inverse", (total,), total.shape, rule)
 
 
 def _statistics(
     name: str, x: Tensor, axes: tuple[int, ...], epsilon: float
 ) -> tuple[Compute, Compute]:
     """Mean and 1 / sqrt(variance + epsilon) over some axes, which are kept with extent 1."""
-    shape = extents(x)
-    count = prod(shape[at] for at in axes)
+    shape = x.shape
+    count = product_of(shape[at] for at in axes)
     mean = mean_of(f"{name}_mean", fold_axes(f"{name}_sum", x, axes, sum_over), count)
 
     def squared(value: Value, indices: tuple[Index, ...]) -> Value:
@@ -97,7 +95,7 @@ def _infer_batch_norm(types: tuple[TensorType, ...], _: Attributes) -> tuple[Ten
 def _batch_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     x, scale, bias, mean, var = tensors
     epsilon = float_of(attributes, "epsilon")
-    channels = extents(scale)
+    channels = scale.shape
     factor = pointwise(
         "batch_norm_factor",
         (scale, var),
@@ -112,7 +110,7 @@ def _batch_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Co
         c = indices[1]
         return Load(x, indices) * factor[c] + offset[c]
 
-    return (compute("batch_norm", extents(x), body, axis_names(len(x.shape))),)
+    return (compute("batch_norm", x.shape, body, axis_names(len(x.shape))),)
 
 
 def _infer_instance_norm(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
@@ -129,7 +127,7 @@ def _instance_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple
         centred = Load(x, (n, c, *at)) - Load(mean, row)
         return centred * (Load(inverse, row) * scale[c]) + bias[c]
 
-    return (compute("instance_norm", extents(x), body, axis_names(len(x.shape))),)
+    return (compute("instance_norm", x.shape, body, axis_names(len(x.shape))),)
 
 
 def _infer_group_norm(
@@ -145,13 +143,13 @@ def _infer_group_norm(
 
 def _group_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     x, scale, bias = tensors
-    shape = extents(x)
+    shape = x.shape
     groups = int_of(attributes, "groups")
     per_group = shape[1] // groups
     names = axis_names(len(shape))
     spatial = zip(names[2:], shape[2:], strict=True)
     inner = (reduce_axis("rc", per_group), *(reduce_axis(f"r{s}", n) for s, n in spatial))
-    count = per_group * prod(shape[2:])
+    count = per_group * product_of(shape[2:])
 
     def element(n: Index, g: Index) -> Value:
         first, *rest = (axis.var for axis in inner)
@@ -202,17 +200,17 @@ def _layer_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Co
         return scaled if b is None else scaled + b
 
     operands = (x, mean, inverse, *tensors[1:])
-    return (pointwise("layer_norm", operands, extents(x), rule),)
+    return (pointwise("layer_norm", operands, x.shape, rule),)
 
 
 def _rms_norm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     x, scale = tensors
     axes = _rows(x, attributes)
-    count = prod(extents(x)[at] for at in axes)
+    count = product_of(x.shape[at] for at in axes)
     total = fold_axes("rms_norm_square_sum", x, axes, sum_over, lambda v, _: v * v)
     inverse = _inverse_deviation("rms_norm", total, count, float_of(attributes, "epsilon"))
     operands = (x, inverse, scale)
-    return (pointwise("rms_norm", operands, extents(x), lambda v, d, s: v * d * s),)
+    return (pointwise("rms_norm", operands, x.shape, lambda v, d, s: v * d * s),)
 
 
 def _infer_lrn(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -225,7 +223,7 @@ def _infer_lrn(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[T
 
 def _lrn(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     (x,) = tensors
-    shape = extents(x)
+    shape = x.shape
     size = int_of(attributes, "size")
     factor = float_of(attributes, "alpha") / size
     bias, beta = float_of(attributes, "bias"), float_of(attributes, "beta")
@@ -269,7 +267,7 @@ def _lp_normalization(tensors: tuple[Tensor, ...], attributes: Attributes) -> tu
         length = apply(Fn.SQRT, norm) if squares else norm
         return select(apply(Fn.EQ, length, 0.0), length, value / length)
 
-    return (pointwise("lp_normalization", (x, total), extents(x), rule),)
+    return (pointwise("lp_normalization", (x, total), x.shape, rule),)
 
 
 _FIRST = Attribute("axis", -1, "the first of the normalised dimensions, which go to the last")

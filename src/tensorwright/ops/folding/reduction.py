@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import prod
 
 from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Axis,
     Compute,
     Fn,
+    FromIndex,
     Index,
     Load,
     Reduce,
@@ -38,7 +38,7 @@ from tensorwright.expr import (
     select,
     sum_over,
 )
-from tensorwright.ops.access import axis_names, extents, pointwise
+from tensorwright.ops.access import axis_names, pointwise
 from tensorwright.ops.attributes import (
     BOOLS,
     FLOATS,
@@ -50,16 +50,14 @@ from tensorwright.ops.attributes import (
     ints_of,
     require_dtype,
 )
-from tensorwright.ops.named_sizes import Extent, is_equal, sizes_of
+from tensorwright.ops.named_sizes import is_equal, number_or_value, product_of, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, Operator, Pattern, tensor_operator
 from tensorwright.ops.shapes import axes_in, axis_in
 
 FoldFunction = Callable[..., Reduce]
 
 
-def reduced_shape(
-    shape: Sequence[Extent], axes: Sequence[int], keepdims: bool
-) -> tuple[Extent, ...]:
+def reduced_shape(shape: Sequence[Index], axes: Sequence[int], keepdims: bool) -> tuple[Index, ...]:
     """The shape without the axes, or with extent 1 there."""
     if keepdims:
         return tuple(1 if at in axes else extent for at, extent in enumerate(shape))
@@ -84,7 +82,7 @@ def fold_axes(
 
     Without axes the rule is applied to every element.
     """
-    shape = extents(tensor)
+    shape = tensor.shape
     names = axis_names(len(shape))
     folded = {at: reduce_axis(f"r{names[at]}", shape[at]) for at in axes}
     kept = [at for at in range(len(shape)) if keepdims or at not in folded]
@@ -144,25 +142,32 @@ def _simple(fold: FoldFunction, rule: Callable[[Value], Value] = lambda value: v
 def _after(first: Meaning, suffix: str, rule: Callable[[Value], Value]) -> Meaning:
     def build(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
         inner = first(f"{name}_{suffix}", tensor, axes, keepdims)
-        return pointwise(name, (inner,), extents(inner), rule)
+        return pointwise(name, (inner,), inner.shape, rule)
 
     return build
 
 
-def mean_of(name: str, total: Compute, count: int) -> Compute:
+def divided(value: Value, count: Index) -> Value:
+    """A float divided by how many elements it is the sum of."""
+    if isinstance(count, int):
+        return value * (1 / count if count else float("nan"))
+    return value / FromIndex(count, value.dtype)
+
+
+def mean_of(name: str, total: Compute, count: Index) -> Compute:
     """A total divided by how many elements it has; integers are truncated."""
 
     def rule(value: Value) -> Value:
         if value.dtype.is_float:
-            return value * (1 / count if count else float("nan"))
-        return value / count
+            return divided(value, count)
+        return value / number_or_value(count, value.dtype)
 
-    return pointwise(name, (total,), extents(total), rule)
+    return pointwise(name, (total,), total.shape, rule)
 
 
 def _mean(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
     total = fold_axes(f"{name}_sum", tensor, axes, sum_over, keepdims=keepdims)
-    return mean_of(name, total, prod(extents(tensor)[at] for at in axes))
+    return mean_of(name, total, product_of(tensor.shape[at] for at in axes))
 
 
 def _square(value: Value) -> Value:
@@ -175,14 +180,14 @@ def _log_sum_exp(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: boo
     def finite(value: Value) -> Value:
         return select(apply(Fn.ISINF, value), constant(0, value.dtype), value)
 
-    shift = pointwise(f"{name}_shift", (best,), extents(best), finite)
+    shift = pointwise(f"{name}_shift", (best,), best.shape, finite)
 
     def shifted(value: Value, indices: tuple[Index, ...]) -> Value:
         return apply(Fn.EXP, value - Load(shift, folded_indices(indices, axes)))
 
     total = fold_axes(f"{name}_sum", tensor, axes, sum_over, shifted)
     if keepdims:
-        return pointwise(name, (total, shift), extents(total), lambda a, b: apply(Fn.LOG, a) + b)
+        return pointwise(name, (total, shift), total.shape, lambda a, b: apply(Fn.LOG, a) + b)
     kept = tuple(at for at in range(len(tensor.shape)) if at not in axes)
 
     def squeezed(*outer: Index) -> Value:
@@ -190,7 +195,7 @@ def _log_sum_exp(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: boo
         at = tuple(by_axis.get(axis, 0) for axis in range(len(tensor.shape)))
         return apply(Fn.LOG, Load(total, at)) + Load(shift, at)
 
-    shape = tuple(extents(tensor)[at] for at in kept)
+    shape = tuple(tensor.shape[at] for at in kept)
     return compute(name, shape, squeezed, axis_names(len(shape)))
 
 
@@ -218,14 +223,16 @@ def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce]) -> Operator
         keepdims = bool_of(attributes, "keepdims")
         if not bool_of(attributes, "select_last_index"):
             return (fold_axes(name, tensor, (axis,), fold, keepdims=keepdims),)
-        last = extents(tensor)[axis] - 1
+        last = tensor.shape[axis] - 1
 
         def mirrored(value: Value, indices: tuple[Index, ...]) -> Value:
             flipped = tuple(last - i if at == axis else i for at, i in enumerate(indices))
             return Load(tensor, flipped)
 
         found = fold_axes(f"{name}_mirrored", tensor, (axis,), fold, mirrored, keepdims=keepdims)
-        return (pointwise(name, (found,), extents(found), lambda v: last - v),)
+        return (
+            pointwise(name, (found,), found.shape, lambda v: number_or_value(last, v.dtype) - v),
+        )
 
     return tensor_operator(
         name,

@@ -27,17 +27,21 @@ from tensorwright.expr import (
     apply,
     ceil_div,
     compute,
+    is_same,
+    mod,
     prod_over,
     reduce_axis,
     select,
     sum_over,
 )
-from tensorwright.ops.access import axis_names, extents
+from tensorwright.ops.access import axis_names
 from tensorwright.ops.attributes import NUMBERS, bool_of, int_of, require_dtype
+from tensorwright.ops.named_sizes import is_certain
 from tensorwright.ops.operator import Attribute, Fold, Operator, Pattern, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
 _BLOCK = 16  # elements
+_MOST_LEVELS = 3  # of blocks of blocks, where the extent is a size: 65536 elements in short folds
 
 _ATTRIBUTES = (
     Attribute("axis", 0, "the dimension; negative counts from the last"),
@@ -61,13 +65,17 @@ class _Running:
         exclusive, reverse = bool_of(attributes, "exclusive"), bool_of(attributes, "reverse")
         return (self.along(x, axis, exclusive=exclusive, reverse=reverse),)
 
-    def along(self, x: Tensor, axis: int, *, exclusive: bool, reverse: bool) -> Compute:
-        """The running fold along an axis."""
-        if extents(x)[axis] <= _BLOCK:
+    def along(
+        self, x: Tensor, axis: int, *, exclusive: bool, reverse: bool, depth: int = 0
+    ) -> Compute:
+        """The running fold along an axis, of which `depth` levels of blocks are taken."""
+        is_short = is_certain(x.shape[axis] <= _BLOCK)
+        if is_short or (depth == _MOST_LEVELS and not isinstance(x.shape[axis], int)):
             return self._at_once(x, axis, exclusive=exclusive, reverse=reverse)
         blocks = _Blocks(x, axis, self.start, reverse=reverse)
         own = self._in_own_blocks(blocks, exclusive=exclusive)
-        before = self.along(self._of_blocks(blocks), axis, exclusive=True, reverse=False)
+        inner = self._of_blocks(blocks)
+        before = self.along(inner, axis, exclusive=True, reverse=False, depth=depth + 1)
 
         def body(*at: Index) -> Value:
             number = blocks.number(at[axis])
@@ -75,10 +83,10 @@ class _Running:
             others = at[axis + 1 :]
             return apply(self.fn, Load(before, block + others), Load(own, block + place + others))
 
-        return compute(self.name, extents(x), body, axis_names(len(x.shape)))
+        return compute(self.name, x.shape, body, axis_names(len(x.shape)))
 
     def _at_once(self, x: Tensor, axis: int, *, exclusive: bool, reverse: bool) -> Compute:
-        k = reduce_axis("k", extents(x)[axis])
+        k = reduce_axis("k", x.shape[axis])
 
         def body(*at: Index) -> Reduce:
             first, last = (at[axis], k.var) if reverse else (k.var, at[axis])
@@ -86,7 +94,7 @@ class _Running:
             value = Load(x, (*at[:axis], k.var, *at[axis + 1 :]))
             return self.fold(select(inside, value, self.start), k)
 
-        return compute(self.name, extents(x), body, axis_names(len(x.shape)))
+        return compute(self.name, x.shape, body, axis_names(len(x.shape)))
 
     def _in_own_blocks(self, blocks: _Blocks, *, exclusive: bool) -> Compute:
         """(..., block, place in it, ...): the fold of a block up to a place."""
@@ -119,9 +127,9 @@ class _Blocks:
 
     def __init__(self, x: Tensor, axis: int, start: int, *, reverse: bool) -> None:
         self.x, self.axis, self.start, self.reverse = x, axis, start, reverse
-        self.extent = extents(x)[axis]
+        self.extent = x.shape[axis]
         count = ceil_div(self.extent, _BLOCK)
-        self.shape = (*extents(x)[:axis], count, *extents(x)[axis + 1 :])
+        self.shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
 
     def number(self, place: Index) -> Index:
         """How many elements a running fold takes before one; the same the other way."""
@@ -132,9 +140,8 @@ class _Blocks:
         axis = self.axis
         number = at[axis] * _BLOCK + place
         value = Load(self.x, (*at[:axis], self.number(number), *at[axis + 1 :]))
-        return (
-            value if self.extent % _BLOCK == 0 else select(number < self.extent, value, self.start)
-        )
+        is_whole = is_same(mod(self.extent, _BLOCK), 0)
+        return value if is_whole else select(number < self.extent, value, self.start)
 
 
 def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:

@@ -31,7 +31,7 @@ from tensorwright.expr import (
     select,
     sum_over,
 )
-from tensorwright.ops.access import axis_names, extents, pointwise
+from tensorwright.ops.access import axis_names, pointwise
 from tensorwright.ops.attributes import AXIS, FLOATS, NARROW, int_of, require_dtype
 from tensorwright.ops.folding.reduction import fold_axes, folded_indices
 from tensorwright.ops.operator import Fold, Meaning, Operator, Pattern, tensor_operator
@@ -51,12 +51,12 @@ def _total(name: str, x: Tensor, axis: int, rule: Callable[[Value], Value]) -> C
     wide = fold_axes(
         f"{name}_wide", x, (axis,), sum_over, lambda value, _: cast(rule(value), DType.F32)
     )
-    return pointwise(name, (wide,), extents(wide), lambda value: cast(value, x.dtype))
+    return pointwise(name, (wide,), wide.shape, lambda value: cast(value, x.dtype))
 
 
 def normalized_exponentials(name: str, x: Tensor, axis: int) -> Compute:
     """Softmax along one axis, counted from the first."""
-    shape = extents(x)
+    shape = x.shape
     best = fold_axes(f"{name}_max", x, (axis,), max_over)
     powers = pointwise(f"{name}_exp", (x, best), shape, lambda a, b: apply(Fn.EXP, a - b))
     total = _total(f"{name}_sum", powers, axis, lambda value: value)
@@ -73,7 +73,7 @@ def _softmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
 
 def _log_softmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     (x,) = tensors
-    shape = extents(x)
+    shape = x.shape
     axis = axis_in(int_of(attributes, "axis"), len(shape))
     best = fold_axes("log_softmax_max", x, (axis,), max_over)
     moved = pointwise("log_softmax_shifted", (x, best), shape, lambda a, b: a - b)
@@ -83,7 +83,7 @@ def _log_softmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[C
 
 def _hardmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     (x,) = tensors
-    shape = extents(x)
+    shape = x.shape
     axis = axis_in(int_of(attributes, "axis"), len(shape))
     best = fold_axes("hardmax_position", x, (axis,), argmax_over)
 

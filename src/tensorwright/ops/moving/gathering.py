@@ -30,7 +30,7 @@ from tensorwright.expr import (
     mod,
     select,
 )
-from tensorwright.ops.access import axis_names, extents
+from tensorwright.ops.access import axis_names
 from tensorwright.ops.attributes import (
     NUMBERS,
     POSITIONS,
@@ -43,10 +43,12 @@ from tensorwright.ops.attributes import (
 )
 from tensorwright.ops.named_sizes import (
     are_equal,
+    as_divisor,
     decided,
     is_empty,
     is_equal,
     number_of,
+    number_or_value,
     shape_text,
     sizes_of,
 )
@@ -80,7 +82,7 @@ def _infer_gather(types: tuple[TensorType, ...], attributes: Attributes) -> tupl
 
 def _gather(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     x, indices = tensors
-    own = extents(x)
+    own = x.shape
     axis = axis_in(int_of(attributes, "axis"), len(own))
     inner = len(indices.shape)
 
@@ -88,7 +90,7 @@ def _gather(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Comput
         chosen = at_position(indices, at[axis : axis + inner], own[axis])
         return Load(x, (*at[:axis], chosen, *at[axis + inner :]))
 
-    shape = (*own[:axis], *extents(indices), *own[axis + 1 :])
+    shape = (*own[:axis], *indices.shape, *own[axis + 1 :])
     return (compute("gather", shape, body, axis_names(len(shape))),)
 
 
@@ -109,10 +111,10 @@ def _elements(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Comp
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
 
     def body(*at: Index) -> Value:
-        chosen = at_position(indices, at, extents(x)[axis])
+        chosen = at_position(indices, at, x.shape[axis])
         return Load(x, (*at[:axis], chosen, *at[axis + 1 :]))
 
-    shape = extents(indices)
+    shape = indices.shape
     return (compute("gather_elements", shape, body, axis_names(len(shape))),)
 
 
@@ -137,8 +139,8 @@ def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Te
 
 def _nd(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     x, indices = tensors
-    own, asked = extents(x), extents(indices)
-    batch, count = int_of(attributes, "batch_dims"), asked[-1]
+    own, asked = x.shape, indices.shape
+    batch, count = int_of(attributes, "batch_dims"), number_of(asked[-1])
     outer = len(asked) - 1
 
     def body(*at: Index) -> Value:
@@ -162,13 +164,13 @@ def _infer_reverse(types: tuple[TensorType, ...], attributes: Attributes) -> tup
 
 def _reverse(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     x, lengths = tensors
-    shape = extents(x)
+    shape = x.shape
     batch = int_of(attributes, "batch_axis") % len(shape)
     time = int_of(attributes, "time_axis") % len(shape)
 
     def body(*at: Index) -> Value:
         length = Element(lengths, (at[batch],))
-        mirrored = mod(length - 1 - at[time], max(shape[time], 1))
+        mirrored = mod(length - 1 - at[time], as_divisor(shape[time]))
         inside = Load(x, (*at[:time], mirrored, *at[time + 1 :]))
         return select(at[time] < length, inside, Load(x, at))
 
@@ -192,16 +194,16 @@ def _infer_one_hot(types: tuple[TensorType, ...], attributes: Attributes) -> tup
 
 def _one_hot(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     indices, values = tensors
-    own = extents(indices)
-    axis, found = _one_hot_axis(len(own), attributes)
-    depth = number_of(found)
+    own = indices.shape
+    axis, depth = _one_hot_axis(len(own), attributes)
+    behind_last = number_or_value(depth, DType.I64)
 
     def body(*at: Index) -> Value:
         asked: Value = Load(indices, (*at[:axis], *at[axis + 1 :]))
         place = FromIndex(at[axis], DType.I64)
         asked = cast(asked, DType.I64)
         is_there = apply(Fn.EQ, asked, place)
-        behind = apply(Fn.EQ, asked, place - depth)
+        behind = apply(Fn.EQ, asked, place - behind_last)
         return select(apply(Fn.OR, is_there, behind), values[1], values[0])
 
     shape = (*own[:axis], depth, *own[axis:])

@@ -20,25 +20,25 @@ from tensorwright.expr import (
     Relation,
     Tensor,
     Value,
+    cast,
     compare,
     compute,
     constant,
     select,
 )
-from tensorwright.ops.access import axis_names, extents
+from tensorwright.ops.access import axis_names
 from tensorwright.ops.attributes import (
     bool_of,
     dtype_of,
     fault,
     float_of,
     int_of,
-    ints_of,
     require_rank,
     scalar_of,
     size_in,
     sizes_in,
 )
-from tensorwright.ops.named_sizes import decided, shape_text
+from tensorwright.ops.named_sizes import decided, number_or_value, shape_text
 from tensorwright.ops.operator import Attribute, tensor_operator
 
 
@@ -52,8 +52,12 @@ def _infer_full(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tens
 
 
 def _full(_: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
-    shape = ints_of(attributes, "shape")
-    value = constant(scalar_of(attributes, "value"), dtype_of(attributes, "dtype"))
+    shape, dtype = sizes_in(attributes, "shape"), dtype_of(attributes, "dtype")
+    given = attributes["value"]
+    if isinstance(given, IndexExpr):
+        value: Value = cast(FromIndex(given, DType.I64), dtype)
+    else:
+        value = constant(scalar_of(attributes, "value"), dtype)
     return (compute("full", shape, lambda *_: value, axis_names(len(shape))),)
 
 
@@ -72,14 +76,16 @@ def _infer_range(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[Ten
 
 def _range(_: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     dtype = dtype_of(attributes, "dtype")
-    start, step = float_of(attributes, "start"), float_of(attributes, "step")
+    given, step = attributes["start"], float_of(attributes, "step")
+    start = given if isinstance(given, IndexExpr) else float_of(attributes, "start")
 
     def body(i: Index) -> Value:
-        if isinstance(start, int) and isinstance(step, int):
+        if isinstance(start, (int, IndexExpr)) and isinstance(step, int):
             return FromIndex(i * step + start, dtype)
-        return FromIndex(i, dtype) * step + start
+        first = start if isinstance(start, float) else number_or_value(start, dtype)
+        return FromIndex(i, dtype) * step + first
 
-    return (compute("range", (int_of(attributes, "size"),), body),)
+    return (compute("range", (size_in(attributes, "size"),), body),)
 
 
 def _infer_eye(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -95,7 +101,7 @@ def _eye(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, 
     def body(i: Index, j: Index) -> Value:
         return select(compare(Relation.EQ, j, i + k), one, zero)
 
-    return (compute("eye_like", extents(tensors[0]), body),)
+    return (compute("eye_like", tensors[0].shape, body),)
 
 
 def _infer_trilu(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -106,13 +112,13 @@ def _infer_trilu(types: tuple[TensorType, ...], attributes: Attributes) -> tuple
 
 def _trilu(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     (x,) = tensors
-    upper, k = bool_of(attributes, "upper"), int_of(attributes, "k")
+    upper, k = bool_of(attributes, "upper"), size_in(attributes, "k")
 
     def body(*at: Index) -> Value:
         inside = at[-1] >= at[-2] + k if upper else at[-1] <= at[-2] + k
         return select(inside, Load(x, at), 0)
 
-    return (compute("trilu", extents(x), body, axis_names(len(x.shape))),)
+    return (compute("trilu", x.shape, body, axis_names(len(x.shape))),)
 
 
 _DTYPE = Attribute("dtype", DType.F32, "the element type of the output")

@@ -24,13 +24,14 @@ from tensorwright.expr import (
     Value,
     ceil_div,
     compute,
+    is_same,
     maximum,
     minimum,
     mod,
     select,
     simplify,
 )
-from tensorwright.ops.access import axis_names, extents, padded
+from tensorwright.ops.access import axis_names, padded
 from tensorwright.ops.attributes import (
     fault,
     int_of,
@@ -40,9 +41,10 @@ from tensorwright.ops.attributes import (
     sizes_in,
     text_of,
 )
-from tensorwright.ops.moving.movement import Indices, Shape, Sizes, rearrangement
+from tensorwright.ops.moving.movement import Indices, Sizes, rearrangement
 from tensorwright.ops.named_sizes import (
     are_equal,
+    as_divisor,
     decided,
     is_equal,
     number_of,
@@ -71,17 +73,17 @@ def _infer_concat(types: tuple[TensorType, ...], attributes: Attributes) -> tupl
 def _concat(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     rank = len(tensors[0].shape)
     axis = axis_in(int_of(attributes, "axis"), rank)
-    parts: list[tuple[Tensor, int]] = []
-    total = 0
+    parts: list[tuple[Tensor, Index]] = []
+    total: Index = 0
     for tensor in tensors:
-        if extents(tensor)[axis]:
+        if tensor.shape[axis] != 0:
             parts.append((tensor, total))
-        total += extents(tensor)[axis]
-    shape = list(extents(tensors[0]))
+        total += tensor.shape[axis]
+    shape = list(tensors[0].shape)
     shape[axis] = total
 
     def body(*indices: Index) -> Value:
-        def part(tensor: Tensor, first: int) -> Value:
+        def part(tensor: Tensor, first: Index) -> Value:
             moved = (*indices[:axis], indices[axis] - first, *indices[axis + 1 :])
             return Load(tensor, moved)
 
@@ -113,11 +115,10 @@ def _infer_split(types: tuple[TensorType, ...], attributes: Attributes) -> tuple
 
 def _split(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     (x,) = tensors
-    axis, found = _split_sizes(extents(x), attributes)
-    sizes = tuple(map(number_of, found))
+    axis, sizes = _split_sizes(x.shape, attributes)
 
-    def part(number: int, first: int, size: int) -> Compute:
-        shape = list(extents(x))
+    def part(number: int, first: Index, size: Index) -> Compute:
+        shape = list(x.shape)
         shape[axis] = size
 
         def body(*indices: Index) -> Value:
@@ -135,7 +136,7 @@ Taken: TypeAlias = tuple[Index, Index, int]
 """What a slice takes of a dimension: its first index, how many, and the step between them."""
 
 
-def _taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Taken, ...]:
+def slices_taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Taken, ...]:
     """What a slice takes, per dimension."""
     starts, ends = sizes_in(attributes, "starts"), sizes_in(attributes, "ends")
     axes = ints_of(attributes, "axes") or tuple(range(len(starts)))
@@ -155,7 +156,7 @@ def _taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Taken, ...
 
 def slice_ranges(shape: tuple[int, ...], attributes: Attributes) -> tuple[range, ...]:
     """The indices that a slice takes of dimensions that are numbers."""
-    taken = _taken(shape, attributes)
+    taken = slices_taken(shape, attributes)
     numbers = ((number_of(first), number_of(count), step) for first, count, step in taken)
     return tuple(range(first, first + count * step, step) for first, count, step in numbers)
 
@@ -169,7 +170,7 @@ def _taken_of(extent: Index, start: Index, end: Index, step: int) -> Taken:
             return high if index > 0 else low
         place = index if decided(index >= 0) else extent + index
         clamped = minimum(maximum(place, low), high)
-        return clamped if isinstance(index, int) else simplify(clamped, {})
+        return simplify(clamped, {})
 
     first, last = inside(start), inside(end)
     gap = last - first if step > 0 else first - last
@@ -177,11 +178,11 @@ def _taken_of(extent: Index, start: Index, end: Index, step: int) -> Taken:
 
 
 def _sliced(own: Sizes, attributes: Attributes) -> Sizes:
-    return tuple(count for _, count, _ in _taken(own, attributes))
+    return tuple(count for _, count, _ in slices_taken(own, attributes))
 
 
-def _before_slicing(indices: Indices, own: Shape, _: Shape, attributes: Attributes) -> Indices:
-    pairs = zip(indices, _taken(own, attributes), strict=True)
+def _before_slicing(indices: Indices, own: Sizes, _: Sizes, attributes: Attributes) -> Indices:
+    pairs = zip(indices, slices_taken(own, attributes), strict=True)
     return tuple(index * step + first for index, (first, _, step) in pairs)
 
 
@@ -213,22 +214,22 @@ def _infer_pad(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[T
     return (TensorType(types[0].dtype, _pads(sizes_of(types[0]), attributes)[1]),)
 
 
-def _source(mode: str, index: Index, extent: int) -> Index:
+def _source(mode: str, index: Index, extent: Index) -> Index:
     """The element that a mode puts at an index that may lie outside 0..extent-1."""
     if mode == "edge":
         return maximum(minimum(index, extent - 1), 0)
     if mode == "wrap":
-        return mod(index, extent)
-    if extent == 1:
+        return mod(index, as_divisor(extent))
+    if is_same(extent, 1):
         return 0
-    period = 2 * (extent - 1)
+    period = as_divisor(2 * (extent - 1))
     ahead = mod(index, period)
     return minimum(ahead, period - ahead)
 
 
 def _pad(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     (x,) = tensors
-    begins, large = (tuple(map(number_of, each)) for each in _pads(extents(x), attributes))
+    begins, large = _pads(x.shape, attributes)
     mode = text_of(attributes, "mode")
     names = axis_names(len(large))
     if mode == "constant":
@@ -239,11 +240,11 @@ def _pad(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, 
             return (result,)
 
     def body(*indices: Index) -> Value:
-        places = zip(indices, begins, extents(x), large, strict=True)
+        places = zip(indices, begins, x.shape, large, strict=True)
         return Load(
             x,
             tuple(
-                index if begin == 0 and new == n else _source(mode, index - begin, n)
+                index if is_same(begin, 0) and is_same(new, n) else _source(mode, index - begin, n)
                 for index, begin, n, new in places
             ),
         )

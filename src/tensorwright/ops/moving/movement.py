@@ -15,18 +15,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import TypeAlias
 
 from tensorwright.base import Attributes, TensorType
-from tensorwright.expr import Compute, Index, Load, Tensor, compute, floor_div, mod
-from tensorwright.ops.access import axis_names, extents, stretched_indices
+from tensorwright.expr import Compute, Index, Load, Tensor, compute, floor_div, is_same, mod
+from tensorwright.ops.access import axis_names, stretched_indices
 from tensorwright.ops.attributes import fault, int_of, ints_of, sizes_in, text_of
 from tensorwright.ops.named_sizes import (
+    as_divisor,
     decided,
+    is_certain,
     is_equal,
     is_multiple,
-    number_of,
+    product_of,
     shape_text,
     sizes_of,
 )
@@ -41,11 +42,10 @@ from tensorwright.ops.operator import (
 )
 from tensorwright.ops.shapes import axes_in, broadcast_shapes
 
-Shape: TypeAlias = tuple[int, ...]
 Indices: TypeAlias = tuple[Index, ...]
 Sizes: TypeAlias = tuple[Index, ...]
 ShapeRule: TypeAlias = Callable[[Sizes, Attributes], Sizes]
-SourceRule: TypeAlias = Callable[[Indices, Shape, Shape, Attributes], Indices]
+SourceRule: TypeAlias = Callable[[Indices, Sizes, Sizes, Attributes], Indices]
 
 
 def rearrangement(
@@ -69,8 +69,8 @@ def rearrangement(
 
     def meaning(tensors: tuple[Tensor, ...], given: Attributes) -> tuple[Compute, ...]:
         (x,) = tensors
-        own = extents(x)
-        shape = tuple(map(number_of, shape_of(own, given)))
+        own = x.shape
+        shape = shape_of(own, given)
 
         def body(*indices: Index) -> Load:
             return Load(x, source_of(indices, own, shape, given))
@@ -93,14 +93,14 @@ def _reshaped(own: Sizes, attributes: Attributes) -> Sizes:
     shape = sizes_in(attributes, "shape")
     if not all(decided(extent >= 0) for extent in shape):
         raise fault(f"attribute shape {shape_text(shape)} has a negative extent")
-    count, wanted = prod(own), prod(shape)
+    count, wanted = product_of(own), product_of(shape)
     if not is_equal(wanted, count):
         before, after = shape_text(own), shape_text(shape)
         raise fault(f"shape {before} has {count} elements, {after} {wanted}")
     return shape
 
 
-def _in_same_order(indices: Indices, own: Shape, shape: Shape, _: Attributes) -> Indices:
+def _in_same_order(indices: Indices, own: Sizes, shape: Sizes, _: Attributes) -> Indices:
     """The element at the same place in row-major order.
 
     Runs of dimensions that hold the same number of elements on both sides are matched first, so
@@ -112,49 +112,52 @@ def _in_same_order(indices: Indices, own: Shape, shape: Shape, _: Attributes) ->
     return tuple(source)
 
 
-def _matching_runs(
-    old: tuple[int, ...], new: tuple[int, ...]
-) -> tuple[tuple[list[int], list[int]], ...]:
-    """Cut both shapes into shortest runs of equal size, as lists of dimension numbers."""
-    if 0 in old:
+def _matching_runs(old: Sizes, new: Sizes) -> tuple[tuple[list[int], list[int]], ...]:
+    """Cut both shapes into runs of equal size, as lists of dimension numbers.
+
+    The shortest runs, as far as it is certain which of two sizes is smaller.
+    """
+    if any(is_same(extent, 0) for extent in old):
         return ((list(range(len(old))), list(range(len(new)))),)
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(old) or j < len(new):
         left: list[int] = []
         right: list[int] = []
-        have, want = 1, 1
+        have: Index = 1
+        want: Index = 1
         while True:
-            if i < len(old) and (have < want or not left or (have == want and not right)):
-                have *= old[i]
+            is_equal_so_far = is_same(have, want)
+            is_ahead = not is_equal_so_far and is_certain(have >= want)
+            is_behind = not is_equal_so_far and not is_ahead
+            if i < len(old) and (is_behind or not left or (is_equal_so_far and not right)):
+                have = have * old[i]
                 left.append(i)
                 i += 1
-            elif j < len(new) and (want < have or not right):
-                want *= new[j]
+            elif j < len(new) and (i == len(old) or is_ahead or not right):
+                want = want * new[j]
                 right.append(j)
                 j += 1
             else:
                 break
-            if have == want and (left and right):
+            if is_same(have, want) and (left and right):
                 break
         groups.append((left, right))
     return tuple(groups)
 
 
-def _unravel(
-    indices: tuple[Index, ...], new: list[int], shape: tuple[int, ...], old: list[int]
-) -> list[Index]:
+def _unravel(indices: Indices, new: list[int], shape: Sizes, old: list[Index]) -> list[Index]:
     """The indices into extents `old` of the place that the indices into dimensions `new` name."""
     flat: Index = 0
     for at in new:
-        flat = flat * shape[at] + (indices[at] if shape[at] != 1 else 0)
+        flat = flat * shape[at] + (0 if is_same(shape[at], 1) else indices[at])
     found: list[Index] = []
-    below = prod(old)
-    above = below
-    for extent in old:
-        below = below // extent if extent else 1
-        inner = flat if extent and above == prod(old) else mod(flat, max(above, 1))
-        found.append(floor_div(inner, max(below, 1)) if extent != 1 else 0)
+    count = product_of(old)
+    above = count
+    for at, extent in enumerate(old):
+        below = product_of(old[at + 1 :])
+        inner = flat if is_same(above, count) else mod(flat, as_divisor(above))
+        found.append(0 if is_same(extent, 1) else floor_div(inner, as_divisor(below)))
         above = below
     return found
 
@@ -170,7 +173,7 @@ def _transposed(own: Sizes, attributes: Attributes) -> Sizes:
     return tuple(own[at] for at in _permutation(len(own), attributes))
 
 
-def _before_transposing(indices: Indices, own: Shape, _: Shape, attributes: Attributes) -> Indices:
+def _before_transposing(indices: Indices, own: Sizes, _: Sizes, attributes: Attributes) -> Indices:
     perm = _permutation(len(own), attributes)
     return tuple(indices[perm.index(at)] for at in range(len(perm)))
 
@@ -186,7 +189,7 @@ def _expanded(own: Sizes, attributes: Attributes) -> Sizes:
     return broadcast_shapes(own, sizes_in(attributes, "shape"))
 
 
-def _before_expanding(indices: Indices, own: Shape, shape: Shape, _: Attributes) -> Indices:
+def _before_expanding(indices: Indices, own: Sizes, shape: Sizes, _: Attributes) -> Indices:
     return stretched_indices(own, indices, shape)
 
 
@@ -216,10 +219,10 @@ def _tiled(own: Sizes, attributes: Attributes) -> Sizes:
     return tuple(n * times for n, times in zip(own, repeats, strict=True))
 
 
-def _before_tiling(indices: Indices, own: Shape, _: Shape, attributes: Attributes) -> Indices:
-    repeats = ints_of(attributes, "repeats")
+def _before_tiling(indices: Indices, own: Sizes, _: Sizes, attributes: Attributes) -> Indices:
+    repeats = sizes_in(attributes, "repeats")
     return tuple(
-        mod(index, n) if times > 1 and n else index
+        index if is_same(times, 1) or is_same(n, 0) else mod(index, as_divisor(n))
         for index, n, times in zip(indices, own, repeats, strict=True)
     )
 
@@ -242,7 +245,7 @@ def _as_space(own: Sizes, attributes: Attributes) -> Sizes:
     return n, c // (size * size), h * size, w * size
 
 
-def _before_space(indices: Indices, own: Shape, shape: Shape, attributes: Attributes) -> Indices:
+def _before_space(indices: Indices, own: Sizes, shape: Sizes, attributes: Attributes) -> Indices:
     size, depth = _block(own, attributes), shape[1]
     n, c, h, w = indices
     within = mod(h, size) * size + mod(w, size)
@@ -261,7 +264,7 @@ def _as_depth(own: Sizes, attributes: Attributes) -> Sizes:
     return n, c * size * size, h // size, w // size
 
 
-def _before_depth(indices: Indices, own: Shape, _: Shape, attributes: Attributes) -> Indices:
+def _before_depth(indices: Indices, own: Sizes, _: Sizes, attributes: Attributes) -> Indices:
     size, channels = _block(own, attributes), own[1]
     n, c, h, w = indices
     block = floor_div(c, channels)

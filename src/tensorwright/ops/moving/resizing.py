@@ -33,12 +33,14 @@ from tensorwright.expr import (
     ceil_div,
     compute,
     floor_div,
+    is_same,
     maximum,
     minimum,
     mod,
     select,
+    terms_of,
 )
-from tensorwright.ops.access import axis_names, extents, pointwise
+from tensorwright.ops.access import axis_names, pointwise
 from tensorwright.ops.attributes import (
     FLOATS,
     bool_of,
@@ -49,7 +51,15 @@ from tensorwright.ops.attributes import (
     sizes_in,
     text_of,
 )
-from tensorwright.ops.named_sizes import decided, is_equal, number_of, shape_text, sizes_of
+from tensorwright.ops.named_sizes import (
+    as_divisor,
+    decided,
+    is_certain,
+    is_equal,
+    number_of,
+    shape_text,
+    sizes_of,
+)
 from tensorwright.ops.operator import Attribute, Movement, Pattern, tensor_operator
 
 _MODES = ("nearest", "linear", "cubic")
@@ -70,22 +80,23 @@ class Grid:
     unit.
     """
 
-    extent: int
-    output: int
-    slope: int
-    offset: int
-    unit: int
+    extent: Index
+    output: Index
+    slope: Index
+    offset: Index
+    unit: Index
 
     @property
     def is_identity(self) -> bool:
         """Whether every output is the input at the same position."""
-        return self.extent == self.output and self.offset == 0 and self.slope == self.unit
+        is_alike = is_same(self.extent, self.output) and is_same(self.slope, self.unit)
+        return is_alike and is_same(self.offset, 0)
 
     def clamped(self, position: Index, first: Index, last: Index) -> Index:
         """A position limited to the input; `first` and `last` are the least and greatest of it."""
-        if not last <= self.extent - 1:
+        if not is_certain(last <= self.extent - 1):
             position = minimum(position, self.extent - 1)
-        return position if first >= 0 else maximum(position, 0)
+        return position if is_certain(first >= 0) else maximum(position, 0)
 
     def floor(self, x: Index) -> Index:
         """The input position at or before output x."""
@@ -123,6 +134,28 @@ def place_outputs(extent: int, output: int, scale: Fraction, coordinates: str) -
     return Grid(extent, output, int(slope * unit), int(offset * unit), unit)
 
 
+def place_open_outputs(extent: Index, output: Index, coordinates: str) -> Grid:
+    """As `place_outputs`, of sizes, for the scale that takes one exactly to the other."""
+    if coordinates == "align_corners":
+        return Grid(extent, output, extent - 1, 0, as_divisor(output - 1))
+    if coordinates == "pytorch_half_pixel" and decided(output <= 1):
+        return Grid(extent, output, 0, 0, 1)
+    ratio = _ratio(output, extent)
+    up: Index = output if ratio is None else ratio.numerator
+    down: Index = extent if ratio is None else ratio.denominator
+    if coordinates == "asymmetric":
+        return Grid(extent, output, down, 0, as_divisor(up))
+    return Grid(extent, output, 2 * down, down - up, as_divisor(2 * up))
+
+
+def _ratio(output: Index, extent: Index) -> Fraction | None:
+    """How many times as large one size is, where that is the same for all numbers."""
+    (_, first), (_, second) = terms_of(output)[0], terms_of(extent)[0]
+    ratio = Fraction(first, second)
+    is_it = is_same(output * ratio.denominator, extent * ratio.numerator)
+    return ratio if is_it and ratio > 0 else None
+
+
 def _sizes(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Index, ...]:
     sizes, scales = sizes_in(attributes, "sizes"), floats_of(attributes, "scales")
     if len(sizes) != len(shape) or not all(decided(size >= 0) for size in sizes):
@@ -136,19 +169,38 @@ def _sizes(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Index, ...
     return sizes
 
 
-def _grids(shape: tuple[int, ...], attributes: Attributes) -> tuple[Grid, ...]:
-    sizes, scales = map(number_of, _sizes(shape, attributes)), floats_of(attributes, "scales")
+def _grids(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Grid, ...]:
+    sizes, scales = _sizes(shape, attributes), floats_of(attributes, "scales")
     coordinates = text_of(attributes, "coordinates")
     grids: list[Grid] = []
     for at, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
         if size == 0:
             grids.append(Grid(extent, size, 1, 0, 1))
-            continue
-        scale = Fraction(size, extent)
-        if scales:
-            scale = Fraction(scales[at]).limit_denominator(_LARGEST_DENOMINATOR) or scale
-        grids.append(place_outputs(extent, size, scale, coordinates))
+        elif isinstance(extent, int) and isinstance(size, int):
+            scale = Fraction(size, extent)
+            if scales:
+                scale = Fraction(scales[at]).limit_denominator(_LARGEST_DENOMINATOR) or scale
+            grids.append(place_outputs(extent, size, scale, coordinates))
+        else:
+            grids.append(_open_grid(extent, size, scales[at] if scales else None, coordinates))
     return tuple(grids)
+
+
+def _open_grid(extent: Index, size: Index, scale: float | None, coordinates: str) -> Grid:
+    """The grid of a dimension with sizes; one with a scale of its own, where sizes are rounded,
+    takes numbers if it starts from where the last output lies.
+    """
+    if scale is None:
+        return place_open_outputs(extent, size, coordinates)
+    fraction = Fraction(scale).limit_denominator(_LARGEST_DENOMINATOR)
+    ratio = _ratio(size, extent)
+    if ratio == fraction:
+        return place_open_outputs(extent, size, coordinates)
+    if coordinates not in ("half_pixel", "asymmetric"):
+        number_of(extent)
+        number_of(size)
+    grid = place_outputs(fraction.denominator, fraction.numerator, fraction, coordinates)
+    return Grid(extent, size, grid.slope, grid.offset, grid.unit)
 
 
 def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -179,7 +231,7 @@ def _interpolated(x: Tensor, axis: int, grid: Grid, attributes: Attributes) -> C
     """One dimension of x on a new grid."""
     mode = text_of(attributes, "mode")
     excludes = mode == "cubic" and bool_of(attributes, "exclude_outside")
-    shape = tuple(grid.output if at == axis else n for at, n in enumerate(extents(x)))
+    shape = tuple(grid.output if at == axis else n for at, n in enumerate(x.shape))
     names = axis_names(len(shape))
     last = grid.output - 1
 
@@ -195,7 +247,11 @@ def _interpolated(x: Tensor, axis: int, grid: Grid, attributes: Attributes) -> C
         low = grid.floor(at[axis])
         first, final = grid.floor(0), grid.floor(last)
         part = mod(at[axis] * grid.slope + grid.offset, grid.unit)
-        fraction = FromIndex(part, x.dtype) * (1 / grid.unit)
+        fraction: Value = FromIndex(part, x.dtype)
+        if isinstance(grid.unit, int):
+            fraction = fraction * (1 / grid.unit)
+        else:
+            fraction = fraction / FromIndex(grid.unit, x.dtype)
         weights = tap_weights(fraction, mode, float_of(attributes, "cubic_a"))
         if excludes:
             weights = tuple(
@@ -215,12 +271,12 @@ def _interpolated(x: Tensor, axis: int, grid: Grid, attributes: Attributes) -> C
 def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     (x,) = tensors
     result: Tensor = x
-    for axis, grid in enumerate(_grids(extents(x), attributes)):
+    for axis, grid in enumerate(_grids(x.shape, attributes)):
         if not grid.is_identity:
             result = _interpolated(result, axis, grid, attributes)
     if isinstance(result, Compute) and result is not x:
         return (result,)
-    return (pointwise("resize", (x,), extents(x), lambda value: value),)
+    return (pointwise("resize", (x,), x.shape, lambda value: value),)
 
 
 RESIZING_OPERATORS = (

@@ -39,7 +39,7 @@ from tensorwright.expr import (
     mod,
     select,
 )
-from tensorwright.ops.access import axis_names, extents, pointwise, spatial_names
+from tensorwright.ops.access import axis_names, pointwise, spatial_names
 from tensorwright.ops.attributes import (
     FLOATS,
     bool_of,
@@ -50,6 +50,7 @@ from tensorwright.ops.attributes import (
     text_of,
 )
 from tensorwright.ops.moving.resizing import tap_weights
+from tensorwright.ops.named_sizes import is_empty, is_equal, number_of, shape_text, sizes_of
 from tensorwright.ops.operator import Attribute, Fold, Pattern, tensor_operator
 
 _MODES = ("linear", "nearest", "cubic")
@@ -65,11 +66,11 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     require_same_dtype(("x", "grid"), types)
     text_of(attributes, "mode", _MODES)
     text_of(attributes, "padding", _PADDINGS)
-    shape, own = x.extents, grid.extents
-    if own[0] != shape[0] or own[-1] != len(shape) - 2:
-        raise fault(f"input grid {own} does not fit x {shape}")
-    if 0 in shape:
-        raise fault(f"input x {shape} is empty: nothing can be read")
+    shape, own = sizes_of(x), sizes_of(grid)
+    if not is_equal(own[0], shape[0]) or not is_equal(own[-1], len(shape) - 2):
+        raise fault(f"input grid {shape_text(own)} does not fit x {shape_text(shape)}")
+    if is_empty(shape):
+        raise fault(f"input x {shape_text(shape)} is empty: nothing can be read")
     return (TensorType(x.dtype, (*shape[:2], *own[1:-1])),)
 
 
@@ -117,15 +118,16 @@ def _taps(fraction: Value, mode: str) -> tuple[tuple[int, Value | None], ...]:
 
 def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     x, grid = tensors
-    shape, points = extents(x), extents(grid)[:-1]
-    rank = len(shape) - 2
+    shape, points = x.shape, grid.shape[:-1]
+    space = tuple(map(number_of, shape[2:]))
+    rank = len(space)
     mode = text_of(attributes, "mode")
     guards = text_of(attributes, "padding") == "zeros"
     places: list[Compute] = []
     pixels: list[Compute] = []
     for at, name in enumerate(spatial_names(rank)):
 
-        def coordinate(*point: Index, number: int = rank - 1 - at, n: int = shape[2 + at]) -> Value:
+        def coordinate(*point: Index, number: int = rank - 1 - at, n: int = space[at]) -> Value:
             return _coordinate(Load(grid, (*point, number)), n, attributes)
 
         names = axis_names(len(points))
@@ -150,10 +152,10 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
         indices = [Element(p, point) + step for p, (step, _) in zip(pixels, taps, strict=True)]
         inside: list[Condition] = []
         if guards:
-            for index, extent in zip(indices, shape[2:], strict=True):
+            for index, extent in zip(indices, space, strict=True):
                 inside += [index >= 0, index < extent]
         else:
-            ends = zip(indices, shape[2:], strict=True)
+            ends = zip(indices, space, strict=True)
             indices = [_inside(index, extent, attributes) for index, extent in ends]
         value: Value = select(all_of(*inside), Load(x, (n, c, *indices)), 0)
         for _, weight in taps:

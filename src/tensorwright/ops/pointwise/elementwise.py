@@ -25,7 +25,7 @@ from functools import reduce
 
 from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import Compute, Fn, Tensor, Value, apply, cast, constant, select
-from tensorwright.ops.access import extents, pointwise
+from tensorwright.ops.access import pointwise
 from tensorwright.ops.attributes import (
     ANY_DTYPE,
     BOOLS,
@@ -92,7 +92,7 @@ def elementwise(
         return (TensorType(example.dtype, shape),)
 
     def meaning(tensors: tuple[Tensor, ...], given: Attributes) -> tuple[Compute, ...]:
-        shape = broadcast_shapes(*(extents(tensor) for tensor in tensors))
+        shape = broadcast_shapes(*(tensor.shape for tensor in tensors))
         return (pointwise(name, tensors, shape, lambda *values: widened(given, *values)),)
 
     return tensor_operator(
@@ -170,7 +170,7 @@ def _infer_where(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorTy
 
 
 def _where(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
-    shape = broadcast_shapes(*(extents(tensor) for tensor in tensors))
+    shape = broadcast_shapes(*(tensor.shape for tensor in tensors))
     return (pointwise("where", tensors, shape, select),)
 
 
@@ -189,7 +189,7 @@ def _pow(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
     def rule(a: Value, b: Value) -> Value:
         return cast(apply(Fn.POW, cast(a, wide), cast(b, wide)), base.dtype)
 
-    shape = broadcast_shapes(extents(base), extents(exponent))
+    shape = broadcast_shapes(base.shape, exponent.shape)
     return (pointwise("pow", tensors, shape, rule),)
 
 
@@ -199,7 +199,7 @@ def _infer_cast(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
 
 def _cast(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     target = dtype_of(attributes, "to")
-    return (pointwise("cast", tensors, extents(tensors[0]), lambda x: cast(x, target)),)
+    return (pointwise("cast", tensors, tensors[0].shape, lambda x: cast(x, target)),)
 
 
 ELEMENTWISE_OPERATORS = (

@@ -22,8 +22,9 @@ from tensorwright.expr import (
     apply,
     cast,
     compute,
+    is_same,
 )
-from tensorwright.ops.access import axis_names, extents
+from tensorwright.ops.access import axis_names
 from tensorwright.ops.attributes import (
     FLOATS,
     INTS,
@@ -44,7 +45,7 @@ def _require_parameters(types: tuple[TensorType, ...], attributes: Attributes) -
     x, scale = types[:2]
     require_dtype("scale", scale, FLOATS)
     for name, each in zip(("scale", "zero_point"), types[1:], strict=False):
-        if each.extents in ((), (1,)):
+        if each.shape in ((), (1,)):
             continue
         axis = axis_in(int_of(attributes, "axis"), len(x.shape))
         own = sizes_of(x)[axis]
@@ -55,7 +56,7 @@ def _require_parameters(types: tuple[TensorType, ...], attributes: Attributes) -
 def _parameter(tensor: Tensor, indices: tuple[Index, ...], axis: int) -> Value:
     if not tensor.shape:
         return Load(tensor, ())
-    if extents(tensor) == (1,):
+    if len(tensor.shape) == 1 and is_same(tensor.shape[0], 1):
         return Load(tensor, (0,))
     return Load(tensor, (indices[axis % len(indices)],))
 
@@ -84,7 +85,7 @@ def _quantize(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Comp
         limited = apply(Fn.MIN, apply(Fn.MAX, value, dtype.lowest), dtype.highest)
         return cast(limited, dtype)
 
-    return (compute("quantize_linear", extents(x), body, axis_names(len(x.shape))),)
+    return (compute("quantize_linear", x.shape, body, axis_names(len(x.shape))),)
 
 
 def _infer_dequantize(
@@ -107,7 +108,7 @@ def _dequantize(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Co
             code = apply(Fn.SUB, code, cast(_parameter(tensors[2], at, axis), DType.I32))
         return cast(code, scale.dtype) * _parameter(scale, at, axis)
 
-    return (compute("dequantize_linear", extents(x), body, axis_names(len(x.shape))),)
+    return (compute("dequantize_linear", x.shape, body, axis_names(len(x.shape))),)
 
 
 _AXIS = Attribute("axis", 1, "the dimension that has a scale each, where there are several")

@@ -32,17 +32,11 @@ from tensorwright.expr import (
     cast,
     compute,
     floor_div,
+    is_same,
     reduce_axis,
     sum_over,
 )
-from tensorwright.ops.access import (
-    extents,
-    fold_over,
-    padded,
-    pointwise,
-    position_along,
-    spatial_names,
-)
+from tensorwright.ops.access import fold_over, padded, pointwise, position_along, spatial_names
 from tensorwright.ops.attributes import (
     NUMBERS,
     fault,
@@ -55,7 +49,6 @@ from tensorwright.ops.attributes import (
 )
 from tensorwright.ops.contraction.matmul import require_bytes
 from tensorwright.ops.named_sizes import (
-    Extent,
     decided,
     is_equal,
     is_multiple,
@@ -75,7 +68,7 @@ class Window:
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     begins: tuple[int, ...]
-    ends: tuple[int, ...]
+    ends: tuple[Index, ...]
 
     @classmethod
     def of(cls, kernel: tuple[int, ...], attributes: Attributes) -> Window:
@@ -95,7 +88,7 @@ class Window:
             raise fault(f"attribute pads {pads} must not be negative")
         return cls(kernel, strides, dilations, pads[:count], pads[count:])
 
-    def slots(self, shape: tuple[Extent, ...]) -> tuple[Extent, ...]:
+    def slots(self, shape: tuple[Index, ...]) -> tuple[Index, ...]:
         """The number of window positions along each dimension.
 
         Raises:  ModelError if the window does not fit once.
@@ -121,7 +114,7 @@ class Window:
 
     def padded(self, name: str, x: Tensor, fill: float | int | bool = 0) -> Tensor:
         """The tensor (n, c, *spatial) with its padding."""
-        batch, channels, *space = extents(x)
+        batch, channels, *space = x.shape
         large = (b + n + e for b, n, e in zip(self.begins, space, self.ends, strict=True))
         names = ("n", "c", *spatial_names(len(space)))
         return padded(name, x, (0, 0, *self.begins), (batch, channels, *large), names, fill)
@@ -176,8 +169,8 @@ def convolve(
     name: str, x: Tensor, w: Tensor, attributes: Attributes, wide: DType | None = None
 ) -> Compute:
     """The padding and the reduction of a convolution, in the element type `wide`."""
-    shape, kernel = extents(x), extents(w)
-    window = Window.of(kernel[2:], attributes)
+    shape, kernel = x.shape, w.shape
+    window = Window.of(tuple(map(number_of, kernel[2:])), attributes)
     slots = window.slots(shape[2:])
     data = window.padded(f"{name}_pad", x)
     per_group = kernel[1]
@@ -188,7 +181,7 @@ def convolve(
     def body(n: Index, oc: Index, *at: Index) -> Value | Reduce:
         ic = position_along(channel)
         source = floor_div(oc, group_outputs) * per_group + ic
-        if group_outputs == kernel[0]:  # one group
+        if is_same(group_outputs, kernel[0]):  # one group
             source = ic
         left: Value = Load(data, (n, source, *window.places(at, taps)))
         right: Value = Load(w, (oc, ic, *map(position_along, taps)))
@@ -206,7 +199,7 @@ def add_bias(name: str, product: Compute, bias: Tensor) -> Compute:
     def body(n: Index, oc: Index, *at: Index) -> Value:
         return Load(product, (n, oc, *at)) + Load(bias, (oc,))
 
-    return compute(name, extents(product), body, tuple(axis.name for axis in product.axes))
+    return compute(name, product.shape, body, tuple(axis.name for axis in product.axes))
 
 
 def _conv(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
@@ -222,9 +215,9 @@ def _infer_conv_integer(
     require_bytes("xw", types)
     x, w = types[:2]
     shape = _output_shape(x, w, attributes)
-    if len(types) > 2 and types[2].extents not in ((), (1,)):
+    if len(types) > 2 and types[2].shape not in ((), (1,)):
         raise fault(f"input x_zero_point has shape {types[2].shape}, not () or (1,)")
-    if len(types) > 3 and types[3].extents not in ((), (1,), w.extents[:1]):
+    if len(types) > 3 and types[3].shape not in ((), (1,), w.shape[:1]):
         raise fault(f"input w_zero_point has shape {types[3].shape}, not () or ({w.shape[0]},)")
     return (TensorType(DType.I32, shape),)
 
@@ -240,18 +233,18 @@ def _conv_integer(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[
 
 def _without_zero_point(name: str, tensor: Tensor, zero: Tensor) -> Compute:
     """The tensor as i32 minus its zero point: one number, or one per extent of dimension 0."""
-    own = extents(zero)
+    own = zero.shape
 
     def rule(value: Value, point: Value) -> Value:
         return cast(value, DType.I32) - cast(point, DType.I32)
 
     if own in ((), (1,)):
-        return pointwise(name, (tensor, zero), extents(tensor), rule)
+        return pointwise(name, (tensor, zero), tensor.shape, rule)
 
     def body(*indices: Index) -> Value:
         return rule(Load(tensor, indices), Load(zero, indices[:1]))
 
-    return compute(name, extents(tensor), body, tuple(f"i{n}" for n in range(len(tensor.shape))))
+    return compute(name, tensor.shape, body, tuple(f"i{n}" for n in range(len(tensor.shape))))
 
 
 def _scaled_kernels(weights: Numbers, factor: Numbers, _: Attributes) -> Numbers:

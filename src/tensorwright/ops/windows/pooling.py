@@ -35,9 +35,10 @@ from tensorwright.expr import (
     max_over,
     maximum,
     minimum,
+    simplify,
     sum_over,
 )
-from tensorwright.ops.access import extents, fold_over, pointwise, spatial_names
+from tensorwright.ops.access import fold_over, pointwise, spatial_names
 from tensorwright.ops.attributes import (
     FLOATS,
     NUMBERS,
@@ -49,7 +50,14 @@ from tensorwright.ops.attributes import (
     require_rank,
 )
 from tensorwright.ops.folding.reduction import fold_axes, mean_of
-from tensorwright.ops.named_sizes import decided, is_empty, number_of, shape_text, sizes_of
+from tensorwright.ops.named_sizes import (
+    decided,
+    is_certain,
+    is_empty,
+    product_of,
+    shape_text,
+    sizes_of,
+)
 from tensorwright.ops.operator import (
     Attribute,
     Fold,
@@ -75,18 +83,19 @@ def _given_window(shape: Sequence[Index], attributes: Attributes) -> Window:
     return Window.of(kernel, attributes)
 
 
-def _window(shape: Sequence[int], attributes: Attributes) -> Window:
+def _window(shape: Sequence[Index], attributes: Attributes) -> Window:
     """The window over a spatial shape, its end pads enlarged so that the last windows of ceil_mode
     fit.
     """
     window = _given_window(shape, attributes)
     if not bool_of(attributes, "ceil_mode"):
         return window
-    ends = []
+    ends: list[Index] = []
     for at, slots in enumerate(_slots_of_ceil(window, shape)):
-        last = (number_of(slots) - 1) * window.strides[at]
+        last = (slots - 1) * window.strides[at]
         needed = last + (window.kernel[at] - 1) * window.dilations[at] + 1
-        ends.append(max(window.ends[at], needed - shape[at] - window.begins[at]))
+        more = needed - shape[at] - window.begins[at]
+        ends.append(simplify(maximum(more, window.ends[at]), {}))
     return replace(window, ends=tuple(ends))
 
 
@@ -117,7 +126,7 @@ def _pool(
     rule: Callable[[Value], Value] = lambda value: value,
 ) -> Compute:
     """Pad and fold; `rule` is applied to each element."""
-    shape = extents(x)
+    shape = x.shape
     data = window.padded(f"{name}_pad", x, fill)
     taps = window.taps()
 
@@ -134,12 +143,12 @@ def _max_pool(x: Tensor, window: Window, _: Attributes) -> Compute:
 
 
 def _average_pool(x: Tensor, window: Window, attributes: Attributes) -> Compute:
-    shape = extents(x)[2:]
+    shape = x.shape[2:]
     given = _given_window(shape, attributes)
     total = _pool("average_pool_sum", x, window, sum_over, 0)
     includes = bool_of(attributes, "count_include_pad")
     counts = tuple(_Count(given, at, extent, includes) for at, extent in enumerate(shape))
-    slots = extents(total)[2:]
+    slots = total.shape[2:]
     uneven = tuple(not c.is_full(n) for c, n in zip(counts, slots, strict=True))
     even = prod(extent for extent, odd in zip(window.kernel, uneven, strict=True) if not odd)
 
@@ -155,13 +164,13 @@ def _average_pool(x: Tensor, window: Window, attributes: Attributes) -> Compute:
         return value / (divisor if even == 1 else divisor * even)
 
     names = tuple(axis.name for axis in total.axes)
-    return compute("average_pool", extents(total), body, names)
+    return compute("average_pool", total.shape, body, names)
 
 
 class _Count:
     """How many elements of a window are counted along one dimension."""
 
-    def __init__(self, window: Window, at: int, extent: int, includes_pads: bool) -> None:
+    def __init__(self, window: Window, at: int, extent: Index, includes_pads: bool) -> None:
         self.kernel = window.kernel[at]
         self.stride = window.strides[at]
         self.dilation = window.dilations[at]
@@ -176,9 +185,10 @@ class _Count:
         last = minimum(ceil_div(self.high - start, self.dilation), self.kernel)
         return last - first
 
-    def is_full(self, slots: int) -> bool:
-        """Whether every window has all its elements."""
-        return self.at(0) == self.kernel and self.at(slots - 1) == self.kernel
+    def is_full(self, slots: Index) -> bool:
+        """Whether every window is known to have all its elements."""
+        ends = self.at(0), self.at(slots - 1)
+        return all(is_certain(count >= self.kernel) for count in ends)
 
 
 def _power(p: float) -> Callable[[Value], Value]:
@@ -195,7 +205,7 @@ def _root(name: str, total: Compute, p: float) -> Compute:
             return apply(Fn.SQRT, value)
         return value if p == 1 else apply(Fn.POW, value, 1 / p)
 
-    return pointwise(name, (total,), extents(total), rule)
+    return pointwise(name, (total,), total.shape, rule)
 
 
 def _lp_pool(x: Tensor, window: Window, attributes: Attributes) -> Compute:
@@ -213,7 +223,7 @@ def _global_max(x: Tensor, _: Attributes) -> Compute:
 
 def _global_average(x: Tensor, _: Attributes) -> Compute:
     total = fold_axes("global_average_pool_sum", x, _spatial(x), sum_over)
-    return mean_of("global_average_pool", total, prod(extents(x)[2:]))
+    return mean_of("global_average_pool", total, product_of(x.shape[2:]))
 
 
 def _global_lp(x: Tensor, attributes: Attributes) -> Compute:
@@ -244,7 +254,7 @@ def _windowed(
 
     def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
         (x,) = tensors
-        return (pool(x, _window(extents(x)[2:], attributes), attributes),)
+        return (pool(x, _window(x.shape[2:], attributes), attributes),)
 
     given = (_KERNEL, *WINDOW_ATTRIBUTES, _CEIL, *more)
     return _operator(name, doc, given, infer, meaning, Fold.WINDOWS)

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
+from typing import TypeAlias
 
 import numpy as np
 
@@ -39,6 +40,7 @@ from tensorwright.expr import (
     Tensor,
     Value,
     all_of,
+    ceil_div,
     compare,
     compute,
     constant,
@@ -48,7 +50,7 @@ from tensorwright.expr import (
     select,
     sum_over,
 )
-from tensorwright.ops.access import extents, fold_over, padded, position_along, spatial_names
+from tensorwright.ops.access import fold_over, padded, position_along, spatial_names
 from tensorwright.ops.attributes import (
     NUMBERS,
     fault,
@@ -59,21 +61,39 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
     require_shape,
 )
-from tensorwright.ops.named_sizes import decided, is_equal, number_of, sizes_of
+from tensorwright.ops.named_sizes import (
+    decided,
+    is_equal,
+    is_multiple,
+    number_of,
+    shape_text,
+    sizes_of,
+)
 from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Numbers, Pattern, tensor_operator
 from tensorwright.ops.windows.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
+
+Sizes: TypeAlias = tuple[Index, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
     """How one spatial dimension is enlarged."""
 
-    extent: int
+    extent: Index
     kernel: int
     stride: int
     dilation: int
     begin: int
-    output: int
+    output: Index
+
+    @property
+    def phases(self) -> range:
+        """Where outputs lie between the steps of the stride."""
+        if isinstance(self.output, int):
+            return range(min(self.stride, self.output))
+        if decided(self.output >= self.stride):
+            return range(self.stride)
+        return range(number_of(self.output))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +108,7 @@ class Run:
 
     first: int
     count: int
-    cells: int
+    cells: Index
     taps: int
     source: tuple[int, int]
     top: tuple[int, int]
@@ -111,8 +131,8 @@ class Run:
 def phase_runs(spread: Spread) -> tuple[Run, ...]:
     """The phases of one dimension, joined into as few runs as possible."""
     runs: list[Run] = []
-    for phase in range(min(spread.stride, spread.output)):
-        cells = -(-(spread.output - phase) // spread.stride)
+    for phase in spread.phases:
+        cells = ceil_div(spread.output - phase, spread.stride)
         at = phase + spread.begin
         meets = [k for k in range(spread.kernel) if (at - k * spread.dilation) % spread.stride == 0]
         top = meets[-1] if meets else 0
@@ -141,7 +161,7 @@ def joined_phases(spread: Spread) -> Run | None:
 
 def _joined(spread: Spread, slope: int) -> Run:
     stride, dilation, begin = spread.stride, spread.dilation, spread.begin
-    phases = range(min(stride, spread.output))
+    phases = spread.phases
     meets = {
         p: [k for k in range(spread.kernel) if (p + begin - k * dilation) % stride == 0]
         for p in phases
@@ -156,7 +176,7 @@ def _joined(spread: Spread, slope: int) -> Run:
     return Run(
         first=0,
         count=len(phases),
-        cells=-(-spread.output // stride),
+        cells=ceil_div(spread.output, stride),
         taps=taps,
         source=((begin - dilation * top) // stride, (1 - dilation * slope) // stride),
         top=(top, slope),
@@ -178,8 +198,7 @@ def _runs(spreads: tuple[Spread, ...]) -> tuple[tuple[Run, ...], ...]:
     )
 
 
-def _outputs(x: tuple[Index, ...], w: tuple[int, ...], attributes: Attributes) -> tuple[Index, ...]:
-    """The spatial shape of the output."""
+def _spreads(x: Sizes, w: Sizes, attributes: Attributes) -> tuple[Spread, ...]:
     count = len(x) - 2
     strides = per_axis(attributes, "strides", count, 1)
     dilations = per_axis(attributes, "dilations", count, 1)
@@ -187,24 +206,14 @@ def _outputs(x: tuple[Index, ...], w: tuple[int, ...], attributes: Attributes) -
     extra = per_axis(attributes, "output_padding", count, 0)
     if min(*strides, *dilations) < 1:
         raise fault(f"strides {strides} and dilations {dilations} must be positive")
-    outputs: list[Index] = []
-    for at, (extent, kernel) in enumerate(zip(x[2:], w[2:], strict=True)):
+    spreads = []
+    for at, (extent, kernel) in enumerate(zip(x[2:], map(number_of, w[2:]), strict=True)):
         full = (extent - 1) * strides[at] + extra[at] + (kernel - 1) * dilations[at] + 1
         output = full - pads[at] - pads[at + count]
         if not decided(output >= 1):
             raise fault(f"pads {pads} leave no output along spatial dimension {at}")
-        outputs.append(output)
-    return tuple(outputs)
-
-
-def _spreads(x: tuple[int, ...], w: tuple[int, ...], attributes: Attributes) -> tuple[Spread, ...]:
-    count = len(x) - 2
-    outputs = map(number_of, _outputs(x, w, attributes))
-    strides = per_axis(attributes, "strides", count, 1)
-    dilations = per_axis(attributes, "dilations", count, 1)
-    begins = per_axis(attributes, "pads", 2 * count, 0)[:count]
-    given = zip(x[2:], w[2:], strides, dilations, begins, outputs, strict=True)
-    return tuple(Spread(*each) for each in given)
+        spreads.append(Spread(extent, kernel, strides[at], dilations[at], pads[at], output))
+    return tuple(spreads)
 
 
 def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -214,16 +223,17 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     require_rank("x", x, 3)
     require_rank("w", w, len(x.shape), len(x.shape))
     groups = int_of(attributes, "groups")
-    shape, kernel = sizes_of(x), w.extents
+    shape, kernel = sizes_of(x), sizes_of(w)
     if not is_equal(kernel[0], shape[1]):
-        raise fault(f"input x has {shape[1]} channels, but w {kernel} takes {kernel[0]}")
-    if groups < 1 or kernel[0] % groups:
+        taken = f"w {shape_text(kernel)} takes {kernel[0]}"
+        raise fault(f"input x has {shape[1]} channels, but {taken}")
+    if groups < 1 or not is_multiple(shape[1], groups):
         raise fault(f"{shape[1]} channels do not divide into {groups} groups")
     channels = kernel[1] * groups
     if len(types) == 3:
         require_shape("bias", types[2], (channels,))
-    outputs = _outputs(shape, kernel, attributes)
-    return (TensorType(x.dtype, (shape[0], channels, *outputs)),)
+    spreads = _spreads(shape, kernel, attributes)
+    return (TensorType(x.dtype, (shape[0], channels, *(s.output for s in spreads))),)
 
 
 def _margins(spread: Spread, runs: tuple[Run, ...]) -> tuple[int, int]:
@@ -235,7 +245,7 @@ def _margins(spread: Spread, runs: tuple[Run, ...]) -> tuple[int, int]:
             ends = (run.source[0], run.source[0] + run.source[1] * (run.count - 1))
             before = max(before, -min(ends))
             last = run.cells - 1 + max(ends) + (run.taps - 1) * step
-            after = max(after, last - spread.extent + 1)
+            after = max(after, number_of(last - spread.extent + 1))
     return before, after
 
 
@@ -271,7 +281,7 @@ def _enlarged(w: Tensor, runs: tuple[tuple[Run, ...], ...]) -> _Kernel:
     zeros = tuple(each[0].zeros for each in runs)
     if not any(map(sum, zeros)):
         return _Kernel(w, is_enlarged=False)
-    shape = extents(w)
+    shape = w.shape
     large = tuple(a + n + b for n, (a, b) in zip(shape[2:], zeros, strict=True))
     begins = tuple(before for before, _ in zeros)
 
@@ -295,7 +305,7 @@ def _partial(
     name: str,
     data: Tensor,
     kernel: _Kernel,
-    channels: tuple[int, int],
+    channels: tuple[Index, Index],
     groups: int,
     spreads: tuple[Spread, ...],
     runs: tuple[Run, ...],
@@ -310,7 +320,7 @@ def _partial(
     per_input, per_output = channels[0] // groups, channels[1]
     channel = reduce_axis("ic", per_input)
     taps = tuple(reduce_axis(f"k{s}", run.taps) for s, run in zip(space, runs, strict=True))
-    shape = [extents(data)[0], per_output * groups]
+    shape = [data.shape[0], per_output * groups]
     names = ["n", "oc"]
     for label, run in zip(space, runs, strict=True):
         shape += [run.cells, run.count] if run.count > 1 else [run.cells]
@@ -346,7 +356,7 @@ def _has_phase(o: Index, spread: Spread, run: Run) -> Condition:
 def _interleaved(
     name: str,
     parts: Sequence[tuple[tuple[Run, ...], Compute | None]],
-    shape: tuple[int, ...],
+    shape: Sizes,
     spreads: tuple[Spread, ...],
     dtype: DType,
 ) -> Compute:
@@ -378,7 +388,7 @@ def _interleaved(
 
 def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
     x, w = tensors[:2]
-    shape, kernel = extents(x), extents(w)
+    shape, kernel = x.shape, w.shape
     groups = int_of(attributes, "groups")
     spreads = _spreads(shape, kernel, attributes)
     runs = _runs(spreads)

@@ -27,7 +27,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tensorwright.base import ON_THREADS, Array, Formula, InternalError
+from tensorwright.base import ON_THREADS, Amount, Array, Formula, InternalError
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.loaded_code import LoadedCode
@@ -264,16 +264,19 @@ def _step_refs(plan: Plan, step: Step, amounts: dict[Formula, int]) -> list[tupl
     amounts   those of the steps before, each with its base; new ones are added
     """
 
-    def amount(size: Formula) -> tuple[int, int]:
+    def amount(size: Amount) -> tuple[int, int]:
+        """Base 0 is address 0: an offset from it is a number."""
+        if isinstance(size, int):
+            return 0, size
         return amounts.setdefault(size, amount_base(plan) + len(amounts)), 0
 
     match step:
         case KernelStep(kernel, arguments):
             refs = [(base_index(plan, ref), ref.offset_bytes) for ref in arguments]
-            return [*refs, *(amount(Formula(name)) for name in plan.kernels[kernel].sizes)]
+            return [*refs, *map(amount, plan.kernels[kernel].sizes)]
         case CopyStep(source, destination, size):
             refs = [(base_index(plan, ref), ref.offset_bytes) for ref in (destination, source)]
-            return [*refs, (0, size) if isinstance(size, int) else amount(size)]
+            return [*refs, amount(size)]
         case _:
             return []
 

@@ -14,11 +14,14 @@ from tensorwright.runtime.plan.plan_sizes import PlanSize
 
 
 def with_room(plan: Plan, values: Mapping[str, int]) -> Plan:
-    """The plan with capacities of at least some values, which their sizes may have.
+    """The plan with capacities of at least some values, which their sizes may have; the same one
+    where there is room.
 
     A capacity doubles at least, so that an arena grows rarely.
     """
     sizes = tuple(_grown(size, values[size.name]) for size in plan.sizes)
+    if sizes == plan.sizes:
+        return plan
     capacity = {size.name: size.capacity for size in sizes}
     lifetimes = [
         Lifetime(str(number), amount_at(each.size_bytes, capacity), each.first_step, each.last_step)

@@ -175,7 +175,7 @@ class KernelSpec:
     """A compiled kernel; on `Threads`, `void symbol(ptr arguments, ptr workspace, i32 threads)`.
 
     `launches` are its calls, from its signature.  It needs
-    workspace_bytes + threads * local_workspace_bytes of scratch memory.  It reads the named `sizes`
+    workspace_bytes + threads * local_workspace_bytes of scratch memory.  It reads the `sizes`
     behind the addresses of its arguments.
     """
 
@@ -184,7 +184,7 @@ class KernelSpec:
     workspace_bytes: Amount = 0
     local_workspace_bytes: Amount = 0
     launches: tuple[Launch, ...] = ON_THREADS
-    sizes: tuple[str, ...] = ()
+    sizes: tuple[Amount, ...] = ()
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -373,10 +373,7 @@ class Plan:
 
     def at(self, values: Mapping[str, int]) -> Plan:
         """The plan with numbers for its named sizes, its arena as it is laid out."""
-        if not self.sizes:
-            return self
-        kernels = tuple(replace(kernel, sizes=()) for kernel in self.kernels)
-        return numbered(replace(self, sizes=(), pieces=(), kernels=kernels), values)
+        return numbered(replace(self, sizes=(), pieces=()), values) if self.sizes else self
 
     def scratch_bytes(self, threads: int) -> int:
         """The scratch memory of the kernel that needs most; kernels use it in turn."""

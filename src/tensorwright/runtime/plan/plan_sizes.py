@@ -16,6 +16,7 @@ from typing import TypeVar
 from tensorwright.base import Formula
 
 T = TypeVar("T")
+_TYPICAL = 64  # of a size without a greatest number
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,15 @@ class PlanSize:
     divisor: int
     capacity: int
 
+    def admits(self, value: int) -> bool:
+        """Whether it may be that number."""
+        is_between = self.least <= value and (self.most is None or value <= self.most)
+        return is_between and value % self.divisor == 0
+
     @property
     def typical(self) -> int:
-        """A value in the middle of those for which there is room."""
-        middle = math.isqrt(self.least * self.capacity)
+        """A value from the middle of its bounds, on a logarithmic scale."""
+        middle = _TYPICAL if self.most is None else math.isqrt(self.least * self.most)
         return max(self.least, middle - middle % self.divisor)
 
     def __str__(self) -> str:

@@ -75,7 +75,7 @@ def kernel_spec(signature: Signature) -> KernelSpec:
         amount_of(signature.workspace_bytes),
         amount_of(signature.local_workspace_bytes),
         signature.launches,
-        tuple(size.name for size in signature.sizes),
+        tuple(Formula(size.name) for size in signature.sizes),
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from tensorwright.base import CpuTarget, knobs, without_collection
-from tensorwright.graph import Partition, Workload
+from tensorwright.graph import Partition, Workload, bind_workload, representative
 from tensorwright.machine import detect_hardware
 from tensorwright.records import RecordStore, best_trace, load_choice
 from tensorwright.schedule import Trace, format_trace, state_of, uses_algorithm
@@ -28,7 +28,10 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A workload, the schedule chosen for it, and the origin of the schedule."""
+    """A workload, the schedule chosen for it, and the origin of the schedule.
+
+    The schedule of a workload with named sizes is that of its typical instance.
+    """
 
     workload: Workload
     trace: Trace
@@ -66,6 +69,10 @@ def choose(
     together   the schedule that was best inside the network; None if none were compared there
     is_cold    the workload runs in a network: constants come from memory
     """
+    if workload.sizes:
+        typical = bind_workload(workload, representative(workload.sizes))
+        found = choose(typical, target, threads, store, is_cold=is_cold)
+        return replace(found, workload=workload)
     algorithms = knobs.WINOGRAD.get()
     if together is not None and (algorithms or not uses_algorithm(together)):
         return Scheduled(workload, together, Source.NETWORK)

@@ -1,0 +1,182 @@
+"""One program for all values of a workload's sizes, of variants that are fast for some of them.
+
+A trace that was chosen for typical sizes has tiles that fit them.  Its variants have smaller tiles
+of open loops.  The program computes, from the sizes, what each variant that has whole tiles would
+take, and runs the cheapest.
+
+Source:  Zheng et al.: DietCode, MLSys 2022 (one schedule, tiles chosen at run time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tensorwright.base import ScheduleError, Target, cpu_target
+from tensorwright.expr import (
+    Condition,
+    Index,
+    NamedSize,
+    Relation,
+    all_of,
+    any_of,
+    bind_tensors,
+    ceil_div,
+    compare,
+    named_size,
+    named_sizes_of,
+    negate,
+    sizes_of_tensors,
+    substitute,
+)
+from tensorwright.loop import (
+    If,
+    LoopProgram,
+    Namer,
+    block,
+    freshen,
+    lower,
+    run_passes,
+    run_target_passes,
+    with_symbols,
+)
+from tensorwright.schedule import (
+    OpenTrace,
+    Schedulable,
+    ScheduleState,
+    Trace,
+    initial_state,
+    open_trace,
+    replay,
+    state_of,
+)
+
+_ROWS = (None, 8, 4, 1)
+"""The greatest tiles of open loops: those of the trace, and smaller ones."""
+
+_TILE_START = 2  # what a tile costs beside its rows, in rows: each reads the same operands again
+_LANE_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """A program, when it may run, and what it takes: a number in units of one row."""
+
+    program: LoopProgram
+    holds: Condition
+    cost: Index
+
+
+def open_program(workload: Schedulable, trace: Trace, target: Target, name: str) -> LoopProgram:
+    """The program of a workload with named sizes, by a trace of one of its instances.
+
+    Raises:  ScheduleError where no variant of the trace holds for all sizes.
+    """
+    variants = _variants(workload, trace, target, name)
+    if len(variants) == 1:
+        return variants[0].program
+    first = variants[0].program
+    namer = Namer(first)
+    bodies = (freshen(each.program.body, namer) for each in variants)
+    chosen = (If(_is_cheapest(number, variants), body) for number, body in enumerate(bodies))
+    return LoopProgram(name, first.parameters, block(*chosen))
+
+
+def _variants(
+    workload: Schedulable, trace: Trace, target: Target, name: str
+) -> tuple[_Variant, ...]:
+    """Variants, the last of which holds for all sizes; all have the same parameters."""
+    state = state_of(workload)
+    found: list[_Variant] = []
+    seen: set[Trace] = set()
+    for opened, narrowed in _opened(workload, state, trace, target):
+        if opened.trace in seen:
+            continue
+        seen.add(opened.trace)
+        variant = _variant(narrowed, state, opened, target, name)
+        if not found or variant.program.parameters == found[0].program.parameters:
+            found.append(variant)
+        if variant.holds is True and _is_single(opened, state):
+            break
+    if not any(variant.holds is True for variant in found):
+        opened = open_trace(state, trace, _lanes(target))
+        found = [_variant(state, state, opened, target, name)]
+    return tuple(found)
+
+
+def _opened(
+    workload: Schedulable, state: ScheduleState, trace: Trace, target: Target
+) -> Iterator[tuple[OpenTrace, ScheduleState]]:
+    """The trace with tiles of several heights, each for the sizes for which tiles are whole."""
+    has_fold = any(stage.tensor.reduction is not None for stage in state.stages)
+    for rows in _ROWS if has_fold else (None,):
+        try:
+            opened = open_trace(state, trace, _lanes(target), rows)
+        except ScheduleError:
+            if rows is None:
+                raise
+            continue
+        if not opened.needs or not has_fold:
+            yield opened, state
+            continue
+        narrowed = _narrowed(workload, opened)
+        yield open_trace(narrowed, trace, _lanes(target), rows), narrowed
+
+
+def _narrowed(workload: Schedulable, opened: OpenTrace) -> ScheduleState:
+    """The workload for those sizes for which tiles are whole."""
+    atoms: dict[Any, Index] = {}
+    for size, least in opened.needs.items():
+        most = None if size.most is None else size.most * size.divisor
+        narrow = named_size(size.name, least * size.divisor, most, size.divisor)
+        (atoms[size],) = named_sizes_of(narrow)
+    return initial_state(bind_tensors(workload.outputs, atoms), workload.constants)
+
+
+def _variant(
+    state: ScheduleState, whole: ScheduleState, opened: OpenTrace, target: Target, name: str
+) -> _Variant:
+    """The variant of an opened trace.
+
+    state   for the sizes for which the trace holds     whole   for all sizes
+    """
+    program = run_target_passes(run_passes(lower(replay(state, opened.trace), name)), target)
+    sizes = {size.name: size for size in _sizes(whole)}
+    narrow = {size: sizes[size.name] for size in _sizes(state)}
+    limits = [
+        compare(Relation.LE, size.least, sizes[size.name])
+        for size in narrow
+        if size.least > sizes[size.name].least
+    ]
+    tiles = [tile for tile in opened.tiles if tile.stage in state.outputs]
+    cost = prod(
+        (ceil_div(tile.extent, tile.tile) * (tile.tile + _TILE_START) for tile in tiles), start=1
+    )
+    return _Variant(with_symbols(program, narrow), all_of(*limits), substitute(cost, narrow))
+
+
+def _sizes(state: ScheduleState) -> tuple[NamedSize, ...]:
+    return sizes_of_tensors(tuple(stage.tensor for stage in state.stages))
+
+
+def _is_single(opened: OpenTrace, state: ScheduleState) -> bool:
+    """Whether no smaller tiles than those of the trace can be made."""
+    return all(tile.tile == 1 for tile in opened.tiles if tile.stage in state.outputs)
+
+
+def _is_cheapest(number: int, variants: Sequence[_Variant]) -> Condition:
+    """When a variant holds and takes less than those before it, and no more than those after."""
+    own = variants[number]
+    parts = [own.holds]
+    for position, other in enumerate(variants):
+        if position != number:
+            relation = Relation.LT if position < number else Relation.LE
+            parts.append(any_of(negate(other.holds), compare(relation, own.cost, other.cost)))
+    return all_of(*parts)
+
+
+def _lanes(target: Target) -> int:
+    """How many floats are a vector."""
+    return cpu_target(target).vector_bytes // _LANE_BYTES

@@ -1,0 +1,34 @@
+"""Partitions with numbers for named sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tensorwright.graph.graph import Node
+from tensorwright.graph.partition.steps import KernelCall, Partition, Step
+from tensorwright.graph.sizes import bind_sizes
+from tensorwright.graph.workload import Workload, bind_workload
+
+
+def bind_partition(parts: Partition, values: Mapping[str, int]) -> Partition:
+    """The same steps for numbers of named sizes; those that are not named stay.
+
+    Raises:  what `bind_sizes` raises.
+    """
+    graph = bind_sizes(parts.graph, values)
+    producers = graph.producers()
+    workloads: dict[str, Workload] = {}
+
+    def numbered(node: Node) -> Node:
+        return producers[node.outputs[0]]
+
+    def bound(step: Step) -> Step:
+        if not isinstance(step, KernelCall):
+            return replace(step, node=numbered(step.node))
+        workload = workloads.get(step.workload.key)
+        if workload is None:
+            workload = workloads[step.workload.key] = bind_workload(step.workload, values)
+        return replace(step, workload=workload, nodes=tuple(map(numbered, step.nodes)))
+
+    return Partition(graph, tuple(map(bound, parts.steps)))
