@@ -188,6 +188,10 @@ class GraphBuilder:
         """The array behind a name, None if it is not a constant."""
         return self._constants.get(name)
 
+    def producer(self, name: str) -> Node | None:
+        """The node that makes a tensor; inputs and constants have none."""
+        return next((node for node in self._nodes if name in node.outputs), None)
+
     def constant_graph(self, name: str) -> Graph | None:
         """The part of the graph that computes a tensor, None if that depends on an input."""
         needed, nodes = {name}, []

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tensorwright.base import DType, InputError, InternalError
-from tensorwright.expr import evaluate, placeholder
+from tensorwright.expr import NamedSize, evaluate, placeholder
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.nested import BRANCH, LoopForm
+from tensorwright.graph.nested import BRANCH, LOOP, LoopForm, counted_sizes
 from tensorwright.graph.sizes import (
     bind_sizes,
     require_numbers,
@@ -116,7 +116,10 @@ def with_sizes_of_inputs(graph: Graph, inputs: Mapping[str, Array]) -> Graph:
     told = sizes_of_shapes(given, {name: np.shape(inputs[name]) for name in given})
     bound = bind_sizes(graph, told)
     check_inputs(bound, inputs)
-    return require_numbers(bound, "interpret")
+    counted = counted_sizes(bound)
+    if any(size.name not in counted for size in bound.sizes):
+        require_numbers(bound, "interpret")
+    return bound
 
 
 def last_uses(graph: Graph) -> tuple[tuple[str, ...], ...]:
@@ -143,9 +146,13 @@ def interpret(
     """
     graph = with_sizes_of_inputs(graph, inputs)
     values: dict[str, Array] = {**graph.constants, **check_inputs(graph, inputs)}
-    for node, dying in zip(graph.nodes, last_uses(graph), strict=True):
+    for position, dying in enumerate(last_uses(graph)):
+        node = graph.nodes[position]
         arguments = tuple(values[name] for name in node.inputs)
         results = run_node(node, arguments)
+        trips = node.attribute_map["trips"] if node.operator == LOOP else None
+        if isinstance(trips, NamedSize):  # from here on it is a number
+            graph = bind_sizes(graph, {trips.name: len(results[-1])})
         for name, array in zip(node.outputs, results, strict=True):
             actual = TensorType(DType.from_numpy(array.dtype), array.shape)
             if actual != graph.types[name]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from tensorwright.base import Array, HostFunction, InternalError, UserError
+from tensorwright.base import Array, HostFunction, InputError, InternalError, UserError
 from tensorwright.runtime.buffers import (
     address_of,
     byte_view,
@@ -36,9 +36,11 @@ from tensorwright.runtime.native.segments import (
 )
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
+    CollectStep,
     ConstantRef,
     HostStep,
     InputRef,
+    LoopStep,
     OutputRef,
     TypedRef,
 )
@@ -66,6 +68,7 @@ class Frame:
         "_arena",
         "_arguments",
         "_bases",
+        "_capacity",
         "_constants",
         "_hosts",
         "_inputs",
@@ -75,6 +78,7 @@ class Frame:
         "_sizes",
         "_staged",
         "_staged_addresses",
+        "_values",
         "_workspace",
         "device",
         "loaded",
@@ -105,6 +109,10 @@ class Frame:
             memory.address for memory in (*self._constants, self._arena)
         ]
         self._sizes: CallSizes | None = None
+        self._values: dict[str, int] = {}
+        self._capacity = {
+            name: plan.capacity[name] for name in plan.counted if name in plan.capacity
+        }
         self._arguments = np.array(self._bases, np.int64)[program.refs[:, 0]] + program.refs[:, 1]
         self._native = NativeFrame(
             runs=address_of(program.runs),
@@ -133,6 +141,7 @@ class Frame:
         if sizes is not self._sizes:
             bases[self._amount_base :] = list(sizes.amounts)
             self._sizes = sizes
+            self._values = dict(sizes.values)
         used = []
         for position, array in enumerate(inputs):
             if array.nbytes > _SMALL_BYTES and is_kernel_ready(array):
@@ -169,6 +178,11 @@ class Frame:
         np.copyto(staged, array)
         self._bases[1 + position] = self._staged_addresses[position]
         return staged
+
+    @property
+    def values(self) -> Mapping[str, int]:
+        """The named sizes of the call, with those that its loops have decided."""
+        return self._values
 
     def run_alone(self) -> None:
         """Ask the kernels to use one thread."""
@@ -228,24 +242,37 @@ class Frame:
             case LoopSegment():
                 self._run_loop(segment, run)
             case CollectSegment(_, step):
-                rows = self._view(step.destination)
-                rows[self._view(step.iteration).item()] = self._view(step.source)
+                self._collect(step)
 
     def _run_loop(self, segment: LoopSegment, run: Callable[[Segment], None]) -> None:
         step = segment.step
+        room = self._capacity.get(step.trips)
         count = self._view(step.count).item()
         condition, iteration = self._view(step.condition), self._view(step.iteration)
         number = 0
         while number < count and condition.item():
+            if number == room:
+                raise _too_many(step, room)
             iteration[...] = number
             for inner in segment.body:
                 run(inner)
             number += 1
+        if room is not None:
+            self._values[step.trips] = number
+            amounts = self._program.amounts
+            self._bases[self._amount_base :] = [each.at(self._values) for each in amounts]
+
+    def _collect(self, step: CollectStep[TypedRef]) -> None:
+        source = numbered(step.source, self._values) if self._values else step.source
+        number = self._view(step.iteration).item()
+        first = step.destination.ref.offset_bytes + number * source.type.size_bytes
+        place = replace(step.destination.ref, offset_bytes=first)
+        np.copyto(self._view(TypedRef(place, source.type)), self._view(source))
 
     def _run_host(self, open_step: HostStep[TypedRef]) -> None:
         step = open_step
-        if self._sizes is not None and self._sizes.values:
-            step = numbered(step, self._sizes.values)
+        if self._values:
+            step = numbered(step, self._values)
         arguments = tuple([self._view(typed) for typed in step.inputs])
         for array in arguments:
             array.flags.writeable = False
@@ -278,6 +305,15 @@ class Frame:
         begin = typed.ref.offset_bytes
         part = memory[begin : begin + typed.type.size_bytes]
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
+
+
+def _too_many(step: LoopStep[TypedRef], room: int) -> InputError:
+    return InputError(
+        stage="run",
+        where=f"size {step.trips}",
+        reason=f"a loop runs more than {room} times, and there is no room for more of its rows",
+        remedy=f'compile with a greater number: sizes={{"{step.trips}": "..{2 * room}"}}',
+    )
 
 
 def _fault(step: HostStep[TypedRef], reason: str) -> InternalError:

@@ -6,8 +6,9 @@
         body(iteration, condition, *carried, *captured) -> condition, *carried, *collected
 
 A loop runs its body while its condition holds, `count` times at most.  It gives the carried values
-as the last iteration left them, and what the iterations collect, one row for each: their number is
-the named size in attribute `trips`, which has a greatest number.
+as the last iteration left them, and what the iterations collect, one row for each.  The number of
+rows is in attribute `trips`.  Where the iterations decide it, that is a named size with a greatest
+number, which no other node decides; what follows may compute with it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tensorwright.base import (
     ModelError,
     TensorType,
 )
+from tensorwright.expr import IndexExpr, NamedSize
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.ops import (
     Array,
@@ -116,9 +118,11 @@ def _infer_loop(
     results = _outputs(form.body)[: 1 + form.carried]
     _require("results of its body", results, (CONDITION, *carried))
     trips = attributes["trips"]
-    if form.collected and trips == 0:
+    if not form.collected:
+        return carried
+    if not isinstance(trips, int | IndexExpr) or (isinstance(trips, int) and trips < 0):
         raise _fault("it collects rows, and attribute trips names no size for their number")
-    return (*carried, *(TensorType(row.dtype, (trips, *row.shape)) for row in form.collected))  # type: ignore[arg-type]
+    return (*carried, *(TensorType(row.dtype, (trips, *row.shape)) for row in form.collected))
 
 
 def _outputs(graph: Graph) -> tuple[TensorType, ...]:
@@ -175,10 +179,23 @@ NESTING: Mapping[str, Operator] = {
         "a graph while a condition holds",
         (
             Attribute("carried", None, "how many values an iteration hands to the next"),
-            Attribute("trips", 0, "the size that is the number of iterations, if rows are kept"),
+            Attribute("trips", -1, "how many rows there are, if any are kept"),
+            Attribute("counts", 0, "whether the size in trips is known when the loop has run"),
         ),
     ),
 }
+
+
+def counted_sizes(graph: Graph) -> dict[str, Node]:
+    """The loop that decides each named size which no input decides, in nested graphs, too."""
+    counted: dict[str, Node] = {}
+    for node in graph.nodes:
+        trips = node.attribute_map.get("trips") if node.operator == LOOP else None
+        if isinstance(trips, NamedSize) and node.attribute_map["counts"]:
+            counted[trips.name] = node
+        for nested in node.graphs:
+            counted.update(counted_sizes(nested))
+    return counted
 
 
 def map_nested(graph: Graph, stage: Callable[[Graph], Graph]) -> Graph:

@@ -372,8 +372,17 @@ class Plan:
         return self.at(self.capacity)
 
     def at(self, values: Mapping[str, int]) -> Plan:
-        """The plan with numbers for its named sizes, its arena as it is laid out."""
-        return numbered(replace(self, sizes=(), pieces=()), values) if self.sizes else self
+        """The plan with numbers for named sizes, its arena as it is laid out."""
+        if not self.sizes:
+            return self
+        left = tuple(size for size in self.sizes if size.name not in values)
+        return numbered(replace(self, sizes=left, pieces=()), values)
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The named sizes that loops decide, each when it has run."""
+        trips = (step.trips for step in self.steps if isinstance(step, LoopStep))
+        return tuple(dict.fromkeys(filter(None, trips)))
 
     def scratch_bytes(self, threads: int) -> int:
         """The scratch memory of the kernel that needs most; kernels use it in turn."""

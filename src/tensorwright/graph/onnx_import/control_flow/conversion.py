@@ -1,39 +1,25 @@
-"""If, Loop and Scan: a branch is chosen and loops are written out."""
+"""If, Loop and Scan: a branch is chosen and loops are written out, or nodes hold their graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from onnx import GraphProto
 
 from tensorwright.base import DType, ModelError
-from tensorwright.graph.builder import GraphBuilder
-from tensorwright.graph.nested import BRANCH
-from tensorwright.graph.onnx_import.bodies import Body
+from tensorwright.expr import Index
 from tensorwright.graph.onnx_import.call import MOST_ITERATIONS, Call, Operand, Results
+from tensorwright.graph.onnx_import.control_flow.bodies import (
+    Nested,
+    Operands,
+    kept_branches,
+    kept_loop,
+)
 from tensorwright.graph.onnx_import.shapes import declared_type
-from tensorwright.ops import Array, TensorType
-
-Operands: TypeAlias = Mapping[str, Operand]
-
-
-@dataclass(frozen=True, slots=True)
-class Nested:
-    """How nested graphs are imported.
-
-    run       the outputs of a graph for what its inputs are given
-    types     their types, without a trace in the graph around
-    attempt   what work adds to a builder is added only where it has results
-    body      a graph that is kept, for inputs of some types
-    """
-
-    run: Callable[[GraphProto, Operands], Results]
-    types: Callable[[GraphProto, Operands], tuple[TensorType, ...]]
-    attempt: Callable[[Callable[[GraphBuilder], Results | None]], Results | None]
-    body: Callable[[GraphProto, Mapping[str, TensorType]], Body]
+from tensorwright.graph.onnx_import.size_array import SizeArray
+from tensorwright.ops import Array
 
 
 def _body(call: Call, name: str) -> GraphProto:
@@ -43,58 +29,26 @@ def _body(call: Call, name: str) -> GraphProto:
     return graph
 
 
-def _truth(call: Call, operand: Operand, what: str) -> bool:
-    value = call.truth(operand, what)
-    if value is None:
-        raise call.unsupported(
-            f"its {what} is computed when the model runs, and the nodes must be known before",
-            "export the model with the branch fixed",
-        )
-    return value
-
-
 def convert_if(call: Call, nested: Nested) -> Results:
     """The branch that a known condition chooses; otherwise a node that holds both."""
-    condition = call.operand(0)
-    _require_single(call, condition, DType.BOOL, "condition")
-    chosen = call.truth(condition, "condition")
-    if chosen is not None:
-        return nested.run(_body(call, "then_branch" if chosen else "else_branch"), {})
-    names = ("then_branch", "else_branch")
-    then, otherwise = (nested.body(_body(call, name), {}) for name in names)
-    for at, types in enumerate(zip(then.types, otherwise.types, strict=True)):
-        if types[0] != types[1]:
-            raise call.unsupported(
-                f"its output number {at + 1} is {types[0]} if the condition holds, else {types[1]}",
-                "let both branches give the same element type and shape",
-            )
-    captured = tuple(dict.fromkeys((*then.captured, *otherwise.captured)))
-    graphs = (
-        then.finish("then", captured, call.builder),
-        otherwise.finish("otherwise", captured, call.builder),
-    )
-    inputs = (single(call, condition), *captured)
-    return call.builder.nest(BRANCH, inputs, graphs)
+    _require_single(call, call.operand(0), "condition")
+    chosen = call.truth(call.operand(0), "condition")
+    if chosen is None:
+        return kept_branches(call, nested, _body(call, "then_branch"), _body(call, "else_branch"))
+    return nested.run(_body(call, "then_branch" if chosen else "else_branch"), {})
 
 
-def _require_single(call: Call, operand: Operand, dtype: DType, what: str) -> None:
-    """Refuse what is no single number of a type."""
+def _require_single(call: Call, operand: Operand, what: str) -> None:
+    """Refuse what is no single bool; a number that is known may be of another type."""
     type_ = call.type_of(operand)
-    if type_.dtype is not dtype or any(extent != 1 for extent in type_.shape):
+    is_known = not isinstance(operand, str) or call.builder.constant_value(operand) is not None
+    is_bool = type_.dtype is DType.BOOL or is_known
+    if not is_bool or any(extent != 1 for extent in type_.shape):
         raise ModelError(
             stage="import",
             where=call.label,
-            reason=f"its {what} is {type_}, and must be a single {dtype}",
+            reason=f"its {what} is {type_}, and must be a single bool",
         )
-
-
-def single(call: Call, operand: Operand) -> str:
-    """A number of one element as a tensor without dimensions."""
-    return (
-        call.as_tensor(operand)
-        if not call.type_of(operand).shape
-        else call.add("reshape", operand, shape=())
-    )
 
 
 def _without_rows(
@@ -113,10 +67,44 @@ def _without_rows(
 
 
 def convert_loop(call: Call, nested: Nested) -> Results:
-    """The iterations one after another; their number and all conditions must be known."""
+    """The iterations one after another, where their number and all conditions are known; otherwise
+    a node that holds the body.
+    """
     body = _body(call, "body")
-    count = int(call.scalar(0, "trip count")) if call.has(0) else MOST_ITERATIONS + 1
-    going = _truth(call, call.operand(1), "condition") if call.has(1) else True
+    if call.has(1):
+        _require_single(call, call.operand(1), "condition")
+    going = call.truth(call.operand(1), "condition") if call.has(1) else True
+    count = _count(call)
+    written = 0 if going is False else MOST_ITERATIONS + 1 if not call.has(0) else count
+    if (
+        going is not None
+        and isinstance(written, int)
+        and (written <= MOST_ITERATIONS or not call.has(0))
+    ):
+        results = _unrolled(call, nested, body, written)
+        if results is not None:
+            return results
+    return kept_loop(call, nested, body, count)
+
+
+def _count(call: Call) -> Index | None:
+    """The trip count, where it is known or made of sizes."""
+    if not call.has(0):
+        return None
+    if isinstance(call.operand(0), SizeArray):
+        return call.index(0, "trip count")
+    return None if call.known(0) is None else int(call.scalar(0, "trip count"))
+
+
+def _unrolled(call: Call, nested: Nested, body: GraphProto, count: int) -> Results | None:
+    """The results of a loop that is written out; None where a condition is not known."""
+    return nested.attempt(
+        lambda draft: _written_out(replace(call, builder=draft), nested, body, count)
+    )
+
+
+def _written_out(call: Call, nested: Nested, body: GraphProto, count: int) -> Results | None:
+    going = not call.has(1) or call.truth(call.operand(1), "condition")
     state = [call.operand(at) for at in range(2, len(call.operands))]
     rows: list[list[Operand]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     iteration = 0
@@ -127,9 +115,12 @@ def convert_loop(call: Call, nested: Nested) -> Results:
         return dict(zip(names, (*known, *state), strict=True))
 
     while going and iteration < count:
-        call.check_iterations(iteration + 1)
+        if iteration == MOST_ITERATIONS:
+            return None
         results = nested.run(body, given())
-        going = _truth(call, results[0], "condition")
+        going = call.truth(results[0], "condition")
+        if going is None:
+            return None
         state = list(results[1 : 1 + len(state)])
         for row, value in zip(rows, results[1 + len(state) :], strict=True):
             row.append(value)
