@@ -25,6 +25,7 @@ from tensorwright.profiling.roofline import Bottleneck, Bounds, bottleneck_of, b
 from tensorwright.records import Records
 from tensorwright.runtime import (
     CallCosts,
+    CollectStep,
     CopyStep,
     Executable,
     KernelStep,
@@ -259,7 +260,7 @@ def _kind(step: Step) -> StepKind:
     match step:
         case KernelStep():
             return StepKind.KERNEL
-        case CopyStep():
+        case CopyStep() | CollectStep():
             return StepKind.COPY
         case _:
             return StepKind.HOST

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -28,7 +28,6 @@ from tensorwright.runtime.native import forking
 from tensorwright.runtime.native.driver import NativeFrame, Program, amount_base, driver
 from tensorwright.runtime.native.segments import (
     BranchSegment,
-    CollectSegment,
     HostSegment,
     LoopSegment,
     NativeSegment,
@@ -36,7 +35,6 @@ from tensorwright.runtime.native.segments import (
 )
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
-    CollectStep,
     ConstantRef,
     HostStep,
     InputRef,
@@ -241,15 +239,14 @@ class Frame:
                     run(inner)
             case LoopSegment():
                 self._run_loop(segment, run)
-            case CollectSegment(_, step):
-                self._collect(step)
 
     def _run_loop(self, segment: LoopSegment, run: Callable[[Segment], None]) -> None:
         step = segment.step
         room = self._capacity.get(step.trips)
-        count = self._view(step.count).item()
+        if room is not None:
+            self._values[step.trips] = room
+        count, number = self._view(step.count).item(), 0
         condition, iteration = self._view(step.condition), self._view(step.iteration)
-        number = 0
         while number < count and condition.item():
             if number == room:
                 raise _too_many(step, room)
@@ -261,13 +258,6 @@ class Frame:
             self._values[step.trips] = number
             amounts = self._program.amounts
             self._bases[self._amount_base :] = [each.at(self._values) for each in amounts]
-
-    def _collect(self, step: CollectStep[TypedRef]) -> None:
-        source = numbered(step.source, self._values) if self._values else step.source
-        number = self._view(step.iteration).item()
-        first = step.destination.ref.offset_bytes + number * source.type.size_bytes
-        place = replace(step.destination.ref, offset_bytes=first)
-        np.copyto(self._view(TypedRef(place, source.type)), self._view(source))
 
     def _run_host(self, open_step: HostStep[TypedRef]) -> None:
         step = open_step

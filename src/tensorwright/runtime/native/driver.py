@@ -35,6 +35,7 @@ from tensorwright.runtime.native.segments import Segment, cut_into_segments
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     BufferRef,
+    CollectStep,
     ConstantRef,
     CopyStep,
     InputRef,
@@ -42,6 +43,7 @@ from tensorwright.runtime.plan.plan import (
     OutputRef,
     Plan,
     Step,
+    bytes_of_type,
     host_ref,
 )
 
@@ -49,7 +51,7 @@ _SLOTS = (
     "runs steps arguments moving bases workspace threads begin end moving_count clock ticks".split()
 )
 _COLUMNS = 3  # of runs, of steps and of moving
-_RUN, _COPY = "tensorwright_run", "tensorwright_copy"
+_RUN, _COPY, _COLLECT = "tensorwright_run", "tensorwright_copy", "tensorwright_collect"
 _CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 _NO_LIMIT = (1 << 31) - 1
 
@@ -74,7 +76,7 @@ class _Frame:
 
 
 def _module() -> Module:
-    """`tensorwright_run`, which does the runs of a frame, and `tensorwright_copy`, a kernel."""
+    """`tensorwright_run`, which does the runs of a frame, and kernels that copy."""
     module = Module()
     steps = _write_steps(module)
     function = NativeFunction(module, _RUN, (Kind.POINTER,))
@@ -95,6 +97,7 @@ def _module() -> Module:
             function.do(steps, context.pointer)
     function.finish()
     _write_copy(module)
+    _write_collect(module)
     return module
 
 
@@ -148,6 +151,17 @@ def _write_copy(module: Module) -> None:
     function.finish()
 
 
+def _write_collect(module: Module) -> None:
+    """The kernel of a step that collects: destination, source, row number, size of a row."""
+    function = NativeFunction(module, _COLLECT, (Kind.POINTER, Kind.POINTER, Kind.I32))
+    arguments = function.parameters[0]
+    first, source, row = (arguments.array(Kind.POINTER)[n] for n in (0, 1, 2))
+    size, is_volatile = arguments.array(Kind.I64)[3], function.number(0, Kind.TRUTH)
+    destination = first.array(Kind.I8).address(row.array(Kind.I64)[0] * size)
+    function.do("llvm.memcpy.p0.p0.i64", destination, source, size, is_volatile)
+    function.finish()
+
+
 class NativeFrame(ctypes.Structure):
     """The frame as the driver reads it."""
 
@@ -161,6 +175,7 @@ class Driver:
     code: LoadedCode
     run: Callable[[int], None]
     copy_address: int
+    collect_address: int
     clock_address: int
 
 
@@ -175,10 +190,10 @@ _LOCK = threading.Lock()
 
 @lru_cache(maxsize=1)
 def _driver() -> Driver:
-    code = load_ir(_module().text(), (_RUN, _COPY))
+    code = load_ir(_module().text(), (_RUN, _COPY, _COLLECT))
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address(_RUN))
     clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
-    return Driver(code, run, code.address(_COPY), clock)
+    return Driver(code, run, code.address(_COPY), code.address(_COLLECT), clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +292,10 @@ def _step_refs(plan: Plan, step: Step, amounts: dict[Formula, int]) -> list[tupl
         case CopyStep(source, destination, size):
             refs = [(base_index(plan, ref), ref.offset_bytes) for ref in (destination, source)]
             return [*refs, amount(size)]
+        case CollectStep(source, iteration, destination):
+            typed = (destination, source, iteration)
+            refs = [(base_index(plan, each.ref), each.ref.offset_bytes) for each in typed]
+            return [*refs, amount(bytes_of_type(source.type))]
         case _:
             return []
 
@@ -287,6 +306,8 @@ def _function(step: Step, kernels: Sequence[int]) -> int:
             return kernels[kernel]
         case CopyStep():
             return driver().copy_address
+        case CollectStep():
+            return driver().collect_address
         case _:
             return 0
 

@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from tensorwright.runtime.plan.plan import (
     BranchStep,
-    CollectStep,
     HostStep,
     LoopStep,
     Plan,
@@ -54,15 +53,7 @@ class LoopSegment:
     body: tuple[Segment, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CollectSegment:
-    """Step `index` copies a row."""
-
-    index: int
-    step: CollectStep[TypedRef]
-
-
-Segment: TypeAlias = NativeSegment | HostSegment | BranchSegment | LoopSegment | CollectSegment
+Segment: TypeAlias = NativeSegment | HostSegment | BranchSegment | LoopSegment
 Run: TypeAlias = tuple[int, int, int]
 
 
@@ -93,7 +84,7 @@ def _segments(
     after = begin
     for position, inner in blocks_of(plan.steps, begin, end):
         step = plan.steps[position]
-        if not isinstance(step, HostStep | BranchStep | LoopStep | CollectStep):
+        if not isinstance(step, HostStep | BranchStep | LoopStep):
             continue
         close(after, position)
         blocks = [_segments(plan, first, last, runs, cuts) for first, last in inner]
@@ -104,8 +95,6 @@ def _segments(
                 segments.append(BranchSegment(position, step, *blocks))
             case LoopStep():
                 segments.append(LoopSegment(position, step, *blocks))
-            case CollectStep():
-                segments.append(CollectSegment(position, step))
         after = inner[-1][1] if inner else position + 1
     close(after, end)
     return tuple(segments)

@@ -34,6 +34,7 @@ from tensorwright.base import (
     Amount,
     AttributeValue,
     DType,
+    Formula,
     Grid,
     InternalError,
     Launch,
@@ -42,6 +43,7 @@ from tensorwright.base import (
     Target,
     TensorType,
     number_in,
+    product_of,
 )
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 
@@ -152,6 +154,15 @@ def host_ref(ref: BufferRef) -> HostRef:
             stage="runtime", where=str(ref), reason="a processor uses the host's memory alone"
         )
     return ref
+
+
+def bytes_of_type(given: TensorType) -> Amount:
+    """The bytes of a dense tensor, whose extents a plan has as numbers and formulas."""
+    amounts: list[Amount] = [given.dtype.size_bytes]
+    for extent in given.shape:
+        assert isinstance(extent, int | Formula), "a plan has no other sizes"
+        amounts.append(extent)
+    return product_of(tuple(amounts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +289,7 @@ Step: TypeAlias = KernelStep[BufferRef] | CopyStep | HostStep[TypedRef] | Choice
 
 def is_native(step: Step) -> bool:
     """Whether the driver does a step, which Python does not see."""
-    return isinstance(step, KernelStep | CopyStep)
+    return isinstance(step, KernelStep | CopyStep | CollectStep)
 
 
 def inner_counts(step: Step | Call) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ constant, or a part of another tensor) is copied at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -27,7 +27,6 @@ from tensorwright.base import (
     TargetKind,
     TensorType,
     amount_at,
-    product_of,
 )
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
@@ -52,6 +51,7 @@ from tensorwright.runtime.plan.plan import (
     Step,
     TensorSpec,
     TypedRef,
+    bytes_of_type,
 )
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 from tensorwright.runtime.plan.plan_verify import verify_plan
@@ -203,8 +203,7 @@ class _Table:
 
     def size_bytes(self, name: str) -> Amount:
         """The bytes of a tensor."""
-        found = self.type(name)
-        return product_of((*_amounts(found), found.dtype.size_bytes))
+        return bytes_of_type(self.type(name))
 
     def room_bytes(self, name: str) -> int:
         """The bytes of a tensor when all sizes are at their capacities."""
@@ -266,13 +265,6 @@ class _Table:
                 return ConstantRef(index, offset)
             case _:
                 return ArenaRef(self.arena[root] + offset, self.size_bytes(name))
-
-
-def _amounts(given: TensorType) -> Iterator[Amount]:
-    """The extents of a type, which a plan has as numbers and formulas."""
-    for extent in given.shape:
-        assert isinstance(extent, int | Formula), "a plan has no other sizes"
-        yield extent
 
 
 def _loops(calls: Sequence[Call | CopyTensor]) -> tuple[tuple[int, int], ...]:

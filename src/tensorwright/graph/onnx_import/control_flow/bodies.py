@@ -12,10 +12,10 @@ import numpy as np
 from onnx import GraphProto
 
 from tensorwright.base import AttributeValue
-from tensorwright.expr import Index
+from tensorwright.expr import Index, IndexExpr, named_sizes_of
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.nested import BRANCH, CONDITION, COUNT, LOOP
+from tensorwright.graph.nested import BRANCH, CONDITION, COUNT, LOOP, counted_sizes
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, as_tensor
 from tensorwright.graph.onnx_import.size_array import SizeArray
 from tensorwright.ops import TensorType
@@ -159,6 +159,7 @@ def kept_loop(call: Call, nested: Nested, body: GraphProto, count: Index | None)
     results = (_single(inside, made.results[0]), *made.results[1:])
     made = replace(made, results=results)
     _check_carried(call, body, types[2:], made.types[1:])
+    _check_rows(call, made, made.types[1 + len(initial) :])
     attributes: dict[str, AttributeValue] = {"carried": len(initial)}
     if len(results) > 1 + len(initial):
         is_true = _is_true(condition, call) and _is_true(results[0], inside)
@@ -201,6 +202,19 @@ def _check_carried(
                 f"what it carries in {body.input[2 + at].name} is {one} before an iteration "
                 f"and {other} after it",
                 "carry a tensor of the largest shape, and write each part where it belongs",
+            )
+
+
+def _check_rows(call: Call, made: Body, rows: Sequence[TensorType]) -> None:
+    """Refuse rows whose shapes differ from iteration to iteration."""
+    counted = counted_sizes(made.builder.finish(()))
+    for row in rows:
+        sizes = named_sizes_of(*(each for each in row.shape if isinstance(each, IndexExpr)))
+        if any(size.name in counted for size in sizes):
+            raise call.unsupported(
+                f"it collects rows of type {row}, which differ in shape: "
+                "a loop inside of it decides their size",
+                "collect what does not depend on how often the inner loop runs",
             )
 
 
