@@ -10,6 +10,7 @@ from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
 from tensorwright.graph.layout import choose_layouts, conversions, describe_layouts
+from tensorwright.graph.nested import require_alone
 from tensorwright.graph.partition import (
     AliasCall,
     BranchCall,
@@ -101,6 +102,7 @@ __all__ = [
     "reference",
     "rename_tensors",
     "representative",
+    "require_alone",
     "require_numbers",
     "run_node",
     "run_target_passes",

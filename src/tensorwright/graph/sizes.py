@@ -13,6 +13,7 @@ from types import MappingProxyType
 from tensorwright.base import AttributeValue, ModelError, TensorType, UnsupportedError, UsageError
 from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of, terms_of, with_sizes
 from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.nested import counted_sizes
 from tensorwright.ops import product_of, sizes_of
 
 _TYPICAL = 64
@@ -178,6 +179,17 @@ def require_numbers(graph: Graph, stage: str) -> Graph:
     if not sizes:
         return graph
     names = ", ".join(each.name for each in sizes)
+    counted = counted_sizes(graph)
+    for size in sizes:
+        if size.name in counted:
+            raise UnsupportedError(
+                stage=stage,
+                where=counted[size.name].label,
+                reason=f"the size {size.name} is the number of its iterations, which is known when "
+                "it has run, and what follows computes with numbers",
+                remedy="carry a tensor of a fixed size instead of collecting rows, or compile "
+                "without this step",
+            )
     numbers = [(each.name, each.least * each.divisor) for each in sizes]
     option = ",".join(f"{name}:{number}" for name, number in numbers)
     given = ", ".join(f'"{name}": {number}' for name, number in numbers)

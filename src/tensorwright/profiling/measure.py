@@ -127,7 +127,7 @@ def make_profile(
 
     alone   the ceilings of one thread
     """
-    plan = executable.plan
+    plan = executable.plan.at_capacity
     names = read_step_names(executable.sources)
     schedules = _schedules(executable.sources)
     network_s = median(samples.networks_s)

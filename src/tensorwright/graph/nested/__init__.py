@@ -12,6 +12,7 @@ from tensorwright.graph.nested.operators import (
     infer_nested,
     map_nested,
     own_inputs,
+    require_alone,
 )
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "infer_nested",
     "map_nested",
     "own_inputs",
+    "require_alone",
     "simplify_nested",
 ]

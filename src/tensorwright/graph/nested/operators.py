@@ -23,6 +23,7 @@ from tensorwright.base import (
     InternalError,
     ModelError,
     TensorType,
+    UnsupportedError,
 )
 from tensorwright.expr import IndexExpr, NamedSize
 from tensorwright.graph.graph import Graph, Node
@@ -180,7 +181,7 @@ NESTING: Mapping[str, Operator] = {
         (
             Attribute("carried", None, "how many values an iteration hands to the next"),
             Attribute("trips", -1, "how many rows there are, if any are kept"),
-            Attribute("counts", 0, "whether the size in trips is known when the loop has run"),
+            Attribute("counts", default=False, doc="whether the loop decides the size in trips"),
         ),
     ),
 }
@@ -196,6 +197,24 @@ def counted_sizes(graph: Graph) -> dict[str, Node]:
         for nested in node.graphs:
             counted.update(counted_sizes(nested))
     return counted
+
+
+def require_alone(graph: Graph, stage: str) -> Graph:
+    """The graph itself, for a stage that takes no nodes which hold graphs.
+
+    Raises:  UnsupportedError that names one.
+    """
+    for node in graph.nodes:
+        if node.graphs:
+            raise UnsupportedError(
+                stage=stage,
+                where=node.label,
+                reason="it holds graphs, and no rule says what another graph does with them",
+                remedy="compile and tune the model as it is, or fix the branch or the number of "
+                "iterations in the model",
+                operator=node.operator,
+            )
+    return graph
 
 
 def map_nested(graph: Graph, stage: Callable[[Graph], Graph]) -> Graph:
