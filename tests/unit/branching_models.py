@@ -10,7 +10,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 FLOAT, INT, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-Info = tuple[str, int, Sequence[int | None]]
+Info = tuple[str, int, Sequence[int | str | None]]
 
 
 def node(operator: str, inputs: str, outputs: str, name: str = "", **attributes: Any) -> NodeProto:
@@ -178,3 +178,66 @@ def branch_in_loop() -> ModelProto:
     inputs = [("x", FLOAT, (5,)), ("n", INT, ()), ("yes", BOOL, ())]
     outputs = [("s_end", FLOAT, (5,)), ("t_end", FLOAT, (5,)), ("rows", FLOAT, (None, 5))]
     return model(graph("mixed", nodes, inputs, *outputs), {"two": 2, "one": 1, "eight": 8})
+
+
+def scan(length: int | str) -> ModelProto:
+    """A scan over two sequences of some length, the second one backwards."""
+    body = [
+        node("Add", "s a", "s1"),
+        node("Mul", "s1 w", "s2"),
+        node("Tanh", "s2", "s3"),
+        node("Sub", "s3 b", "row"),
+    ]
+    inner = graph(
+        "body",
+        body,
+        [(name, FLOAT, (2,)) for name in "sab"],
+        *[(name, FLOAT, (2,)) for name in ("s3", "row")],
+    )
+    scanned = node(
+        "Scan",
+        "start xs ys",
+        "end rows",
+        body=inner,
+        num_scan_inputs=2,
+        scan_input_axes=[0, 1],
+        scan_input_directions=[0, 1],
+        scan_output_axes=[1],
+    )
+    inputs = [("start", FLOAT, (2,)), ("xs", FLOAT, (length, 2)), ("ys", FLOAT, (2, length))]
+    outputs = [("end", FLOAT, (2,)), ("last", FLOAT, (2, length))]
+    nodes = [scanned, node("Relu", "rows", "last")]
+    return model(graph("scan", nodes, inputs, *outputs), {"w": np.array([0.5, 0.7], np.float32)})
+
+
+def scan_inputs(length: int) -> dict[str, Any]:
+    """Inputs of `scan`."""
+    return {
+        "start": np.zeros(2, np.float32),
+        "xs": weights(length, length, 2),
+        "ys": weights(length, 2, length),
+    }
+
+
+def loop_over_rows() -> ModelProto:
+    """A loop over the rows of an input; each iteration collects the sum of those so far."""
+    body = [
+        node("Gather", "xs i", "x", axis=0),
+        node("Add", "s x", "s1"),
+        node("Identity", "s1", "row"),
+        node("Identity", "c", "still"),
+    ]
+    inner = graph(
+        "body",
+        body,
+        [("i", INT, ()), ("c", BOOL, ()), ("s", FLOAT, (2,))],
+        *[("still", BOOL, ()), ("s1", FLOAT, (2,)), ("row", FLOAT, (2,))],
+    )
+    nodes = [
+        node("Shape", "xs", "shape"),
+        node("Gather", "shape zero", "n"),
+        node("Loop", "n yes start", "end rows", body=inner),
+    ]
+    inputs = [("start", FLOAT, (2,)), ("xs", FLOAT, ("n", 2))]
+    outputs = [("end", FLOAT, (2,)), ("rows", FLOAT, ("n", 2))]
+    return model(graph("sums", nodes, inputs, *outputs), {"zero": 0, "yes": True})

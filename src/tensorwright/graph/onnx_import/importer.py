@@ -41,6 +41,7 @@ from tensorwright.graph.onnx_import.control_flow import (
     CONTROL_FLOW,
     Body,
     Captured,
+    Inside,
     Nested,
     Trips,
     loop_sizes,
@@ -377,7 +378,9 @@ class _Import:
             return results
 
         def body(
-            graph: GraphProto, inputs: Mapping[str, TensorType], known: Mapping[str, Operand]
+            graph: GraphProto,
+            inputs: Mapping[str, TensorType],
+            computed: Callable[[Inside], Mapping[str, Operand]],
         ) -> Body:
             outer, around = self.builder, self.values
             self.builder = GraphBuilder(graph.name)
@@ -387,7 +390,8 @@ class _Import:
             }
             captured = Captured(around, outer, self.builder)
             self.values = captured  # type: ignore[assignment]  # run_body writes beside it
-            results = self.run_body(graph, {**given, **known}, opset)
+            more = computed(Inside(self.builder, tuple(given.values()), captured))
+            results = self.run_body(graph, {**given, **more}, opset)
             inner, self.builder, self.values = self.builder, outer, around
             return Body(inner, tuple(given.values()), captured.names, results)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tensorwright.base import DType, InternalError, Role, TargetKind, TensorType, number_in
+from tensorwright.base import DType, InternalError, Role, TargetKind, number_in
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -180,7 +180,7 @@ def uses_of_step(plan: Plan, step: Step) -> Iterator[Use]:
 
 def _scalar(typed: TypedRef, dtype: DType) -> BufferRef:
     """Where a number lies.  Raises: ValueError for another type."""
-    if typed.type != TensorType(dtype, ()):
+    if typed.type.dtype is not dtype or any(extent != 1 for extent in typed.type.extents):
         raise ValueError(f"{typed.type} is not a single {dtype}")
     return typed.ref
 

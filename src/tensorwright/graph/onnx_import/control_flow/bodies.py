@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from onnx import GraphProto
+from onnx import GraphProto, ValueInfoProto
 
 from tensorwright.base import AttributeValue
 from tensorwright.expr import Index, IndexExpr, named_sizes_of
@@ -32,7 +32,8 @@ class Nested:
     run       the outputs of a graph for what its inputs are given
     types     their types, without a trace in the graph around
     attempt   what work adds to a builder is added only where it has results
-    body      a graph that is kept, for inputs of some types; the values of some inputs are known
+    body      a graph that is kept, for inputs of some types; what else its names stand for
+              is computed inside of it
     trips     the size that is the number of iterations of the loop, of at most so many; None where
               neither the graph nor the caller says how many
     option    how a caller says it
@@ -41,7 +42,7 @@ class Nested:
     run: Callable[[GraphProto, Operands], Results]
     types: Callable[[GraphProto, Operands], tuple[TensorType, ...]]
     attempt: Callable[[Callable[[GraphBuilder], Results | None]], Results | None]
-    body: Callable[[GraphProto, Mapping[str, TensorType], Operands], Body]
+    body: Callable[[GraphProto, Mapping[str, TensorType], Callable[[Inside], Operands]], Body]
     trips: Callable[[int | None], Index | None]
     option: str
 
@@ -62,8 +63,10 @@ class Captured(Mapping[str, Operand]):
 
     def __getitem__(self, name: str) -> Operand:
         operand = self._around[name]
-        if not isinstance(operand, str):
-            return operand
+        return self.inside(operand) if isinstance(operand, str) else operand
+
+    def inside(self, operand: str) -> Operand:
+        """A tensor of the graph around, inside."""
         known = self._outer.constant_value(operand)
         if known is not None:
             return known
@@ -82,6 +85,22 @@ class Captured(Mapping[str, Operand]):
 
     def __len__(self) -> int:
         return len(self._around)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A nested graph before its nodes are imported.
+
+    given   its own inputs     captured   what it sees around it
+    """
+
+    builder: GraphBuilder
+    given: tuple[str, ...]
+    captured: Captured
+
+    def tensor(self, outside: str) -> str:
+        """A tensor of the graph around, inside."""
+        return as_tensor(self.captured.inside(outside), self.builder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +144,7 @@ def kept_branches(
 
     Raises:  UnsupportedError for branches whose results have different types.
     """
-    then, otherwise = (nested.body(each, {}, {}) for each in (then_branch, else_branch))
+    then, otherwise = (nested.body(each, {}, _nothing) for each in (then_branch, else_branch))
     for at, (one, other) in enumerate(zip(then.types, otherwise.types, strict=True), start=1):
         if one != other:
             raise call.unsupported(
@@ -153,13 +172,16 @@ def kept_loop(call: Call, nested: Nested, body: GraphProto, count: Index | None)
     initial = tuple(call.tensor(at) for at in range(2, len(call.operands)))
     types = (COUNT, CONDITION, *map(call.type_of, initial))
     names = [info.name for info in body.input]
-    holds = {names[1]: np.ones((), np.bool_)}  # or the body would not run
-    made = nested.body(body, dict(zip(names, types, strict=True)), holds)
+
+    def condition_holds(_: Inside) -> Operands:
+        return {names[1]: np.ones((), np.bool_)}  # or the body would not run
+
+    made = nested.body(body, dict(zip(names, types, strict=True)), condition_holds)
     inside = replace(call, builder=made.builder)
     results = (_single(inside, made.results[0]), *made.results[1:])
     made = replace(made, results=results)
-    _check_carried(call, body, types[2:], made.types[1:])
-    _check_rows(call, made, made.types[1 + len(initial) :])
+    check_carried(call, body.input[2:], types[2:], made.types[1:])
+    check_rows(call, made, made.types[1 + len(initial) :])
     attributes: dict[str, AttributeValue] = {"carried": len(initial)}
     if len(results) > 1 + len(initial):
         is_true = _is_true(condition, call) and _is_true(results[0], inside)
@@ -193,19 +215,26 @@ def _is_true(operand: Operand, call: Call) -> bool:
     return not isinstance(known, SizeArray) and known is not None and bool(known.all())
 
 
-def _check_carried(
-    call: Call, body: GraphProto, before: Sequence[TensorType], after: Sequence[TensorType]
+def check_carried(
+    call: Call,
+    infos: Sequence[ValueInfoProto],
+    before: Sequence[TensorType],
+    after: Sequence[TensorType],
 ) -> None:
-    for at, (one, other) in enumerate(zip(before, after, strict=False)):
+    """Refuse a carried value whose type changes from iteration to iteration."""
+    for info, one, other in zip(infos, before, after, strict=False):
         if one != other:
             raise call.unsupported(
-                f"what it carries in {body.input[2 + at].name} is {one} before an iteration "
-                f"and {other} after it",
+                f"what it carries in {info.name} is {one} before an iteration and {other} after it",
                 "carry a tensor of the largest shape, and write each part where it belongs",
             )
 
 
-def _check_rows(call: Call, made: Body, rows: Sequence[TensorType]) -> None:
+def _nothing(_: Inside) -> Operands:
+    return {}
+
+
+def check_rows(call: Call, made: Body, rows: Sequence[TensorType]) -> None:
     """Refuse rows whose shapes differ from iteration to iteration."""
     counted = counted_sizes(made.builder.finish(()))
     for row in rows:

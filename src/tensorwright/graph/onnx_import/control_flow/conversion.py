@@ -17,6 +17,7 @@ from tensorwright.graph.onnx_import.control_flow.bodies import (
     kept_branches,
     kept_loop,
 )
+from tensorwright.graph.onnx_import.control_flow.scans import kept_scan
 from tensorwright.graph.onnx_import.shapes import declared_type
 from tensorwright.graph.onnx_import.size_array import SizeArray
 from tensorwright.ops import Array
@@ -143,8 +144,9 @@ def convert_scan(call: Call, nested: Nested) -> Results:
     state = [call.operand(at) for at in range(held)]
     axes = _direction(call, "scan_input_axes", scanned)
     backwards = _direction(call, "scan_input_directions", scanned)
-    steps = call.shape(held)[axes[0]] if scanned else 0
-    call.check_iterations(steps)
+    steps = call.sizes(held)[axes[0]] if scanned else 0
+    if not isinstance(steps, int) or steps > MOST_ITERATIONS:
+        return kept_scan(call, nested, body, held, steps)
     produced = len(body.output) - held
     rows: list[list[Operand]] = [[] for _ in range(produced)]
     names = [info.name for info in body.input]
