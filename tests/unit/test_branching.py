@@ -41,6 +41,7 @@ from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.pipeline import chosen_target, prepare
 from tensorwright.records import opened
+from tensorwright_lab.graph_text import parse
 
 X = weights(3, 4, 8)
 BRANCHES = [{"x": X, "c": np.array(c)} for c in (True, False)]
@@ -223,3 +224,13 @@ def test_a_carried_value_that_grows() -> None:
 def test_who_needs_another_graph_refuses_branches() -> None:
     with pytest.raises(UnsupportedError, match=r"node y \(branch\): it holds graphs"):
         tensorwright.rewrite(one_branch(), seconds=0)
+
+
+def test_text_of_nested_graphs_is_not_read() -> None:
+    with pytest.raises(ModelError, match="a node holds it, and graphs of nodes are not read"):
+        parse(str(load_onnx(one_branch())))
+
+
+def test_workloads_of_nested_graphs_are_among_the_others() -> None:
+    parts = prepare(one_branch(), chosen_target(None))
+    assert [workload.name for workload in parts.workloads] == ["matmul_tanh", "matmul_relu"]
