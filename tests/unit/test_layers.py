@@ -39,9 +39,9 @@ ROOMS = {
     "expr.index": "nodes arithmetic condition traversal sizes ranges counterexample bounds "
     "simplify",
     "expr.building": "arguments axes inside compute intrinsics",
-    "graph": "printing graph infer sizes workload partition layout onnx_import onnx_export "
+    "graph": "printing graph nested infer sizes workload partition layout onnx_import onnx_export "
     "passes drawing",
-    "graph.onnx_import": "call tensors converters com_microsoft importer",
+    "graph.onnx_import": "call tensors converters com_microsoft control_flow importer",
     "machine": "machine hardware ceilings kept load state",
     "loop": "ir traversal passes lowering algorithms",
     "machine_code": "libm text numbers native_function compilation",

@@ -179,6 +179,17 @@ class Formula(OpenSize):
         found: int = self._computed(values)
         return found
 
+    def with_values(self, values: Mapping[str, int]) -> Amount:
+        """The formula with numbers for some of its sizes; a number where these are all."""
+        names = self.names
+        if all(name in values for name in names):
+            return self.at(values)
+        known = {name: values[name] for name in names if name in values}
+        if not known:
+            return self
+        pattern = rf"\b({'|'.join(known)})\b"
+        return Formula(re.sub(pattern, lambda found: str(known[found.group()]), self.text))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The sizes that it has, each once."""

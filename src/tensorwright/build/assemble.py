@@ -6,7 +6,7 @@ which its kernel reads it. Views, and tensors that are parts of others, get no s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -26,13 +26,18 @@ from tensorwright.expr import NamedSize, Tensor, sum_of
 from tensorwright.graph import (
     PLAIN,
     AliasCall,
+    BranchCall,
+    CollectCall,
     ConcatInPlace,
-    Graph,
+    CopyCall,
     KernelCall,
     Layout,
+    LoopCall,
     Node,
     OpaqueCall,
     Partition,
+    Step,
+    Tensors,
     Workload,
     physical_shape,
     to_physical,
@@ -40,11 +45,15 @@ from tensorwright.graph import (
 from tensorwright.loop import Packing, pack
 from tensorwright.ops import Array, TensorType, open_moved_bytes, open_work, product_of, sizes_of
 from tensorwright.runtime import (
+    BranchStep,
     Call,
+    CollectStep,
+    CopyTensor,
     Executable,
     HostStep,
     Inside,
     KernelStep,
+    LoopStep,
     Network,
     Plan,
     PlanSize,
@@ -99,25 +108,11 @@ def plan_network(
 
     signatures   kernel key (`kernel_keys`) -> how the kernel is called
     """
-    graph = partition.graph
-    constants = _Constants(graph.constants, graph.layouts)
+    graph, tensors = partition.graph, partition.tensors
+    constants = _Constants(tensors.constants, tensors.layouts)
     keys = kernel_keys(partition, target.kind)
-    calls: list[Call] = []
-    parts: list[tuple[str, Inside]] = []
-    for step in partition.steps:
-        match step:
-            case KernelCall(workload, inputs, outputs):
-                names = dict(zip((t.name for t in workload.inputs), inputs, strict=True))
-                names |= dict(zip((t.name for t in workload.outputs), outputs, strict=True))
-                number = keys.index(workload.key)
-                calls.append(_call(workload, number, signatures[workload.key], names, constants))
-            case OpaqueCall(node):
-                read = tuple(constants.argument(name) for name in node.inputs)
-                calls.append(_opaque_call(graph, node, target.kind, keys, read))
-            case AliasCall(output, source, offset):
-                parts.append((output, Inside(constants.argument(source), offset)))
-            case ConcatInPlace(output, pieces):
-                parts += [(name, Inside(output, offset)) for name, offset in pieces]
+    network_calls = NetworkCalls(partition, signatures, keys, target.kind, constants)
+    calls = network_calls.of_steps(0, len(partition.steps))
     for name in graph.outputs:
         constants.argument(name)
     network = Network(
@@ -129,8 +124,8 @@ def plan_network(
         constants.specs,
         tuple(kernel_spec(signatures[key]) for key in keys),
         tuple(calls),
-        tuple((name, _stored_type(graph, name)) for name in graph.types),
-        tuple(parts),
+        tuple((name, _stored_type(tensors, name)) for name in tensors.types),
+        tuple(network_calls.parts),
         plan_sizes(graph.sizes),
     )
     plan = choose_teams(make_plan(network))
@@ -191,6 +186,77 @@ def plan_sizes(sizes: Sequence[NamedSize]) -> tuple[PlanSize, ...]:
     )
 
 
+class NetworkCalls:
+    """Turns the steps of a partition into calls; mutable.
+
+    parts   the tensors that lie in others, of the steps so far
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        signatures: Mapping[str, Signature],
+        keys: Sequence[str],
+        kind: TargetKind,
+        constants: _Constants,
+    ) -> None:
+        self.parts: list[tuple[str, Inside]] = []
+        self._steps = partition.steps
+        self._tensors = partition.tensors
+        self._signatures = signatures
+        self._keys = keys
+        self._kind = kind
+        self._constants = constants
+
+    def of_steps(self, begin: int, end: int) -> list[Call | CopyTensor]:
+        """The calls of the steps begin..end, which are a block."""
+        argument = self._constants.argument
+        calls: list[Call | CopyTensor] = []
+        position = begin
+        while position < end:
+            step = self._steps[position]
+            position += 1
+            match step:
+                case BranchCall(condition, then, otherwise):
+                    middle, last = position + then, position + then + otherwise
+                    one, other = self.of_steps(position, middle), self.of_steps(middle, last)
+                    calls.append(BranchStep(argument(condition), len(one), len(other)))
+                    calls += [*one, *other]
+                    position = last
+                case LoopCall(count, condition, iteration, body, trips):
+                    block = self.of_steps(position, position + body)
+                    most, size = argument(count), len(block)
+                    calls.append(LoopStep(most, condition, iteration, size, trips=trips))
+                    calls += block
+                    position += body
+                case _:
+                    calls += self._of_step(step)
+        return calls
+
+    def _of_step(self, step: Step) -> Iterator[Call | CopyTensor]:
+        """The calls of one step; there are none where it only says where tensors lie."""
+        argument = self._constants.argument
+        match step:
+            case KernelCall(workload, inputs, outputs):
+                names = dict(zip((t.name for t in workload.inputs), inputs, strict=True))
+                names |= dict(zip((t.name for t in workload.outputs), outputs, strict=True))
+                number, signature = self._keys.index(workload.key), self._signatures[workload.key]
+                yield _call(workload, number, signature, names, self._constants)
+            case OpaqueCall(node):
+                read = tuple(argument(name) for name in node.inputs)
+                yield _opaque_call(self._tensors, node, self._kind, self._keys, read)
+            case AliasCall(output, source, offset):
+                self.parts.append((output, Inside(argument(source), offset)))
+            case ConcatInPlace(output, pieces):
+                self.parts += [(name, Inside(output, offset)) for name, offset in pieces]
+            case CopyCall(output, source):
+                yield CopyTensor(argument(source), output)
+            case CollectCall(output, source, iteration):
+                yield CollectStep(argument(source), iteration, output)
+            case _:
+                raise AssertionError("branches and loops have blocks")
+
+
 class _Constants:
     """The constants that steps read, each packing of each constant once; mutable."""
 
@@ -242,7 +308,7 @@ def _call(
 
 
 def _opaque_call(
-    graph: Graph, node: Node, kind: TargetKind, keys: Sequence[str], read: tuple[str, ...]
+    graph: Tensors, node: Node, kind: TargetKind, keys: Sequence[str], read: tuple[str, ...]
 ) -> KernelStep[str] | HostStep[str]:
     """The call of a node's loop algorithm, or of its NumPy function if it has none."""
     program = program_of(graph, node, kind)
@@ -273,7 +339,7 @@ def _spec(name: str, kind: TensorType) -> TensorSpec:
     return TensorSpec(name, kind.dtype, tuple(map(amount_of, kind.shape)))
 
 
-def _stored_type(graph: Graph, name: str) -> TensorType:
+def _stored_type(graph: Tensors, name: str) -> TensorType:
     kind = graph.types[name]
     shape = physical_shape(sizes_of(kind), graph.layouts.get(name, PLAIN))
     return TensorType(kind.dtype, tuple(map(amount_of, shape)))

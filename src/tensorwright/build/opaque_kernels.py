@@ -8,12 +8,12 @@ from functools import lru_cache
 from tensorwright.base import Target, TargetKind, UndecidedError
 from tensorwright.build.cached_build import build_program_cached
 from tensorwright.build.kernel import Kernel
-from tensorwright.graph import Graph, Node, OpaqueCall, Partition
+from tensorwright.graph import Node, OpaqueCall, Partition, Tensors
 from tensorwright.loop import LoopProgram, loop_algorithm, run_target_passes
 from tensorwright.ops import AttributeValue, TensorType
 
 
-def program_of(graph: Graph, node: Node, kind: TargetKind) -> LoopProgram | None:
+def program_of(graph: Tensors, node: Node, kind: TargetKind) -> LoopProgram | None:
     """The loop nest of an opaque node; None if only the host can run it."""
     types = tuple(graph.types[name] for name in node.inputs)
     return _program(node.operator, types, node.attributes, kind)
@@ -35,7 +35,7 @@ def _program(
 def opaque_programs(partition: Partition, kind: TargetKind) -> Mapping[str, LoopProgram]:
     """A network's different loop algorithms by their texts, in the order of their first use."""
     nodes = (step.node for step in partition.steps if isinstance(step, OpaqueCall))
-    programs = (program_of(partition.graph, node, kind) for node in nodes)
+    programs = (program_of(partition.tensors, node, kind) for node in nodes)
     return {str(program): program for program in programs if program is not None}
 
 

@@ -9,7 +9,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from tensorwright.graph import AliasCall, ConcatInPlace, KernelCall, OpaqueCall, Partition
+from tensorwright.graph import (
+    AliasCall,
+    BranchCall,
+    CollectCall,
+    ConcatInPlace,
+    CopyCall,
+    KernelCall,
+    LoopCall,
+    OpaqueCall,
+    Partition,
+)
 
 NAMES_SOURCE = "steps"
 """The name of the text among the sources of an executable."""
@@ -53,6 +63,10 @@ def step_names(partition: Partition) -> StepNames:
             case KernelCall(workload, _, outputs):
                 steps.append(StepName(outputs, workload.key))
             case OpaqueCall(node):
+                steps.append(StepName(node.outputs, ""))
+            case CopyCall(output) | CollectCall(output):
+                steps.append(StepName((output,), ""))
+            case BranchCall(node=node) | LoopCall(node=node):
                 steps.append(StepName(node.outputs, ""))
             case AliasCall(output, source, _, node):
                 views.append(View(node.operator, (source,), output, len(steps)))

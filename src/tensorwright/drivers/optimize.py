@@ -117,7 +117,7 @@ def search_jointly(
     require_numbers(source, "optimize")
     started = time.monotonic()
     graph, rewritten = source, None
-    if rewrite:
+    if rewrite and not any(node.graphs for node in source.nodes):
         graph, rewritten = _best_graph(source, target, threads, store, how.budget)
     how = replace(how, budget=_left_of(how.budget, time.monotonic() - started))
     parts = cut(graph, target, threads)

@@ -32,7 +32,14 @@ from tensorwright.base import (
 )
 from tensorwright.drivers.graph_record import proved_beside
 from tensorwright.drivers.graph_timing import seconds_elsewhere, seconds_here
-from tensorwright.graph import FoldedConstants, Graph, are_alike, require_numbers, simplify
+from tensorwright.graph import (
+    FoldedConstants,
+    Graph,
+    are_alike,
+    require_alone,
+    require_numbers,
+    simplify,
+)
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.prices import PeerPrices
@@ -216,7 +223,7 @@ def rewrite(
     start = time.monotonic()
     machine = chosen_target(target)
     imported = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
-    source = simplify(require_numbers(imported, "rewrite"))
+    source = simplify(require_alone(require_numbers(imported, "rewrite"), "rewrite"))
     listed = (*(each.rule for each in load_library()), *own)
     rules_by_name = {rule.name: rule for rule in listed}
     tried = network_rules(rules_by_name.values(), is_exact=exact)
@@ -421,7 +428,7 @@ def check_certificate(
     Raises:  UsageError that names the part that does not hold.
     """
     source, rewritten = (
-        simplify(require_numbers(each, "rewrite"))
+        simplify(require_alone(require_numbers(each, "rewrite"), "rewrite"))
         for each in (
             given if isinstance(given, Graph) else load_onnx(given, input_shapes)
             for given in (model, result)

@@ -121,6 +121,7 @@ from tensorwright.expr.index.simplify import simplify, simplify_condition, witho
 from tensorwright.expr.index.sizes import (
     NamedSize,
     constraints_of,
+    counted_size,
     named_size,
     named_sizes_of,
     parse_named_size,
@@ -253,6 +254,7 @@ __all__ = [
     "constant",
     "constraints_of",
     "cos",
+    "counted_size",
     "decisions_of",
     "decompose_arg_reduction",
     "divide_terms",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import SupportsIndex, cast
 
@@ -118,13 +119,25 @@ class GraphBuilder:
         Raises:  UnsupportedError for an unknown operator, ModelError for attributes or inputs that
                  do not fit.
         """
+        return self.nest(operator, inputs, (), outputs, **attributes)
+
+    def nest(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        graphs: tuple[Graph, ...],
+        outputs: Sequence[str] = (),
+        /,
+        **attributes: AttributeValue,
+    ) -> tuple[str, ...]:
+        """As `apply`, for a node that holds graphs."""
         first = self.fresh(outputs[0]) if outputs else self._numbered(operator)
-        draft, types = typed_node(operator, tuple(inputs), first, attributes, self._types)
+        draft, types = typed_node(operator, tuple(inputs), first, attributes, self._types, graphs)
         names = [first]
         for position in range(1, len(types)):
             wish = outputs[position] if position < len(outputs) else f"{first}.{position}"
             names.append(self.fresh(wish))
-        return self.append(Node(operator, draft.inputs, tuple(names), draft.attributes), types)
+        return self.append(replace(draft, outputs=tuple(names)), types)
 
     def append(self, node: Node, types: Sequence[TensorType]) -> tuple[str, ...]:
         """Append a node of another graph, where its inputs have the same types; returns its
@@ -154,6 +167,10 @@ class GraphBuilder:
             setattr(draft, name, value.copy() if isinstance(value, list | dict) else value)
         return draft
 
+    def take(self, draft: GraphBuilder) -> None:
+        """Become what a draft of this builder has become."""
+        vars(self).update(vars(draft))
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """The inputs declared so far."""
@@ -170,6 +187,10 @@ class GraphBuilder:
     def constant_value(self, name: str) -> Array | None:
         """The array behind a name, None if it is not a constant."""
         return self._constants.get(name)
+
+    def producer(self, name: str) -> Node | None:
+        """The node that makes a tensor; inputs and constants have none."""
+        return next((node for node in self._nodes if name in node.outputs), None)
 
     def constant_graph(self, name: str) -> Graph | None:
         """The part of the graph that computes a tensor, None if that depends on an input."""

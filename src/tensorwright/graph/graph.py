@@ -2,14 +2,14 @@
 
 Grammar
     graph ::= Graph(name, inputs, constants, nodes, outputs)
-    node  ::= Node(operator, inputs, attributes, outputs)    every tensor has one definition
+    node  ::= Node(operator, inputs, attributes, outputs, graphs)    every tensor has one definition
 
 Text form, which `text/parse.py` reads back
     graph     ::= "graph" name NEWLINE (line NEWLINE)*
     line      ::= "size" name (":" what it fulfils, "n <= 512, n % 8 == 0")?
                 | "input" name ":" type | "constant" name ":" type "=" digest
                 | name ("," name)* "=" operator "(" (name | key "=" value) ("," ...)* ")" ":" type
-                ("," type)*
+                ("," type)* graph*, indented: those that the node holds
                 | "output" name ("," name)*
     type      ::= dtype "(" (size ("," size)*)? ")" ("layout" "(" ... ")")?
     value     ::= size | float | True | False | "text" | dtype | "(" value ("," value)* ","? ")"
@@ -20,7 +20,8 @@ Semantics.  A graph is a pure function of its inputs.  Dtypes are static, shapes
 expressions of named sizes, which are known when the network runs (`sizes.py`); the types of
 all tensors follow from the inputs, the constants and the operators' shape rules, and are kept in
 `types`.  A layout says how a tensor lies in memory and nothing about its meaning: shapes and axes
-of operators are always those of the plain tensor.
+of operators are always those of the plain tensor.  A node may hold graphs, which it runs when it
+runs (`nested/`): a branch, a loop.  They see nothing of the graph around them but their inputs.
 """
 
 from __future__ import annotations
@@ -40,12 +41,16 @@ _HTML_NODES = 200
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One application of an operator; attributes are sorted by name and complete."""
+    """One application of an operator; attributes are sorted by name and complete.
+
+    graphs   those that it holds: the branches of a branch, the body of a loop
+    """
 
     operator: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: tuple[tuple[str, AttributeValue], ...] = ()
+    graphs: tuple[Graph, ...] = ()
 
     @property
     def attribute_map(self) -> dict[str, AttributeValue]:
@@ -171,6 +176,9 @@ class Graph:
                 pending.extend(value)
             elif isinstance(value, IndexExpr):
                 sizes.update(dict.fromkeys(named_sizes_of(value)))
+        for node in self.nodes:
+            for nested in node.graphs:
+                sizes.update(dict.fromkeys(nested.sizes))
         return tuple(sizes)
 
     def producers(self) -> dict[str, Node]:
@@ -196,6 +204,9 @@ class Graph:
                 page.line(f"constant {format_name(name)}: {self._typed(name)} = {digest(array)}")
             for node in self.nodes:
                 page.line(node.text(map(self._typed, node.outputs)))
+                with page.indent():
+                    for nested in node.graphs:
+                        page.lines(str(nested).splitlines())
             page.line(f"output {', '.join(map(format_name, self.outputs))}".rstrip())
         return str(page)
 

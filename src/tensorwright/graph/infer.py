@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tensorwright.base import InternalError, ModelError, UnsupportedError
-from tensorwright.graph.graph import Node
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.nested import NESTING, infer_nested
 from tensorwright.ops import Attributes, Operator, TensorType, infer_types, operator
 
 
@@ -14,6 +15,9 @@ def operator_of(node: Node) -> Operator:
 
     Raises:  UnsupportedError if there is none of that name.
     """
+    nesting = NESTING.get(node.operator)
+    if nesting is not None:
+        return nesting
     try:
         return operator(node.operator)
     except UnsupportedError as error:
@@ -26,6 +30,7 @@ def typed_node(
     output: str,
     attributes: Attributes,
     types: Mapping[str, TensorType],
+    graphs: tuple[Graph, ...] = (),
 ) -> tuple[Node, tuple[TensorType, ...]]:
     """A node with complete attributes that names its first output, and the types of all its
     outputs.
@@ -40,7 +45,10 @@ def typed_node(
         raise ModelError(stage="graph", where=node.label, reason=reason)
     arguments = tuple(types[each] for each in inputs)
     try:
-        found, complete = infer_types(name, arguments, attributes)
+        if name in NESTING:
+            found, complete = infer_nested(name, arguments, attributes, graphs)
+        else:
+            found, complete = infer_types(name, arguments, attributes)
     except (ModelError, UnsupportedError) as error:
         raise error.at(node.label, "graph") from None
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -50,4 +58,4 @@ def typed_node(
             where=node.label,
             reason=f"the shape rule failed on ({shown}): {type(error).__name__}: {error}",
         ) from error
-    return Node(name, inputs, (output,), tuple(sorted(complete.items()))), found
+    return Node(name, inputs, (output,), tuple(sorted(complete.items())), graphs), found

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tensorwright.base import DType, InputError, InternalError
-from tensorwright.expr import evaluate, placeholder
+from tensorwright.expr import NamedSize, evaluate, placeholder
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
+from tensorwright.graph.nested import BRANCH, LOOP, LoopForm, counted_sizes
 from tensorwright.graph.sizes import (
     bind_sizes,
     require_numbers,
@@ -23,6 +24,8 @@ NodeHook = Callable[[Node, tuple[Array, ...], tuple[Array, ...]], None]
 
 def run_node(node: Node, arguments: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs of one node, through its meaning or its host function."""
+    if node.graphs:
+        return _run_nested(node, arguments)
     operator = operator_of(node)
     if operator.meaning is None:
         if operator.host is None:
@@ -36,6 +39,39 @@ def run_node(node: Node, arguments: Sequence[Array]) -> tuple[Array, ...]:
     )
     outputs = operator.meaning(tensors, node.attribute_map)
     return evaluate(outputs, dict(zip(tensors, arguments, strict=True)))
+
+
+def _run_nested(node: Node, arguments: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs of a node that holds graphs."""
+    if node.operator == BRANCH:
+        taken = node.graphs[0 if arguments[0].item() else 1]
+        return _results(taken, arguments[1:])
+    form = LoopForm.of(node)
+    count, going = int(arguments[0].item()), bool(arguments[1].item())
+    carried = list(arguments[2 : 2 + form.carried])
+    rows: list[list[Array]] = [[] for _ in form.collected]
+    iteration = 0
+    while going and iteration < count:
+        given = (np.asarray(iteration, np.int64), np.asarray(going))
+        results = _results(form.body, (*given, *carried, *arguments[2 + form.carried :]))
+        going = bool(results[0].item())
+        carried = list(results[1 : 1 + form.carried])
+        for row, value in zip(rows, results[1 + form.carried :], strict=True):
+            row.append(value)
+        iteration += 1
+    return (
+        *carried,
+        *(_stacked(row, type_) for row, type_ in zip(rows, form.collected, strict=True)),
+    )
+
+
+def _results(graph: Graph, arguments: Sequence[Array]) -> tuple[Array, ...]:
+    found = interpret(graph, dict(zip(graph.inputs, arguments, strict=True)))
+    return tuple(found[name] for name in graph.outputs)
+
+
+def _stacked(rows: Sequence[Array], row: TensorType) -> Array:
+    return np.stack(rows) if rows else np.zeros((0, *row.extents), row.dtype.numpy)
 
 
 def _describe(types: Mapping[str, TensorType]) -> str:
@@ -80,7 +116,10 @@ def with_sizes_of_inputs(graph: Graph, inputs: Mapping[str, Array]) -> Graph:
     told = sizes_of_shapes(given, {name: np.shape(inputs[name]) for name in given})
     bound = bind_sizes(graph, told)
     check_inputs(bound, inputs)
-    return require_numbers(bound, "interpret")
+    counted = counted_sizes(bound)
+    if any(size.name not in counted for size in bound.sizes):
+        require_numbers(bound, "interpret")
+    return bound
 
 
 def last_uses(graph: Graph) -> tuple[tuple[str, ...], ...]:
@@ -107,9 +146,13 @@ def interpret(
     """
     graph = with_sizes_of_inputs(graph, inputs)
     values: dict[str, Array] = {**graph.constants, **check_inputs(graph, inputs)}
-    for node, dying in zip(graph.nodes, last_uses(graph), strict=True):
+    for position, dying in enumerate(last_uses(graph)):
+        node = graph.nodes[position]
         arguments = tuple(values[name] for name in node.inputs)
         results = run_node(node, arguments)
+        trips = node.attribute_map["trips"] if node.operator == LOOP else None
+        if isinstance(trips, NamedSize):  # from here on it is a number
+            graph = bind_sizes(graph, {trips.name: len(results[-1])})
         for name, array in zip(node.outputs, results, strict=True):
             actual = TensorType(DType.from_numpy(array.dtype), array.shape)
             if actual != graph.types[name]:

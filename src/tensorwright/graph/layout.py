@@ -23,6 +23,7 @@ from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.layout_by_price import merged_sets, settle_layouts
 from tensorwright.graph.layout_cost import CostModel, Favour, is_channelwise, lie_alike
+from tensorwright.graph.nested import map_nested
 from tensorwright.graph.partition import Price
 from tensorwright.graph.physical import is_row_major
 from tensorwright.graph.printing import format_name
@@ -56,6 +57,7 @@ def choose_layouts(graph: Graph, target: CpuTarget, price: Price | None = None) 
 
     price   decides where the cost leaves doubts; without it the cost alone decides
     """
+    graph = map_nested(graph, lambda nested: choose_layouts(nested, target, price))
     best = _best_layouts(graph, target)
     if price is not None:
         proposals = [

@@ -62,6 +62,8 @@ def are_alike(one: Graph, other: Graph) -> bool:
     for mine, its in zip(one.nodes, other.nodes, strict=True):
         if (mine.operator, mine.attributes) != (its.operator, its.attributes):
             return False
+        if len(mine.graphs) != len(its.graphs) or not all(map(are_alike, mine.graphs, its.graphs)):
+            return False
         if (len(mine.inputs), len(mine.outputs)) != (len(its.inputs), len(its.outputs)):
             return False
         pairs += zip((*mine.inputs, *mine.outputs), (*its.inputs, *its.outputs), strict=True)

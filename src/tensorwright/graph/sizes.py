@@ -12,11 +12,37 @@ from types import MappingProxyType
 
 from tensorwright.base import AttributeValue, ModelError, TensorType, UnsupportedError, UsageError
 from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of, terms_of, with_sizes
-from tensorwright.graph.graph import Graph
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.nested import counted_sizes
 from tensorwright.ops import product_of, sizes_of
 
 _TYPICAL = 64
 """What a size without a greatest number is taken for."""
+
+
+def _bound_type(name: str, given: TensorType, values: Mapping[str, int]) -> TensorType:
+    """The type of a tensor with numbers for named sizes.
+
+    Raises:  ModelError where an extent would be negative.
+    """
+    shape = tuple(with_sizes(e, values) if isinstance(e, IndexExpr) else e for e in given.shape)
+    if any(isinstance(extent, int) and extent < 0 for extent in shape):
+        given_text = ", ".join(f"{size} = {number}" for size, number in values.items())
+        raise ModelError(
+            stage="sizes",
+            where=f"tensor {name}: {given}",
+            reason=f"with {given_text} an extent is negative",
+            remedy="give larger numbers",
+        )
+    return TensorType(given.dtype, shape)
+
+
+def bind_types(
+    types: Mapping[str, TensorType], values: Mapping[str, int]
+) -> Mapping[str, TensorType]:
+    """The types of tensors with numbers for named sizes.  Raises: as `bind_sizes`."""
+    bound = {name: _bound_type(name, type_, values) for name, type_ in types.items()}
+    return MappingProxyType(bound)
 
 
 def bind_sizes(graph: Graph, values: Mapping[str, int]) -> Graph:
@@ -25,24 +51,6 @@ def bind_sizes(graph: Graph, values: Mapping[str, int]) -> Graph:
     Raises:  ExpressionError for a number that a size may not be; UsageError for a name that no size
              of the graph has; ModelError where an extent would be negative.
     """
-
-    def bound(value: AttributeValue) -> AttributeValue:
-        if isinstance(value, tuple):
-            return tuple(map(bound, value))
-        return with_sizes(value, values) if isinstance(value, IndexExpr) else value
-
-    def typed(name: str, given: TensorType) -> TensorType:
-        shape = tuple(with_sizes(e, values) if isinstance(e, IndexExpr) else e for e in given.shape)
-        if any(isinstance(extent, int) and extent < 0 for extent in shape):
-            given_text = ", ".join(f"{size} = {number}" for size, number in values.items())
-            raise ModelError(
-                stage="sizes",
-                where=f"tensor {name}: {given}",
-                reason=f"with {given_text} an extent is negative",
-                remedy="give larger numbers",
-            )
-        return TensorType(given.dtype, shape)
-
     names = [size.name for size in graph.sizes]
     unknown = [name for name in values if name not in names]
     if unknown:
@@ -52,19 +60,37 @@ def bind_sizes(graph: Graph, values: Mapping[str, int]) -> Graph:
             reason=f"it has no size of the name {', '.join(map(str, unknown))}",
             remedy="its sizes are " + (", ".join(names) or "all numbers"),
         )
-    nodes = (
-        replace(node, attributes=tuple((name, bound(value)) for name, value in node.attributes))
-        for node in graph.nodes
+    nodes = (bind_node(node, values) for node in graph.nodes)
+    return replace(graph, nodes=tuple(nodes), types=bind_types(graph.types, values))
+
+
+def bind_node(node: Node, values: Mapping[str, int]) -> Node:
+    """A node with numbers for named sizes in its attributes and graphs."""
+
+    def bound(value: AttributeValue) -> AttributeValue:
+        if isinstance(value, tuple):
+            return tuple(map(bound, value))
+        return with_sizes(value, values) if isinstance(value, IndexExpr) else value
+
+    return replace(
+        node,
+        attributes=tuple((name, bound(value)) for name, value in node.attributes),
+        graphs=tuple(bind_sizes(each, _of_graph(each, values)) for each in node.graphs),
     )
-    types = {name: typed(name, type_) for name, type_ in graph.types.items()}
-    return replace(graph, nodes=tuple(nodes), types=MappingProxyType(types))
+
+
+def _of_graph(graph: Graph, values: Mapping[str, int]) -> dict[str, int]:
+    names = [size.name for size in graph.sizes]
+    return {name: number for name, number in values.items() if name in names}
 
 
 def representative(sizes: Iterable[NamedSize]) -> dict[str, int]:
     """A typical number for each size: the middle of its bounds on a logarithmic scale."""
     numbers = {}
     for size in sizes:
-        middle = _TYPICAL // size.divisor if size.most is None else isqrt(size.least * size.most)
+        middle = _TYPICAL // size.divisor
+        if size.most is not None:
+            middle = isqrt(max(1, size.least) * size.most)
         numbers[size.name] = max(middle, size.least) * size.divisor
     return numbers
 
@@ -153,6 +179,17 @@ def require_numbers(graph: Graph, stage: str) -> Graph:
     if not sizes:
         return graph
     names = ", ".join(each.name for each in sizes)
+    counted = counted_sizes(graph)
+    for size in sizes:
+        if size.name in counted:
+            raise UnsupportedError(
+                stage=stage,
+                where=counted[size.name].label,
+                reason=f"the size {size.name} is the number of its iterations, which is known when "
+                "it has run, and what follows computes with numbers",
+                remedy="carry a tensor of a fixed size instead of collecting rows, or compile "
+                "without this step",
+            )
     numbers = [(each.name, each.least * each.divisor) for each in sizes]
     option = ",".join(f"{name}:{number}" for name, number in numbers)
     given = ", ".join(f'"{name}": {number}' for name, number in numbers)

@@ -40,7 +40,7 @@ def _check_node(node: Node, graph: Graph, defined: dict[str, TensorType]) -> Non
     if names != sorted(set(names)):
         raise _fail(node.label, "its attributes are not sorted by name, each once")
     draft, found = typed_node(
-        node.operator, node.inputs, node.outputs[0], node.attribute_map, defined
+        node.operator, node.inputs, node.outputs[0], node.attribute_map, defined, node.graphs
     )
     missing = sorted(draft.attribute_map.keys() - set(names))
     if missing:
@@ -92,6 +92,8 @@ def verify(graph: Graph) -> Graph:
             raise InternalError(stage="verify", where=f"constant {name}", reason="it is writeable")
         defined[name] = actual
     for node in graph.nodes:
+        for nested in node.graphs:
+            verify(nested)
         _check_node(node, graph, defined)
     missing = [name for name in graph.outputs if name not in defined]
     if missing:

@@ -24,12 +24,14 @@ from tensorwright.ops.named_sizes import (
 )
 from tensorwright.ops.operator import (
     BY_DIMENSION,
+    Attribute,
     ChannelScale,
     Fold,
     LayoutWish,
     Movement,
     Operator,
     Pattern,
+    never_identity,
     tensor_operator,
 )
 from tensorwright.ops.positions import AT_POSITIONS, POSITIONS_INPUT, position_fault
@@ -43,6 +45,7 @@ __all__ = [
     "OPERATORS",
     "POSITIONS_INPUT",
     "Array",
+    "Attribute",
     "AttributeValue",
     "Attributes",
     "ChannelScale",
@@ -64,6 +67,7 @@ __all__ = [
     "is_equal",
     "is_multiple",
     "moved_bytes",
+    "never_identity",
     "not_decided",
     "number_of",
     "open_moved_bytes",

@@ -25,12 +25,13 @@ from tensorwright.profiling.roofline import Bottleneck, Bounds, bottleneck_of, b
 from tensorwright.records import Records
 from tensorwright.runtime import (
     CallCosts,
+    CollectStep,
     CopyStep,
     Executable,
-    HostStep,
     KernelStep,
     Step,
     is_executable,
+    is_native,
     load,
     measure_call_costs,
     measure_ceilings,
@@ -126,14 +127,14 @@ def make_profile(
 
     alone   the ceilings of one thread
     """
-    plan = executable.plan
+    plan = executable.plan.at_capacity
     names = read_step_names(executable.sources)
     schedules = _schedules(executable.sources)
     network_s = median(samples.networks_s)
     rows: list[StepProfile] = []
     for number, (step, operands) in enumerate(zip(plan.steps, operands_of(plan), strict=True)):
         measured_s = median(times[number] for times in samples.steps_s)
-        is_host = isinstance(step, HostStep)
+        is_host = not is_native(step)
         time_s = measured_s if is_host else max(0.0, measured_s - costs.clock_s)
         has_threads = _has_threads(executable, step)
         bounds, bottleneck = _explain(step, operands, time_s, has_threads, ceilings, alone, costs)
@@ -238,7 +239,7 @@ def _explain(
     costs: CallCosts,
 ) -> tuple[Bounds, Bottleneck]:
     flops = _flops(step)
-    if isinstance(step, HostStep):
+    if not is_native(step):
         return bounds_of(ceilings, flops, operands), Bottleneck.HOST
     calls_s = costs.step_s + (costs.threads_s if has_threads else 0.0)
     bounds = bounds_of(ceilings, flops, operands, calls_s)
@@ -257,12 +258,12 @@ def _has_threads(executable: Executable, step: Step) -> bool:
 
 def _kind(step: Step) -> StepKind:
     match step:
-        case HostStep():
-            return StepKind.HOST
-        case CopyStep():
+        case KernelStep():
+            return StepKind.KERNEL
+        case CopyStep() | CollectStep():
             return StepKind.COPY
         case _:
-            return StepKind.KERNEL
+            return StepKind.HOST
 
 
 def _flops(step: Step) -> int:

@@ -13,7 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tensorwright.base import number_in
-from tensorwright.runtime import HostStep, KernelStep, Plan, Span, Step, spans_of_step
+from tensorwright.runtime import (
+    CollectStep,
+    CopyStep,
+    HostStep,
+    KernelStep,
+    Plan,
+    Span,
+    Step,
+    spans_of_step,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +84,12 @@ def moved_bytes_of(step: Step) -> int:
             return number_in(step.bytes_moved)
         case HostStep(inputs=inputs, outputs=outputs):
             return sum(typed.type.size_bytes for typed in (*inputs, *outputs))
+        case CopyStep(size_bytes=size_bytes):
+            return 2 * number_in(size_bytes)
+        case CollectStep(source):
+            return 2 * source.type.size_bytes
         case _:
-            return 2 * number_in(step.size_bytes)
+            return 0
 
 
 @dataclass(slots=True)

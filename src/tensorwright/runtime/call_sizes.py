@@ -17,6 +17,8 @@ class CallSizes:
 
     shapes    of the inputs, from which they follow     values   of the named sizes
     makers    of the outputs                            amounts  as a program lists them
+
+    Sizes that loops decide have their greatest values.
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -41,22 +43,23 @@ def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) 
 
 
 def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
-    """Values of all named sizes: the given ones, and typical ones for the others.
+    """Values of the named sizes of inputs: the given ones, and typical ones for the others.
 
     Raises:  UsageError for a name that is no size, and a value that it may not be or for which
              there is no room.
     """
-    names = [size.name for size in plan.sizes]
+    sizes = [size for size in plan.sizes if size.name not in plan.counted]
+    names = [size.name for size in sizes]
     for name in given:
         if name not in names:
-            known = ", ".join(map(str, plan.sizes)) or "it has none: all its shapes are numbers"
+            known = ", ".join(map(str, sizes)) or "it has none: all its shapes are numbers"
             raise UsageError(
                 stage="sizes",
                 where=f"size {name}",
                 reason="there is no such size",
                 remedy=did_you_mean(name, names, f"its sizes are {known}"),
             )
-    for size in plan.sizes:
+    for size in sizes:
         if size.name in given and not size.admits(given[size.name]):
             raise UsageError(
                 stage="sizes",
@@ -64,13 +67,13 @@ def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
                 reason=f"it is {size}",
                 remedy="give another value, or compile with other bounds",
             )
-    return {size.name: given.get(size.name, size.typical) for size in plan.sizes}
+    return {size.name: given.get(size.name, size.typical) for size in sizes}
 
 
 def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     """The named sizes of some shapes of the inputs.  Raises: as `call_sizes`."""
     sizes = {size.name: size for size in plan.sizes}
-    values: dict[str, int] = {}
+    values = {name: sizes[name].capacity for name in plan.counted if name in sizes}
     places: dict[str, str] = {}
     for spec, shape in zip(plan.inputs, shapes, strict=True):
         for axis, (extent, number) in enumerate(zip(spec.shape, shape, strict=True)):

@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from statistics import median
 from typing import Any, NoReturn
 
@@ -26,6 +27,7 @@ from tensorwright.base import (
     Target,
     UnsupportedError,
     UsageError,
+    amount_at,
     check_runs_here,
     missing_here,
 )
@@ -101,6 +103,7 @@ class Executable:
         self._names = tuple(spec.name for spec in plan.outputs)
         self._pool = FramePool(self._frame)
         self._sizes: CallSizes | None = None  # of the last call
+        self._counted = bool(plan.counted)
         self._growing = threading.Lock()
 
     @property
@@ -180,6 +183,9 @@ class Executable:
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """As `run`, but write into the caller's arrays.
 
+        An output with as many rows as a loop has iterations is written where it begins; its array
+        has room for all rows that there may be.
+
         Kernels write directly into an array that is dense, row-major and on a multiple of 64 bytes
         (`runtime.empty` makes such arrays); any other array is written by a copy at the end. It may
         not share memory with an input or another output.
@@ -189,13 +195,13 @@ class Executable:
         sizes = self._sizes_of(given)
         wanted = check_outputs(self._outputs_at(sizes), outputs, given)
         places = tuple(
-            array if is_kernel_ready(array) else maker.make()
+            array if is_kernel_ready(array) and not self._counted else maker.make()
             for maker, array in zip(sizes.makers, wanted, strict=True)
         )
-        self._run(given, places, sizes)
-        for array, written in zip(wanted, places, strict=True):
-            if array is not written:
-                np.copyto(array, written)
+        written = self._run(given, places, sizes)
+        for array, place, result in zip(wanted, places, written, strict=True):
+            if array is not place:
+                np.copyto(array[tuple(map(slice, result.shape))], result)
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Bound:
         """Prepare a call: check all arrays and compute all addresses once.
@@ -214,7 +220,8 @@ class Executable:
         frame = self._frame()
         frame.connect_in_place(given, places, sizes)
         names = [spec.name for spec in self.inputs]
-        return Bound(frame, dict(zip(names, frame.inputs, strict=True)), self._named(places))
+        specs = self.outputs if self._counted else ()
+        return Bound(frame, dict(zip(names, frame.inputs, strict=True)), self._named(places), specs)
 
     def profile(self, inputs: Mapping[str, Any], repeat: int = 10) -> tuple[StepTime, ...]:
         """Time each step while the network runs; the clock is read in native code.
@@ -295,9 +302,7 @@ class Executable:
 
     def _call(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         sizes = self._sizes_of(inputs)
-        results = _fresh(sizes)
-        self._run(inputs, results, sizes)
-        return results
+        return self._run(inputs, _fresh(sizes), sizes)
 
     def _sizes_of(self, inputs: tuple[Array, ...]) -> CallSizes:
         """The sizes of a call; those of the last call where the shapes are the same."""
@@ -331,11 +336,15 @@ class Executable:
         frame = self._pool.take()
         return frame if frame.loaded is self._loaded else self._frame()
 
-    def _run(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], sizes: CallSizes) -> None:
+    def _run(
+        self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], sizes: CallSizes
+    ) -> tuple[Array, ...]:
+        """Run a call, and return the outputs: those parts of the arrays that it has written."""
         frame = self._take()
         try:
             frame.connect(inputs, outputs, sizes)
             frame.run()
+            return outputs if not self._counted else written(self.outputs, outputs, frame.values)
         finally:
             self._pool.give(frame)
 
@@ -375,14 +384,22 @@ class Bound:
 
     inputs    the arrays that are read: the caller's if kernels can read them in place, otherwise
               copies. Write new data into these between runs.
-    outputs   the arrays that are written, the same ones in every run.
+    outputs   the arrays that are written, the same ones in every run; where loops decide how many
+              rows there are, they have room for all, and `run` gives the written part.
     It runs one call at a time: concurrent threads bind one each.
     """
 
-    __slots__ = ("_frame", "_run", "inputs", "outputs")
+    __slots__ = ("_frame", "_run", "_specs", "inputs", "outputs")
 
-    def __init__(self, frame: Frame, inputs: dict[str, Array], outputs: dict[str, Array]) -> None:
+    def __init__(
+        self,
+        frame: Frame,
+        inputs: dict[str, Array],
+        outputs: dict[str, Array],
+        specs: tuple[TensorSpec, ...] = (),
+    ) -> None:
         self._frame = frame
+        self._specs = specs
         self._run = frame.run
         self.inputs = inputs
         self.outputs = outputs
@@ -390,7 +407,10 @@ class Bound:
     def run(self) -> dict[str, Array]:
         """Compute the outputs of the present content of the inputs."""
         self._run()
-        return self.outputs
+        if not self._specs:
+            return self.outputs
+        parts = written(self._specs, tuple(self.outputs.values()), self._frame.values)
+        return dict(zip(self.outputs, parts, strict=True))
 
     __call__ = run
 
@@ -405,6 +425,18 @@ class Bound:
         one reading and the cost of the call (`measure_call_costs`).
         """
         return self._frame.run_timed()
+
+
+def written(
+    specs: Sequence[TensorSpec], arrays: Sequence[Array], values: Mapping[str, int]
+) -> tuple[Array, ...]:
+    """The parts of arrays that a call has written: dense tensors of the shapes for some sizes."""
+    parts: list[Array] = []
+    for spec, array in zip(specs, arrays, strict=True):
+        shape = tuple(amount_at(extent, values) for extent in spec.shape)
+        is_whole = shape == array.shape
+        parts.append(array if is_whole else array.reshape(-1)[: prod(shape)].reshape(shape))
+    return tuple(parts)
 
 
 def _fresh(sizes: CallSizes) -> tuple[Array, ...]:

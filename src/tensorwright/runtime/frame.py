@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from tensorwright.base import Array, HostFunction, InternalError, UserError
+from tensorwright.base import Array, HostFunction, InputError, InternalError, UserError
 from tensorwright.runtime.buffers import (
     address_of,
     byte_view,
@@ -25,20 +25,20 @@ from tensorwright.runtime.call_sizes import CallSizes
 from tensorwright.runtime.device import Device, Memory
 from tensorwright.runtime.host import HOST, host_bytes
 from tensorwright.runtime.native import forking
-from tensorwright.runtime.native.driver import (
+from tensorwright.runtime.native.driver import NativeFrame, Program, amount_base, driver
+from tensorwright.runtime.native.segments import (
+    BranchSegment,
     HostSegment,
-    NativeFrame,
+    LoopSegment,
     NativeSegment,
-    Program,
     Segment,
-    amount_base,
-    driver,
 )
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ConstantRef,
     HostStep,
     InputRef,
+    LoopStep,
     OutputRef,
     TypedRef,
 )
@@ -66,6 +66,7 @@ class Frame:
         "_arena",
         "_arguments",
         "_bases",
+        "_capacity",
         "_constants",
         "_hosts",
         "_inputs",
@@ -75,6 +76,7 @@ class Frame:
         "_sizes",
         "_staged",
         "_staged_addresses",
+        "_values",
         "_workspace",
         "device",
         "loaded",
@@ -105,6 +107,10 @@ class Frame:
             memory.address for memory in (*self._constants, self._arena)
         ]
         self._sizes: CallSizes | None = None
+        self._values: dict[str, int] = {}
+        self._capacity = {
+            name: plan.capacity[name] for name in plan.counted if name in plan.capacity
+        }
         self._arguments = np.array(self._bases, np.int64)[program.refs[:, 0]] + program.refs[:, 1]
         self._native = NativeFrame(
             runs=address_of(program.runs),
@@ -133,6 +139,7 @@ class Frame:
         if sizes is not self._sizes:
             bases[self._amount_base :] = list(sizes.amounts)
             self._sizes = sizes
+            self._values = dict(sizes.values)
         used = []
         for position, array in enumerate(inputs):
             if array.nbytes > _SMALL_BYTES and is_kernel_ready(array):
@@ -170,6 +177,11 @@ class Frame:
         self._bases[1 + position] = self._staged_addresses[position]
         return staged
 
+    @property
+    def values(self) -> Mapping[str, int]:
+        """The named sizes of the call, with those that its loops have decided."""
+        return self._values
+
     def run_alone(self) -> None:
         """Ask the kernels to use one thread."""
         self._native.threads = 1
@@ -187,27 +199,34 @@ class Frame:
         """Run all steps, each kernel timed in native code, and return seconds per step."""
         count = len(self._program.plan.steps)
         ticks = np.zeros(count + 1, np.int64)
-        times_s = [0.0] * count
+        times_s = np.zeros(count)
         self._native.clock = driver().clock_address
         self._native.ticks = address_of(ticks)
+
+        def timed(segment: Segment) -> None:
+            before_s = times_s.sum()
+            time_s = HOST.time(partial(self._run_segment, segment, timed))
+            match segment:
+                case NativeSegment(begin, end, _, _):
+                    times_s[begin:end] += np.diff(ticks[begin : end + 1]) * 1e-9
+                case _:  # without the segments inside
+                    times_s[segment.index] += max(0.0, time_s - (times_s.sum() - before_s))
+
         try:
             for segment in self._program.segments:
-                time_s = HOST.time(partial(self._run_segment, segment))
-                match segment:
-                    case HostSegment(index):
-                        times_s[index] = time_s
-                    case NativeSegment(begin, end, _, _):
-                        times_s[begin:end] = (np.diff(ticks[begin : end + 1]) * 1e-9).tolist()
+                timed(segment)
         finally:
             self._native.clock = self._native.ticks = 0
             self._native.begin, self._native.end = 0, len(self._program.runs)
-        return tuple(times_s)
+        return tuple(times_s.tolist())
 
     def _run_segments(self) -> None:
         for segment in self._program.segments:
             self._run_segment(segment)
 
-    def _run_segment(self, segment: Segment) -> None:
+    def _run_segment(self, segment: Segment, run: Callable[[Segment], None] | None = None) -> None:
+        """Run a segment, and those inside of it by `run`."""
+        run = run or self._run_segment
         match segment:
             case NativeSegment(_, _, first_run, last_run):
                 self._native.begin = first_run
@@ -215,11 +234,35 @@ class Frame:
                 driver().run(ctypes.addressof(self._native))
             case HostSegment(_, step):
                 self._run_host(step)
+            case BranchSegment(_, step, then, otherwise):
+                for inner in then if self._view(step.condition).item() else otherwise:
+                    run(inner)
+            case LoopSegment():
+                self._run_loop(segment, run)
+
+    def _run_loop(self, segment: LoopSegment, run: Callable[[Segment], None]) -> None:
+        step = segment.step
+        room = self._capacity.get(step.trips)
+        if room is not None:
+            self._values[step.trips] = room
+        count, number = self._view(step.count).item(), 0
+        condition, iteration = self._view(step.condition), self._view(step.iteration)
+        while number < count and condition.item():
+            if number == room:
+                raise _too_many(step, room)
+            iteration[...] = number
+            for inner in segment.body:
+                run(inner)
+            number += 1
+        if room is not None:
+            self._values[step.trips] = number
+            amounts = self._program.amounts
+            self._bases[self._amount_base :] = [each.at(self._values) for each in amounts]
 
     def _run_host(self, open_step: HostStep[TypedRef]) -> None:
         step = open_step
-        if self._sizes is not None and self._sizes.values:
-            step = numbered(step, self._sizes.values)
+        if self._values:
+            step = numbered(step, self._values)
         arguments = tuple([self._view(typed) for typed in step.inputs])
         for array in arguments:
             array.flags.writeable = False
@@ -252,6 +295,15 @@ class Frame:
         begin = typed.ref.offset_bytes
         part = memory[begin : begin + typed.type.size_bytes]
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
+
+
+def _too_many(step: LoopStep[TypedRef], room: int) -> InputError:
+    return InputError(
+        stage="run",
+        where=f"size {step.trips}",
+        reason=f"a loop runs more than {room} times, and there is no room for more of its rows",
+        remedy=f'compile with a greater number: sizes={{"{step.trips}": "..{2 * room}"}}',
+    )
 
 
 def _fault(step: HostStep[TypedRef], reason: str) -> InternalError:

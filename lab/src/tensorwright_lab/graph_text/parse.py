@@ -49,6 +49,13 @@ class _Reader:
             self.read_node(line)
         elif line.skip("size"):
             self.read_size(line)
+        elif line.skip("graph"):
+            raise ModelError(
+                stage="parse",
+                where=f"graph {line.name()}",
+                reason="a node holds it, and graphs of nodes are not read from text",
+                remedy="keep the model as an ONNX file",
+            )
         elif line.skip("input"):
             name = line.name()
             line.expect(":")

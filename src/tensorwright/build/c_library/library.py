@@ -11,6 +11,7 @@ Of an open network, calls say the sizes (`open_sizes.py`), and there are example
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,16 +33,21 @@ from tensorwright.loop import LoopProgram, run_target_passes
 from tensorwright.ops import Array
 from tensorwright.runtime import (
     ArenaRef,
+    BranchStep,
     BufferRef,
+    CollectStep,
     ConstantRef,
     CopyStep,
     HostStep,
     InputRef,
     KernelStep,
+    LoopStep,
     OutputRef,
     Plan,
     Step,
     TensorSpec,
+    TypedRef,
+    blocks_of,
     host_ref,
 )
 from tensorwright.schedule import Trace
@@ -49,6 +55,7 @@ from tensorwright.schedule import Trace
 _HEAD_BYTES = 64
 _ALIGN = 64
 _MOST_AXES = 8
+_BOOL = "unsigned char"
 _UNKNOWN_TO_COMPILERS = ("f16c", "movbe", "lzcnt")
 """Features for which older compilers have no check; every processor with the other features of its
 level has them."""
@@ -141,6 +148,14 @@ def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:
 
 def _refuse(plan: Plan) -> None:
     bounded(plan.sizes)
+    if plan.counted:
+        raise UnsupportedError(
+            stage="compile",
+            where=f"size {plan.counted[0]}",
+            reason="a loop decides it while the network runs, and a C library takes sizes from "
+            "its caller",
+            remedy="compile to an executable, or fix the number of iterations in the model",
+        )
     for step in plan.steps:
         if isinstance(step, HostStep):
             raise UnsupportedError(
@@ -169,7 +184,7 @@ def _values(
     tensors = [f"   inputs[{n}]   {spec}" for n, spec in enumerate(plan.inputs)]
     tensors += [f"   outputs[{n}]  {spec}" for n, spec in enumerate(plan.outputs)]
     symbols = [kernel.symbol for kernel in plan.kernels]
-    steps = "".join(_step(plan, step, offsets) for step in plan.steps)
+    steps = _steps(plan, 0, len(plan.steps), offsets)
     room = plan.at_capacity
     asked = [
         (feature, 1 << bit)
@@ -229,7 +244,20 @@ def _numbers(spec: TensorSpec) -> str:
     return ", ".join(map(str, shape)) or "0"
 
 
-def _step(plan: Plan, step: Step, offsets: tuple[int, ...]) -> str:
+def _steps(plan: Plan, begin: int, end: int, offsets: tuple[int, ...]) -> str:
+    """The steps of a block."""
+    texts: list[str] = []
+    for position, inner in blocks_of(plan.steps, begin, end):
+        blocks = [_steps(plan, first, last, offsets) for first, last in inner]
+        texts.append(_step(plan, plan.steps[position], offsets, *blocks))
+    return "".join(texts)
+
+
+def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str:
+    """The text of a step.
+
+    blocks   those of the blocks behind it
+    """
     fields = SizeFields.of(plan.sizes)
     match step:
         case KernelStep(kernel, arguments, label, most_threads=most):
@@ -245,8 +273,32 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...]) -> str:
         case CopyStep(source, destination, size_bytes):
             into, from_ = _place(destination, offsets), _place(source, offsets)
             return f"    memcpy({into}, {from_}, {fields.amount(size_bytes)});\n"
+        case BranchStep(condition):
+            then, otherwise = (textwrap.indent(block, "    ") for block in blocks)
+            return (
+                f"    if ({_value(condition, _BOOL, offsets)}) {{\n{then}"
+                f"    }} else {{\n{otherwise}    }}\n"
+            )
+        case LoopStep(count, condition, iteration):
+            limit, holds = _value(count, "int64_t", offsets), _value(condition, _BOOL, offsets)
+            counter = f"*(int64_t *)({_place(iteration.ref, offsets)})"
+            (body,) = (textwrap.indent(block, "    ") for block in blocks)
+            return (
+                f"    for (int64_t i = 0, count = {limit}; i < count && {holds}; i++) {{\n"
+                f"        {counter} = i;\n{body}    }}\n"
+            )
+        case CollectStep(source, iteration, destination):
+            row_bytes = source.type.size_bytes
+            at = _value(iteration, "int64_t", offsets)
+            into = f"{_place(destination.ref, offsets)} + {at} * {row_bytes}"
+            return f"    memcpy({into}, {_place(source.ref, offsets)}, {row_bytes});\n"
         case HostStep():
             raise AssertionError("host steps are refused before")
+
+
+def _value(typed: TypedRef, kind: str, offsets: tuple[int, ...]) -> str:
+    """The number at a place."""
+    return f"*(const {kind} *)({_place(typed.ref, offsets)})"
 
 
 def _place(ref: BufferRef, offsets: tuple[int, ...]) -> str:

@@ -46,9 +46,9 @@ class NamedSize(Symbol):
 
     @property
     def constraints(self) -> str:
-        """What the size fulfils, beyond being positive: "4 <= n <= 512, n % 4 == 0"."""
+        """What the size fulfils, beyond being 1 or more: "4 <= n <= 512, n % 4 == 0"."""
         least, most = self.least * self.divisor, self.most
-        low = f"{least} <= " if self.least > 1 else ""
+        low = f"{least} <= " if self.least != 1 else ""
         high = f" <= {most * self.divisor}" if most is not None else ""
         parts = [f"{low}{self.name}{high}"] if low or high else []
         parts += [f"{self.name} % {self.divisor} == 0"] if self.divisor > 1 else []
@@ -92,6 +92,15 @@ def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: 
     return NamedSize(name, divisor, low, most) * divisor
 
 
+def counted_size(name: str, greatest: int) -> Index:
+    """A size that is counted when a network runs, and may be 0.
+
+    Raises:  ExpressionError as `named_size`.
+    """
+    (size,) = named_sizes_of(named_size(name, 1, greatest))
+    return NamedSize(size.name, 1, 0, size.most)
+
+
 _CONSTRAINTS = r"(?:(?:(\d+) <= )?NAME(?: <= (\d+))?)?(?:, )?(?:NAME % (\d+) == 0)?"
 
 
@@ -104,6 +113,8 @@ def parse_named_size(name: str, constraints: str) -> Index:
     if match is None:
         raise ValueError(f"{constraints!r} does not say what {name} fulfils")
     least, greatest, divisor = match.groups()
+    if least == "0" and greatest:
+        return counted_size(name, int(greatest))
     return named_size(name, int(least or 1), int(greatest) if greatest else None, int(divisor or 1))
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.graph.graph import Node
@@ -19,6 +19,11 @@ from tensorwright.ops import AttributeValue, TensorType
 
 ONNX_DTYPES = {ours: theirs for theirs, ours in DTYPES.items()}
 OnnxValue: TypeAlias = int | float | str | Sequence[int] | Sequence[float]
+
+
+def value_info(name: str, type_: TensorType) -> ValueInfoProto:
+    """A tensor with its type."""
+    return helper.make_tensor_value_info(name, ONNX_DTYPES[type_.dtype], type_.extents)
 
 
 @dataclass

@@ -6,15 +6,22 @@ import os
 from pathlib import Path
 
 import onnx
-from onnx import GraphProto, ModelProto, ValueInfoProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, helper, numpy_helper
 
 from tensorwright.base import InternalError, UnsupportedError, output_error
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.onnx_export.call import ONNX_DTYPES, ExportCall, ExportRule, Writing
+from tensorwright.graph.onnx_export.call import (
+    ONNX_DTYPES,
+    ExportCall,
+    ExportRule,
+    Writing,
+    value_info,
+)
 from tensorwright.graph.onnx_export.elementwise import ELEMENTWISE
 from tensorwright.graph.onnx_export.movement import MOVEMENT
+from tensorwright.graph.onnx_export.nested import write_nested
 from tensorwright.graph.onnx_export.windows import WINDOWS
-from tensorwright.ops import TensorType
+from tensorwright.graph.sizes import require_numbers
 
 RULES: dict[str, ExportRule] = dict((*ELEMENTWISE, *WINDOWS, *MOVEMENT))
 BASE_OPSET = 18
@@ -27,11 +34,29 @@ def to_onnx(graph: Graph) -> ModelProto:
     """The graph as an ONNX model, checked; layouts are left out, they are no part of the meaning.
 
     The operator set is the oldest from 18 on that has all operators; tensors keep their names.
-    Raises:  UnsupportedError for an operator that ONNX cannot say; InternalError if the model does
-             not check.
+    Raises:  UnsupportedError for an operator that ONNX cannot say, and for named sizes;
+             InternalError if the model does not check.
     """
+    require_numbers(graph, "export")
     writing = Writing(set(graph.types), opset=BASE_OPSET)
+    _write_nodes(graph, writing)
+    held = [numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
+    body = helper.make_graph(
+        writing.nodes,
+        graph.name,
+        [value_info(name, type_) for name, type_ in graph.input_types.items()],
+        [value_info(name, type_) for name, type_ in graph.output_types.items()],
+        [*held, *writing.initializers],
+    )
+    return _checked(body, writing.opset, graph)
+
+
+def _write_nodes(graph: Graph, writing: Writing) -> None:
+    """Write the nodes of a graph.  Raises: UnsupportedError for one that ONNX cannot say."""
     for node in graph.nodes:
+        if node.graphs:
+            write_nested(node, writing, _write_nodes)
+            continue
         rule = RULES.get(node.operator)
         if rule is None:
             raise UnsupportedError(
@@ -41,15 +66,6 @@ def to_onnx(graph: Graph) -> ModelProto:
                 operator=node.operator,
             )
         rule(ExportCall(node, graph.types, writing))
-    held = [numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
-    body = helper.make_graph(
-        writing.nodes,
-        graph.name,
-        [_info(name, type_) for name, type_ in graph.input_types.items()],
-        [_info(name, type_) for name, type_ in graph.output_types.items()],
-        [*held, *writing.initializers],
-    )
-    return _checked(body, writing.opset, graph)
 
 
 def _checked(body: GraphProto, oldest: int, graph: Graph) -> ModelProto:
@@ -67,10 +83,6 @@ def _checked(body: GraphProto, oldest: int, graph: Graph) -> ModelProto:
     raise InternalError(
         stage="export", where=f"graph {graph.name}", reason=f"onnx refuses it: {refusal}"
     )
-
-
-def _info(name: str, type_: TensorType) -> ValueInfoProto:
-    return helper.make_tensor_value_info(name, ONNX_DTYPES[type_.dtype], type_.extents)
 
 
 def _without_weights(model: ModelProto) -> ModelProto:

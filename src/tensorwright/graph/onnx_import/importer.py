@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +37,16 @@ from tensorwright.graph.onnx_import.call import (
     type_of,
 )
 from tensorwright.graph.onnx_import.com_microsoft import COM_MICROSOFT, DOMAIN
-from tensorwright.graph.onnx_import.control_flow import CONTROL_FLOW, Nested
+from tensorwright.graph.onnx_import.control_flow import (
+    CONTROL_FLOW,
+    Body,
+    Captured,
+    Inside,
+    Nested,
+    Trips,
+    loop_sizes,
+    size_of_loop,
+)
 from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
 from tensorwright.graph.onnx_import.folding import fold
 from tensorwright.graph.onnx_import.functions import (
@@ -82,7 +91,8 @@ def load_onnx(
     `input_shapes` gives shapes by input name ({"x": (1, 3, 224, 224)}) or extents by the name of an
     open dimension.
     `sizes` says what open dimensions may be: {"batch": "1..64", "seq": "8..512 by 8", "n": 3}; a
-    pair (1, 64) is "1..64".
+    pair (1, 64) is "1..64".  It also bounds the number of iterations of a loop that collects rows:
+    {"NAME_trips": "..16"}.
     `input_values` fixes inputs that shapes depend on (axes, sizes, ...): they become constants.
     Raises:  ModelError for what is no valid model or leaves ranks open, UnsupportedError for what
              we cannot express (names the operator, the node and why), InputError for shapes that do
@@ -166,16 +176,21 @@ class _Import:
         self.values: MutableMapping[str, Operand] = {}
         self.expansions = 0
         self.depth = 0
+        self.trips = Trips({})
 
     def run(
-        self, shapes: InputShapes | None, values: Mapping[str, ArrayLike], sizes: Sizes | None
+        self, shapes: InputShapes | None, values: Mapping[str, ArrayLike], sizes: Sizes
     ) -> Graph:
         graph = self.model.graph
         self.read_initializers(graph)
         self.fix_inputs(graph, values)
         free = [info for info in graph.input if info.name not in self.values]
-        for name, type_ in input_types(free, shapes, self.readers, sizes).items():
+        loops = set(loop_sizes(graph))
+        self.trips = Trips({name: each for name, each in sizes.items() if name in loops})
+        dimensions = {name: each for name, each in sizes.items() if name not in loops}
+        for name, type_ in input_types(free, shapes, self.readers, dimensions).items():
             self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
+            self.trips.avoid(type_)
         with naming_sizes(overridden_sizes(free, shapes or {})):
             self.convert_nodes(graph.node, self.opset)
         return self.finish([info.name for info in graph.output])
@@ -255,7 +270,7 @@ class _Import:
         control_flow = CONTROL_FLOW.get(node.op_type)
         if control_flow is not None:
             with checked(label):
-                return control_flow(call, self.nested(opset))
+                return control_flow(call, self.nested(node, opset))
         results = self.convert_known(call, CONVERTERS)
         if results is not None:
             return _complete(call, results)
@@ -342,7 +357,7 @@ class _Import:
         self.values = outer
         return results
 
-    def nested(self, opset: int) -> Nested:
+    def nested(self, node: NodeProto, opset: int) -> Nested:
         """How nested graphs are imported."""
 
         def types(body: GraphProto, operands: Mapping[str, Operand]) -> tuple[TensorType, ...]:
@@ -353,7 +368,39 @@ class _Import:
             self.builder = whole
             return types
 
-        return Nested(lambda body, operands: self.run_body(body, operands, opset), types)
+        def attempt(work: Callable[[GraphBuilder], Results | None]) -> Results | None:
+            whole = self.builder
+            self.builder = whole.draft()
+            results = work(self.builder)
+            if results is not None:
+                whole.take(self.builder)
+            self.builder = whole
+            return results
+
+        def body(
+            graph: GraphProto,
+            inputs: Mapping[str, TensorType],
+            computed: Callable[[Inside], Mapping[str, Operand]],
+        ) -> Body:
+            outer, around = self.builder, self.values
+            self.builder = GraphBuilder(graph.name)
+            given = {
+                name: self.builder.input(name, type_.shape, type_.dtype)
+                for name, type_ in inputs.items()
+            }
+            captured = Captured(around, outer, self.builder)
+            self.values = captured  # type: ignore[assignment]  # run_body writes beside it
+            more = computed(Inside(self.builder, tuple(given.values()), captured))
+            results = self.run_body(graph, {**given, **more}, opset)
+            inner, self.builder, self.values = self.builder, outer, around
+            return Body(inner, tuple(given.values()), captured.names, results)
+
+        def run(graph: GraphProto, operands: Mapping[str, Operand]) -> Results:
+            return self.run_body(graph, operands, opset)
+
+        name = size_of_loop(node)
+        option = f'sizes={{"{name}": "..64"}} or --sizes {name}=..64'
+        return Nested(run, types, attempt, body, lambda most: self.trips.of(name, most), option)
 
     def lookup(self, name: str, where: str) -> Operand:
         found = self.values.get(name)

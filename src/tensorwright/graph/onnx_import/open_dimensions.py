@@ -192,7 +192,7 @@ def _with_bounds(name: str, bounds: object) -> Index:
 
     Raises:  UsageError for what says neither.
     """
-    least, greatest, divisor = _read_bounds(name, bounds)
+    least, greatest, divisor = read_bounds(name, bounds)
     if greatest is not None and least == greatest and divisor == 1:
         if least < 1:
             raise _refused(f"{name}={bounds!r}", "a size is positive", _REMEDY)
@@ -203,8 +203,11 @@ def _with_bounds(name: str, bounds: object) -> Index:
         raise _refused(f"{name}={bounds!r}", error.reason, _REMEDY) from None
 
 
-def _read_bounds(name: str, bounds: object) -> tuple[int, int | None, int]:
-    """The least and the greatest number, and what divides them."""
+def read_bounds(name: str, bounds: object) -> tuple[int, int | None, int]:
+    """The least and the greatest number, and what divides them.
+
+    Raises:  UsageError for what says none.
+    """
     if isinstance(bounds, int) and not isinstance(bounds, bool):
         return bounds, bounds, 1
     if isinstance(bounds, str) and (match := _BOUNDS.fullmatch(bounds.strip())):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tensorwright.graph.graph import Node
 from tensorwright.graph.partition.steps import KernelCall, Partition, Step
-from tensorwright.graph.sizes import bind_sizes
+from tensorwright.graph.sizes import bind_node, bind_sizes, bind_types
 from tensorwright.graph.workload import Workload, bind_workload
 
 
@@ -17,11 +17,10 @@ def bind_partition(parts: Partition, values: Mapping[str, int]) -> Partition:
     Raises:  what `bind_sizes` raises.
     """
     graph = bind_sizes(parts.graph, values)
-    producers = graph.producers()
     workloads: dict[str, Workload] = {}
 
     def numbered(node: Node) -> Node:
-        return producers[node.outputs[0]]
+        return bind_node(node, values)
 
     def bound(step: Step) -> Step:
         if not isinstance(step, KernelCall):
@@ -31,4 +30,5 @@ def bind_partition(parts: Partition, values: Mapping[str, int]) -> Partition:
             workload = workloads[step.workload.key] = bind_workload(step.workload, values)
         return replace(step, workload=workload, nodes=tuple(map(numbered, step.nodes)))
 
-    return Partition(graph, tuple(map(bound, parts.steps)))
+    inside = replace(parts.inside, types=bind_types(parts.inside.types, values))
+    return Partition(graph, tuple(map(bound, parts.steps)), inside)

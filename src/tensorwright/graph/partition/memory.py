@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tensorwright.base import check_fits
 from tensorwright.graph.partition.steps import (
-    KernelCall,
-    OpaqueCall,
+    AliasCall,
+    ConcatInPlace,
     Partition,
     reads_of_step,
     writes_of_step,
@@ -19,12 +19,12 @@ def check_memory(parts: Partition) -> Partition:
     Named sizes are taken at their least.
     Raises:  MachineError that names the largest tensor.
     """
-    graph = parts.graph
-    always = (*graph.inputs, *graph.constants, *graph.outputs)
-    sizes = {name: least_bytes(graph.types[name]) for name in always}
+    graph, tensors = parts.graph, parts.tensors
+    always = (*graph.inputs, *tensors.constants, *graph.outputs)
+    sizes = {name: least_bytes(tensors.types[name]) for name in always}
     check_fits(sizes)
     for step in parts.steps:
-        if isinstance(step, KernelCall | OpaqueCall):
+        if not isinstance(step, AliasCall | ConcatInPlace):
             names = (*reads_of_step(step), *writes_of_step(step))
-            check_fits({**sizes, **{name: least_bytes(graph.types[name]) for name in names}})
+            check_fits({**sizes, **{name: least_bytes(tensors.types[name]) for name in names}})
     return parts

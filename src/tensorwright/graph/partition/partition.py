@@ -11,6 +11,7 @@ from tensorwright.graph.partition.by_price import regroup
 from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.generated import generate_for_each_reader
 from tensorwright.graph.partition.grouping import Limits, group_nodes
+from tensorwright.graph.partition.nesting import Nesting
 from tensorwright.graph.partition.pricing import Price
 from tensorwright.graph.partition.proposals import Nodes
 from tensorwright.graph.partition.steps import (
@@ -46,9 +47,13 @@ def partition(
     groups = group_nodes(graph, (concat.node for concat in in_place), limits)
     if price is not None:
         groups = _by_price(graph, groups, by_output, limits, price)
+    nesting = Nesting(graph, lambda nested: partition(nested, limits, price))
     for nodes in groups:
-        steps.extend(_steps_of(graph, nodes, by_output, workloads))
-    parts = Partition(graph, tuple(steps))
+        if nodes[-1].graphs:
+            steps.extend(nesting.steps(nodes[-1]))
+        else:
+            steps.extend(_steps_of(graph, nodes, by_output, workloads))
+    parts = Partition(graph, tuple(steps), nesting.tensors)
     dump("partition", "", parts.describe)
     return verify_partition(parts) if knobs.VERIFY.get() else parts
 

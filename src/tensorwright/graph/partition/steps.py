@@ -2,21 +2,25 @@
 
     Partition ::= graph, steps
     step      ::= KernelCall | OpaqueCall | AliasCall | ConcatInPlace
+                | CopyCall | BranchCall | LoopCall | CollectCall
 
 A kernel writes its outputs and reads its inputs; an alias and a concat in place are no work, only
-statements about where tensors lie.
+statements about where tensors lie.  The steps of graphs that a node holds follow the step of the
+node, under names that no other tensor has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeAlias, assert_never
 
 from tensorwright.base import Printer
-from tensorwright.graph.graph import PLAIN, Graph, Node
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.printing import format_name
 from tensorwright.graph.workload import Workload
+from tensorwright.ops import Array, TensorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,61 @@ class ConcatInPlace:
     node: Node
 
 
-Step: TypeAlias = KernelCall | OpaqueCall | AliasCall | ConcatInPlace
+@dataclass(frozen=True, slots=True)
+class CopyCall:
+    """The output gets the elements of the input: what a graph of a node gives, or begins with."""
+
+    output: str
+    input: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class BranchCall:
+    """The next `then` steps run if the condition holds, else the `otherwise` steps after those."""
+
+    condition: str
+    then: int
+    otherwise: int
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class LoopCall:
+    """The next `body` steps run while the condition holds, `count` times at most.
+
+    iteration   a tensor that gets the number of the iteration
+    trips       the size that is the number of iterations, "" where nothing is collected
+    """
+
+    count: str
+    condition: str
+    iteration: str
+    body: int
+    trips: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class CollectCall:
+    """The row of the output whose number is the iteration gets the elements of the input."""
+
+    output: str
+    input: str
+    iteration: str
+    node: Node
+
+
+Step: TypeAlias = (
+    KernelCall
+    | OpaqueCall
+    | AliasCall
+    | ConcatInPlace
+    | CopyCall
+    | BranchCall
+    | LoopCall
+    | CollectCall
+)
 
 
 def reads_of_step(step: Step) -> tuple[str, ...]:
@@ -75,6 +133,14 @@ def reads_of_step(step: Step) -> tuple[str, ...]:
             return (source,)
         case ConcatInPlace(parts=parts):
             return tuple(name for name, _ in parts)
+        case CopyCall(input=source):
+            return (source,)
+        case BranchCall(condition=condition):
+            return (condition,)
+        case LoopCall(count, condition):
+            return (count, condition)
+        case CollectCall(_, source, iteration):
+            return (source, iteration)
     assert_never(step)
 
 
@@ -85,17 +151,46 @@ def writes_of_step(step: Step) -> tuple[str, ...]:
             return outputs
         case OpaqueCall(node):
             return node.outputs
-        case AliasCall(output=output) | ConcatInPlace(output=output):
+        case AliasCall(output=output) | ConcatInPlace(output=output) | CopyCall(output=output):
             return (output,)
+        case CollectCall(output=output):
+            return (output,)
+        case LoopCall(iteration=iteration):
+            return (iteration,)
+        case BranchCall():
+            return ()
     assert_never(step)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Tensors:
+    """Types of tensors, arrays of those that are constant, layouts of those that are not plain."""
+
+    types: Mapping[str, TensorType] = field(default_factory=lambda: MappingProxyType({}))
+    constants: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
+    layouts: Mapping[str, Layout] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Partition:
-    """A graph (with its layouts) and the steps that compute it."""
+    """A graph (with its layouts) and the steps that compute it.
+
+    inside   the tensors of the graphs that nodes hold, under the names that steps call them
+    """
 
     graph: Graph
     steps: tuple[Step, ...]
+    inside: Tensors = field(default_factory=Tensors)
+
+    @property
+    def tensors(self) -> Tensors:
+        """All tensors that steps name."""
+        graph, inside = self.graph, self.inside
+        return Tensors(
+            MappingProxyType({**graph.types, **inside.types}),
+            MappingProxyType({**graph.constants, **inside.constants}),
+            MappingProxyType({**graph.layouts, **inside.layouts}),
+        )
 
     @property
     def kernels(self) -> tuple[KernelCall, ...]:
@@ -140,12 +235,21 @@ class Partition:
             case ConcatInPlace(_, parts):
                 placed = [f"{format_name(name)} at {offset}" for name, offset in parts]
                 return f"{left} = in place {', '.join(placed)}"
+            case CopyCall(_, source):
+                return f"{left} = copy {format_name(source)}"
+            case BranchCall(condition, then, otherwise):
+                return f"if {format_name(condition)}: {then} steps, else: {otherwise} steps"
+            case LoopCall(count, condition, _, body):
+                most = format_name(count)
+                return f"{left} in 0..{most} while {format_name(condition)}: {body} steps"
+            case CollectCall(_, source, iteration):
+                return f"{left} row {format_name(iteration)} = {format_name(source)}"
         assert_never(step)
 
     def _typed(self, name: str) -> str:
-        layout = self.graph.layouts.get(name, PLAIN)
+        layout = self.tensors.layouts.get(name, PLAIN)
         suffix = "" if layout.is_plain else f" {layout}"
-        return f"{format_name(name)}: {self.graph.types[name]}{suffix}"
+        return f"{format_name(name)}: {self.tensors.types[name]}{suffix}"
 
 
 def _listed(names: tuple[str, ...]) -> str:

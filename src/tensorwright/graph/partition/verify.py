@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tensorwright.base import InternalError
 from tensorwright.expr import Index, is_nonnegative
-from tensorwright.graph.graph import PLAIN, Graph, Node
+from tensorwright.graph.graph import PLAIN, Node
 from tensorwright.graph.partition.steps import (
     AliasCall,
+    BranchCall,
+    CollectCall,
     ConcatInPlace,
+    CopyCall,
     KernelCall,
+    LoopCall,
     OpaqueCall,
     Partition,
     Step,
+    Tensors,
     reads_of_step,
     writes_of_step,
 )
@@ -35,11 +40,12 @@ def verify_partition(parts: Partition) -> Partition:
     """
     graph = verify(parts.graph)
     _check_nodes(parts)
-    written: set[str] = {*graph.inputs, *graph.constants}
+    written: set[str] = {*graph.inputs, *parts.tensors.constants}
+    often = _written_often(parts)
     for step in parts.steps:
-        where = f"step of {writes_of_step(step)[0]}"
-        _check_order(step, where, written)
-        _check_types(graph, step, where)
+        where = f"step of {(writes_of_step(step) or reads_of_step(step))[0]}"
+        _check_order(step, where, written, often)
+        _check_types(parts.tensors, step, where)
         written.update(writes_of_step(step))
     for name in graph.outputs:
         if name not in written:
@@ -52,13 +58,36 @@ def _fail(where: str, reason: str) -> InternalError:
 
 
 def _nodes(step: Step) -> Sequence[Node]:
+    if isinstance(step, CopyCall | CollectCall):
+        return ()
     return step.nodes if isinstance(step, KernelCall) else (step.node,)
+
+
+def _own_steps(parts: Partition) -> Iterator[Step]:
+    """The steps of the graph itself, not those of graphs that its nodes hold."""
+    position = 0
+    while position < len(parts.steps):
+        step = parts.steps[position]
+        yield step
+        position += 1
+        match step:
+            case BranchCall(_, then, otherwise):
+                position += then + otherwise
+            case LoopCall(body=body):
+                position += body
+
+
+def _written_often(parts: Partition) -> set[str]:
+    """What both branches give, and what iterations hand over."""
+    calls = (step for step in parts.steps if isinstance(step, BranchCall | LoopCall | CopyCall))
+    return {name for step in calls for name in (*step.node.outputs, *writes_of_step(step))}
 
 
 def _check_nodes(parts: Partition) -> None:
     """The aliases of one node, as of a `split`, count as one step."""
-    steps = Counter(node.outputs[0] for step in parts.steps for node in _nodes(step))
-    aliases = Counter(step.node.outputs[0] for step in parts.steps if isinstance(step, AliasCall))
+    own = tuple(_own_steps(parts))
+    steps = Counter(node.outputs[0] for step in own for node in _nodes(step))
+    aliases = Counter(step.node.outputs[0] for step in own if isinstance(step, AliasCall))
     for node in parts.graph.nodes:
         first = node.outputs[0]
         times = steps[first] - max(0, aliases[first] - 1)
@@ -66,16 +95,16 @@ def _check_nodes(parts: Partition) -> None:
             raise _fail(node.label, f"it is in {times} steps")
 
 
-def _check_order(step: Step, where: str, written: set[str]) -> None:
+def _check_order(step: Step, where: str, written: set[str], often: set[str]) -> None:
     for name in reads_of_step(step):
         if name not in written:
             raise _fail(where, f"it reads {name}, which no step before it writes")
     for name in writes_of_step(step):
-        if name in written:
+        if name in written - often:
             raise _fail(where, f"{name} is written a second time")
 
 
-def _check_types(graph: Graph, step: Step, where: str) -> None:
+def _check_types(graph: Tensors, step: Step, where: str) -> None:
     match step:
         case KernelCall(workload, inputs, outputs):
             for names, types in ((inputs, workload.input_types), (outputs, workload.output_types)):
@@ -101,12 +130,12 @@ def _check_types(graph: Graph, step: Step, where: str) -> None:
                 raise _fail(where, f"its parts fill {end} of {room} bytes")
 
 
-def _check_inside(graph: Graph, part: str, offset: int, whole: str, where: str) -> None:
+def _check_inside(graph: Tensors, part: str, offset: int, whole: str, where: str) -> None:
     size, room = bytes_of(graph.types[part]), bytes_of(graph.types[whole])
     if offset < 0 or not is_nonnegative(room - size - offset):
         raise _fail(where, f"{part} takes bytes {offset} to {offset + size} of {room} in {whole}")
 
 
-def _stored(graph: Graph, name: str) -> TensorType:
+def _stored(graph: Tensors, name: str) -> TensorType:
     type_ = graph.types[name]
     return TensorType(type_.dtype, physical_shape(sizes_of(type_), graph.layouts.get(name, PLAIN)))

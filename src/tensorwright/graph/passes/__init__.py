@@ -8,11 +8,12 @@ machine once after them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tensorwright.base import ByKind, InternalError, Target, TargetKind, dump, knobs, of_kind
 from tensorwright.graph.graph import Graph
+from tensorwright.graph.nested import map_nested, simplify_nested
 from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
 from tensorwright.graph.passes.activations import recognise_mish
 from tensorwright.graph.passes.affine import merge_affine
@@ -107,7 +108,8 @@ def simplify_with_report(graph: Graph, known: FoldedConstants | None = None) -> 
         if counts == before:
             found = Simplification(graph, tuple(counts.items()), round_)
             dump("rules", "simplify", found.describe)
-            return found
+            graph = simplify_nested(graph, lambda nested: simplify(nested, known))
+            return replace(found, graph=remove_dead_code(graph)[0])
     raise InternalError(
         stage="simplify", where=f"graph {graph.name}", reason="the passes do not come to an end"
     )
@@ -123,7 +125,7 @@ def simplify(graph: Graph, known: FoldedConstants | None = None) -> Graph:
 
 def run_target_passes(graph: Graph, target: Target) -> Graph:
     """A simplified graph after the passes of the target's kind, simplified again."""
-    lowered = graph
+    lowered = graph = map_nested(graph, lambda one: run_target_passes(one, target))
     for each in of_kind(TARGET_PASSES, target, "passes of graphs"):
         lowered = each(lowered, target)
     return graph if lowered is graph else simplify(lowered)

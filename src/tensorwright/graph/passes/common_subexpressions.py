@@ -26,7 +26,8 @@ def merge_common_subexpressions(graph: Graph) -> tuple[Graph, int]:
     def rule(_: Copy, node: Node) -> Sequence[str] | None:
         inputs = tuple(keys.get(name, name) for name in node.inputs)
         # repr tells 0.0 from -0.0 and 1 from True, and finds nan equal to nan
-        known = seen.setdefault((node.operator, inputs, repr(node.attributes)), node.outputs)
+        key = (node.operator, inputs, repr(node.attributes), node.graphs)
+        known = seen.setdefault(key, node.outputs)
         return None if known == node.outputs else known
 
     return rewrite(graph, rule)

@@ -57,6 +57,8 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
     origins: dict[str, int] = {}  # of a large constant that was made: bytes that it is made of
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        if node.graphs:
+            return None
         _check_positions(copy, node)
         arrays = {name: copy.constant(name) for name in node.inputs}
         given = {name: array for name, array in arrays.items() if array is not None}

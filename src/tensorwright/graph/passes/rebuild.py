@@ -111,7 +111,13 @@ class Copy:
             return node.outputs
         before = [self._graph.types[name] for name in old.inputs]
         if before != [self._changed.type_of(name) for name in node.inputs]:
-            return self.emit(node.operator, node.inputs, node.outputs, **node.attribute_map)
+            attributes = node.attribute_map
+            if node.graphs:
+                self.builder.nest(
+                    node.operator, node.inputs, node.graphs, node.outputs, **attributes
+                )
+                return node.outputs
+            return self.emit(node.operator, node.inputs, node.outputs, **attributes)
         return self._changed.append(node, self._types_of(old))
 
     def alias(self, old: str, new: str) -> None:

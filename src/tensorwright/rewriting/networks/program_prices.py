@@ -18,16 +18,18 @@ from typing import Protocol
 import numpy as np
 
 from tensorwright.graph import (
+    AliasCall,
+    ConcatInPlace,
     Graph,
     GraphBuilder,
     KernelCall,
     Node,
-    OpaqueCall,
     Price,
     choose_layouts,
     operator_of,
     partition,
     simplify,
+    writes_of_step,
 )
 from tensorwright.machine import NOMINAL, Machine
 from tensorwright.ops import Pattern
@@ -83,8 +85,8 @@ class ProgramPrices:
         least_s = iter(self._least_seconds(laid_out, calls))
         kernels: list[PricedKernel] = []
         for step in steps:
-            if isinstance(step, OpaqueCall):
-                kernels.append(PricedKernel(NOMINAL.call_s, step.node.outputs))
+            if not isinstance(step, KernelCall | AliasCall | ConcatInPlace):
+                kernels.append(PricedKernel(NOMINAL.call_s, writes_of_step(step)))
             elif isinstance(step, KernelCall):
                 seconds = self.price(step.workload)
                 if seconds is None:

@@ -31,18 +31,19 @@ from tensorwright.base import ON_THREADS, Amount, Array, Formula, InternalError
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.native.segments import Segment, cut_into_segments
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     BufferRef,
+    CollectStep,
     ConstantRef,
     CopyStep,
-    HostStep,
     InputRef,
     KernelStep,
     OutputRef,
     Plan,
     Step,
-    TypedRef,
+    bytes_of_type,
     host_ref,
 )
 
@@ -50,7 +51,7 @@ _SLOTS = (
     "runs steps arguments moving bases workspace threads begin end moving_count clock ticks".split()
 )
 _COLUMNS = 3  # of runs, of steps and of moving
-_RUN, _COPY = "tensorwright_run", "tensorwright_copy"
+_RUN, _COPY, _COLLECT = "tensorwright_run", "tensorwright_copy", "tensorwright_collect"
 _CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 _NO_LIMIT = (1 << 31) - 1
 
@@ -75,7 +76,7 @@ class _Frame:
 
 
 def _module() -> Module:
-    """`tensorwright_run`, which does the runs of a frame, and `tensorwright_copy`, a kernel."""
+    """`tensorwright_run`, which does the runs of a frame, and kernels that copy."""
     module = Module()
     steps = _write_steps(module)
     function = NativeFunction(module, _RUN, (Kind.POINTER,))
@@ -96,6 +97,7 @@ def _module() -> Module:
             function.do(steps, context.pointer)
     function.finish()
     _write_copy(module)
+    _write_collect(module)
     return module
 
 
@@ -149,6 +151,17 @@ def _write_copy(module: Module) -> None:
     function.finish()
 
 
+def _write_collect(module: Module) -> None:
+    """The kernel of a step that collects: destination, source, row number, size of a row."""
+    function = NativeFunction(module, _COLLECT, (Kind.POINTER, Kind.POINTER, Kind.I32))
+    arguments = function.parameters[0]
+    first, source, row = (arguments.array(Kind.POINTER)[n] for n in (0, 1, 2))
+    size, is_volatile = arguments.array(Kind.I64)[3], function.number(0, Kind.TRUTH)
+    destination = first.array(Kind.I8).address(row.array(Kind.I64)[0] * size)
+    function.do("llvm.memcpy.p0.p0.i64", destination, source, size, is_volatile)
+    function.finish()
+
+
 class NativeFrame(ctypes.Structure):
     """The frame as the driver reads it."""
 
@@ -162,6 +175,7 @@ class Driver:
     code: LoadedCode
     run: Callable[[int], None]
     copy_address: int
+    collect_address: int
     clock_address: int
 
 
@@ -176,31 +190,10 @@ _LOCK = threading.Lock()
 
 @lru_cache(maxsize=1)
 def _driver() -> Driver:
-    code = load_ir(_module().text(), (_RUN, _COPY))
+    code = load_ir(_module().text(), (_RUN, _COPY, _COLLECT))
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address(_RUN))
     clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
-    return Driver(code, run, code.address(_COPY), clock)
-
-
-@dataclass(frozen=True, slots=True)
-class NativeSegment:
-    """Steps begin..end, which are the runs first_run..last_run, are one foreign call."""
-
-    begin: int
-    end: int
-    first_run: int
-    last_run: int
-
-
-@dataclass(frozen=True, slots=True)
-class HostSegment:
-    """Step `index` runs in Python."""
-
-    index: int
-    step: HostStep[TypedRef]
-
-
-Segment = NativeSegment | HostSegment
+    return Driver(code, run, code.address(_COPY), code.address(_COLLECT), clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +202,7 @@ class Program:
 
     amounts have the values of named sizes, and sizes of copies; each has a base.
 
-    runs (k, 3) and steps (n, 3) are the driver's tables; a host step has an empty row, so that
+    runs (k, 3) and steps (n, 3) are the driver's tables; a step in Python has an empty row, so that
     positions are those of the plan. refs (m, 2) has base and offset of each argument, and moving
     (l, 3) is a table of the driver. `code` keeps the addresses in `steps` valid.
     """
@@ -249,7 +242,7 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
         for n, (base, offset) in enumerate(refs)
         if 1 <= base <= last_moving or base >= amount_base(plan)
     ]
-    runs, segments = _runs(plan)
+    runs, segments = cut_into_segments(plan)
     return Program(
         plan,
         code,
@@ -299,7 +292,11 @@ def _step_refs(plan: Plan, step: Step, amounts: dict[Formula, int]) -> list[tupl
         case CopyStep(source, destination, size):
             refs = [(base_index(plan, ref), ref.offset_bytes) for ref in (destination, source)]
             return [*refs, amount(size)]
-        case HostStep():
+        case CollectStep(source, iteration, destination):
+            typed = (destination, source, iteration)
+            refs = [(base_index(plan, each.ref), each.ref.offset_bytes) for each in typed]
+            return [*refs, amount(bytes_of_type(source.type))]
+        case _:
             return []
 
 
@@ -309,36 +306,11 @@ def _function(step: Step, kernels: Sequence[int]) -> int:
             return kernels[kernel]
         case CopyStep():
             return driver().copy_address
-        case HostStep():
+        case CollectStep():
+            return driver().collect_address
+        case _:
             return 0
 
 
 def _most_threads(step: Step) -> int:
     return step.most_threads if isinstance(step, KernelStep) and step.most_threads else _NO_LIMIT
-
-
-def _runs(plan: Plan) -> tuple[list[tuple[int, int, int]], tuple[Segment, ...]]:
-    """The driver's table of runs, and the segments that they make."""
-    runs: list[tuple[int, int, int]] = []
-    segments: list[Segment] = []
-    cuts = {team.begin: team for team in plan.teams}
-
-    def close(begin: int, end: int) -> None:
-        """Steps begin..end, between two steps on the host, are one segment."""
-        first, position = len(runs), begin
-        while position < end:
-            team = cuts.get(position)
-            stop = team.end if team else min((c for c in cuts if position < c < end), default=end)
-            runs.append((position, stop, int(team is not None)))
-            position = stop
-        if begin < end:
-            segments.append(NativeSegment(begin, end, first, len(runs)))
-
-    begin = 0
-    for position, step in enumerate(plan.steps):
-        if isinstance(step, HostStep):
-            close(begin, position)
-            segments.append(HostSegment(position, step))
-            begin = position + 1
-    close(begin, len(plan.steps))
-    return runs, tuple(segments)

@@ -19,7 +19,7 @@ def with_room(plan: Plan, values: Mapping[str, int]) -> Plan:
 
     A capacity doubles at least, so that an arena grows rarely.
     """
-    sizes = tuple(_grown(size, values[size.name]) for size in plan.sizes)
+    sizes = tuple(_grown(size, values.get(size.name, size.capacity)) for size in plan.sizes)
     if sizes == plan.sizes:
         return plan
     capacity = {size.name: size.capacity for size in sizes}

@@ -10,14 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from tensorwright.base import UnsupportedError
 from tensorwright.runtime.plan.plan import (
+    BranchStep,
     BufferRef,
+    CollectStep,
     ConstantRef,
     CopyStep,
     DeviceRef,
     HostRef,
     InputRef,
     KernelStep,
+    LoopStep,
     OutputRef,
     Plan,
     Step,
@@ -37,6 +41,14 @@ def use_device_memory(plan: Plan) -> Plan:
         current.write(f"in{index}", (0, spec.size_bytes), is_on_device=False)
     steps: list[Step] = []
     for step in plan.steps:
+        if isinstance(step, BranchStep | LoopStep | CollectStep):
+            raise UnsupportedError(
+                stage="plan",
+                where=f"step {step.label}",
+                reason="branches and loops whose choice is made at run time need a processor",
+                remedy="compile for a processor, or export the model with the choice fixed",
+                operator="If and Loop",
+            )
         is_on_device = isinstance(step, KernelStep)
         uses = tuple(uses_of_step(plan, step))
         spans = spans_of_step(plan, step)

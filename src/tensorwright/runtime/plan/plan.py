@@ -2,9 +2,12 @@
 
     plan  ::= Plan(name, target, threads, inputs, outputs, constants, kernels, steps, arena_bytes,
                    teams, sizes)
-    step  ::= KernelStep | CopyStep | HostStep
+    step  ::= KernelStep | CopyStep | HostStep | BranchStep | LoopStep | CollectStep
     ref   ::= host | DeviceRef(host)
     host  ::= InputRef(i) | OutputRef(i) | ConstantRef(i) | ArenaRef(offset, size)
+
+A branch or a loop says how many of the steps that follow it are its own; it chooses which of them
+run, and how often.
 
 A plan holds neither code nor numbers: object code and constants are beside it, by position. Steps
 run in order, and a step sees everything that earlier steps wrote. A buffer that a kernel writes
@@ -22,7 +25,7 @@ device's; copies move bytes between the two.  Constants are in both from the sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias, TypeVar
 
@@ -31,6 +34,7 @@ from tensorwright.base import (
     Amount,
     AttributeValue,
     DType,
+    Formula,
     Grid,
     InternalError,
     Launch,
@@ -39,6 +43,7 @@ from tensorwright.base import (
     Target,
     TensorType,
     number_in,
+    product_of,
 )
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 
@@ -151,6 +156,15 @@ def host_ref(ref: BufferRef) -> HostRef:
     return ref
 
 
+def bytes_of_type(given: TensorType) -> Amount:
+    """The bytes of a dense tensor, whose extents a plan has as numbers and formulas."""
+    amounts: list[Amount] = [given.dtype.size_bytes]
+    for extent in given.shape:
+        assert isinstance(extent, int | Formula), "a plan has no other sizes"
+        amounts.append(extent)
+    return product_of(tuple(amounts))
+
+
 @dataclass(frozen=True, slots=True)
 class TypedRef:
     """A position in the host's memory, and the dense tensor that lies there."""
@@ -230,8 +244,91 @@ class HostStep(Generic[Place]):
     label: str
 
 
-Call: TypeAlias = KernelStep[str] | HostStep[str]
-Step: TypeAlias = KernelStep[BufferRef] | CopyStep | HostStep[TypedRef]
+@dataclass(frozen=True, slots=True)
+class BranchStep(Generic[Place]):
+    """The next `then` steps run if the condition holds, else the `otherwise` steps after those."""
+
+    condition: Place
+    then: int
+    otherwise: int
+    label: str = "branch"
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStep(Generic[Place]):
+    """The next `body` steps run while the condition holds, `count` times at most.
+
+    iteration   gets the number of the iteration
+    trips       the named size that is the number of iterations, "" where nobody asks
+    """
+
+    count: Place
+    condition: Place
+    iteration: Place
+    body: int
+    label: str = "loop"
+    trips: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectStep(Generic[Place]):
+    """Copy the source to the row of the destination whose number is the iteration."""
+
+    source: Place
+    iteration: Place
+    destination: Place
+    label: str = "collect"
+
+
+Call: TypeAlias = (
+    KernelStep[str] | HostStep[str] | BranchStep[str] | LoopStep[str] | CollectStep[str]
+)
+Choice: TypeAlias = BranchStep[TypedRef] | LoopStep[TypedRef] | CollectStep[TypedRef]
+Step: TypeAlias = KernelStep[BufferRef] | CopyStep | HostStep[TypedRef] | Choice
+
+
+def is_native(step: Step) -> bool:
+    """Whether the driver does a step, which Python does not see."""
+    return isinstance(step, KernelStep | CopyStep | CollectStep)
+
+
+def inner_counts(step: Step | Call) -> tuple[int, ...]:
+    """The numbers of steps in the blocks behind a step: of a branch, or of a loop."""
+    match step:
+        case BranchStep(_, then, otherwise):
+            return then, otherwise
+        case LoopStep(body=body):
+            return (body,)
+        case _:
+            return ()
+
+
+def blocks_of(steps: Sequence[Step], begin: int = 0, end: int | None = None) -> Iterator[Block]:
+    """The steps begin..end and their blocks, each step with the borders of those behind it."""
+    position, end = begin, len(steps) if end is None else end
+    while position < end:
+        first = position + 1
+        borders: list[tuple[int, int]] = []
+        for count in inner_counts(steps[position]):
+            borders.append((first, first + count))
+            first += count
+        yield position, tuple(borders)
+        position = first
+
+
+def block_borders(steps: Sequence[Step]) -> tuple[int, ...]:
+    """The positions at which blocks begin or end, in order."""
+    borders: set[int] = set()
+    for position, step in enumerate(steps):
+        first = position + 1
+        for count in inner_counts(step):
+            borders.update((first, first + count))
+            first += count
+    return tuple(sorted(borders))
+
+
+Block: TypeAlias = tuple[int, tuple[tuple[int, int], ...]]
+"""A step, and where the blocks behind it begin and end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +383,17 @@ class Plan:
         return self.at(self.capacity)
 
     def at(self, values: Mapping[str, int]) -> Plan:
-        """The plan with numbers for its named sizes, its arena as it is laid out."""
-        return numbered(replace(self, sizes=(), pieces=()), values) if self.sizes else self
+        """The plan with numbers for named sizes, its arena as it is laid out."""
+        if not self.sizes:
+            return self
+        left = tuple(size for size in self.sizes if size.name not in values)
+        return numbered(replace(self, sizes=left, pieces=()), values)
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The named sizes that loops decide, each when it has run."""
+        trips = (step.trips for step in self.steps if isinstance(step, LoopStep))
+        return tuple(dict.fromkeys(filter(None, trips)))
 
     def scratch_bytes(self, threads: int) -> int:
         """The scratch memory of the kernel that needs most; kernels use it in turn."""
@@ -328,4 +434,10 @@ def _row(plan: Plan, step: Step) -> tuple[str, ...]:
         case HostStep(operator, _, inputs, outputs, label):
             written = ", ".join(str(typed.ref) for typed in outputs)
             call = f"host {written} = {operator}({', '.join(str(t.ref) for t in inputs)})"
+        case BranchStep(condition, then, otherwise, label):
+            call = f"if {condition.ref}: {then} steps, else: {otherwise} steps"
+        case LoopStep(count, condition, iteration, body, label):
+            call = f"for {iteration.ref} in 0..{count.ref} while {condition.ref}: {body} steps"
+        case CollectStep(source, iteration, destination, label):
+            call = f"{destination.ref}[{iteration.ref}] = {source.ref}"
     return (f"{label}:", call)

@@ -23,6 +23,8 @@ from tensorwright.runtime.plan.plan import (
     ArenaPiece,
     ArenaRef,
     ArgumentSpec,
+    BranchStep,
+    CollectStep,
     ConstantRef,
     CopyStep,
     DeviceRef,
@@ -30,6 +32,7 @@ from tensorwright.runtime.plan.plan import (
     InputRef,
     KernelSpec,
     KernelStep,
+    LoopStep,
     OutputRef,
     Plan,
     Team,
@@ -40,7 +43,7 @@ from tensorwright.runtime.plan.plan_sizes import PlanSize
 
 _KINDS = kinds_of(
     *(ArenaRef, ConstantRef, InputRef, OutputRef, DeviceRef, TypedRef),
-    *(CopyStep, HostStep, KernelStep),
+    *(CopyStep, HostStep, KernelStep, BranchStep, LoopStep, CollectStep),
     *(ArgumentSpec, KernelSpec, TensorSpec, Team, Plan),
     *(PlanSize, Formula, ArenaPiece),
     *(DType, Role, CpuTarget, GpuTarget, GpuApi, TensorType, Threads, Grid),

@@ -41,7 +41,7 @@ class PlanSize:
     @property
     def typical(self) -> int:
         """A value from the middle of its bounds, on a logarithmic scale."""
-        middle = _TYPICAL if self.most is None else math.isqrt(self.least * self.most)
+        middle = _TYPICAL if self.most is None else math.isqrt(max(1, self.least) * self.most)
         return max(self.least, middle - middle % self.divisor)
 
     def __str__(self) -> str:
@@ -51,14 +51,14 @@ class PlanSize:
 
 
 def numbered(value: T, values: Mapping[str, int]) -> T:
-    """A piece of a plan with numbers for its formulas."""
+    """A piece of a plan with numbers for its formulas; those of other sizes stay."""
     changed: object = _numbered(value, values)
     return changed  # type: ignore[return-value]  # the same class, with other fields
 
 
 def _numbered(value: object, values: Mapping[str, int]) -> object:
     if isinstance(value, Formula):
-        return value.at(values)
+        return value.with_values(values)
     if isinstance(value, tuple):
         parts = tuple([_numbered(part, values) for part in value])
         return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value

@@ -3,34 +3,43 @@
 Theorem:  if `verify_plan` does not raise, each kernel touches only the bytes that its
           `ArgumentSpec`s grant, inside live buffers, aligned; what a step writes overlaps none of
           its other arguments; only outputs and the arena are written, and the arena is read only
-          where an earlier step wrote, in the same memory; kernels use the memory of their
-          target's kind, host steps the host's; teams are in order, share no step,
-          and have no step on the host.
+          where an earlier step wrote, in the same memory, whichever branches were taken;
+          kernels use the memory of their target's kind, host steps the host's; teams are in
+          order, share no step, and have only native steps of one block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tensorwright.base import InternalError, Role, TargetKind, number_in
+from tensorwright.base import DType, InternalError, Role, TargetKind, number_in
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
+    BranchStep,
     BufferRef,
+    CollectStep,
     ConstantRef,
     CopyStep,
     DeviceRef,
     HostStep,
     InputRef,
     KernelStep,
+    LoopStep,
     OutputRef,
     Plan,
     Step,
     TensorSpec,
+    TypedRef,
+    block_borders,
+    blocks_of,
+    inner_counts,
+    is_native,
 )
 
 Use = tuple[BufferRef, int, bool]  # where, how many bytes, whether they are written
 Span = tuple[str, int, int]  # buffer, first byte, byte after the last
+Written = dict[str, list[tuple[int, int]]]
 _ON_DEVICE = "device "
 _WRITTEN = ("arena", "out", f"{_ON_DEVICE}arena", f"{_ON_DEVICE}out", f"{_ON_DEVICE}in")
 
@@ -42,9 +51,22 @@ def verify_plan(plan: Plan) -> None:
     """
     _check_teams(plan)
     plan = plan.at_capacity
-    written: dict[str, list[tuple[int, int]]] = {}
-    for position, step in enumerate(plan.steps):
+    written = _check_steps(plan, 0, len(plan.steps), {})
+    for index, spec in enumerate(plan.outputs):
+        if spec.size_bytes and written.get(f"out{index}") != [(0, spec.size_bytes)]:
+            raise InternalError(
+                stage="runtime", where=f"output {spec.name}", reason="no step writes all of it"
+            )
+
+
+def _check_steps(plan: Plan, begin: int, end: int, before: Written) -> Written:
+    """Check the steps of a block, and return what is written after them."""
+    written = dict(before)
+    for position, inner in blocks_of(plan.steps, begin, end):
+        step = plan.steps[position]
         try:
+            if min(inner_counts(step), default=0) < 0 or any(last > end for _, last in inner):
+                raise ValueError("it has steps that do not exist")
             _check_memory(plan, step)
             spans = [(_span(plan, use), use[2]) for use in uses_of_step(plan, step)]
             for span, is_written in spans:
@@ -55,24 +77,56 @@ def verify_plan(plan: Plan) -> None:
             raise InternalError(
                 stage="runtime", where=f"step {position} ({step.label})", reason=str(error)
             ) from error
-        for (name, begin, end), is_written in spans:
-            if is_written and end > begin:
-                written[name] = merged([*written.get(name, []), (begin, end)])
-    for index, spec in enumerate(plan.outputs):
-        if spec.size_bytes and written.get(f"out{index}") != [(0, spec.size_bytes)]:
-            raise InternalError(
-                stage="runtime", where=f"output {spec.name}", reason="no step writes all of it"
-            )
+        for span, is_written in spans:
+            if is_written:
+                _note(written, span)
+        after = [_check_steps(plan, first, last, written) for first, last in inner]
+        if isinstance(step, BranchStep):
+            written = _of_both(*after)
+        for first, last in inner if isinstance(step, LoopStep) else ():
+            for span in _collected(plan, first, last):
+                _note(written, span)
+    return written
+
+
+def _note(written: Written, span: Span) -> None:
+    name, begin, end = span
+    if end > begin:
+        written[name] = merged([*written.get(name, []), (begin, end)])
+
+
+def _of_both(one: Written, other: Written) -> Written:
+    """The bytes that are written in both of two cases."""
+    return {
+        name: [
+            (max(begin, first), min(end, last))
+            for begin, end in one[name]
+            for first, last in other[name]
+            if max(begin, first) < min(end, last)
+        ]
+        for name in one.keys() & other.keys()
+    }
+
+
+def _collected(plan: Plan, begin: int, end: int) -> Iterator[Span]:
+    """Where the iterations of a loop collect: as many rows as there were are written."""
+    for position, _ in blocks_of(plan.steps, begin, end):
+        step = plan.steps[position]
+        if isinstance(step, CollectStep):
+            yield spans_of_step(plan, step)[-1]
 
 
 def _check_teams(plan: Plan) -> None:
     before = 0
+    borders = set(block_borders(plan.steps))
     for team in plan.teams:
         steps = plan.steps[team.begin : team.end]
         if not before <= team.begin < team.end <= len(plan.steps):
             reason = "it shares steps with another one, or is empty, or has steps that do not exist"
-        elif any(isinstance(step, HostStep) for step in steps):
+        elif not all(map(is_native, steps)):
             reason = "a step on the host is among its steps"
+        elif borders.intersection(range(team.begin + 1, team.end)):
+            reason = "its steps do not always run one after the other"
         else:
             before = team.end
             continue
@@ -110,6 +164,25 @@ def uses_of_step(plan: Plan, step: Step) -> Iterator[Use]:
                 yield typed.ref, typed.type.size_bytes, False
             for typed in outputs:
                 yield typed.ref, typed.type.size_bytes, True
+        case BranchStep(condition):
+            yield _scalar(condition, DType.BOOL), 1, False
+        case LoopStep(count, condition, iteration):
+            yield _scalar(count, DType.I64), 8, False
+            yield _scalar(condition, DType.BOOL), 1, False
+            yield _scalar(iteration, DType.I64), 8, True
+        case CollectStep(source, iteration, destination):
+            if destination.type.extents[1:] != source.type.extents:
+                raise ValueError(f"{source.type} is no row of {destination.type}")
+            yield source.ref, source.type.size_bytes, False
+            yield _scalar(iteration, DType.I64), 8, False
+            yield destination.ref, destination.type.size_bytes, True
+
+
+def _scalar(typed: TypedRef, dtype: DType) -> BufferRef:
+    """Where a number lies.  Raises: ValueError for another type."""
+    if typed.type.dtype is not dtype or any(extent != 1 for extent in typed.type.extents):
+        raise ValueError(f"{typed.type} is not a single {dtype}")
+    return typed.ref
 
 
 def spans_of_step(plan: Plan, step: Step) -> tuple[Span, ...]:
@@ -151,7 +224,7 @@ def _size(specs: tuple[TensorSpec, ...], index: int) -> int:
     return specs[_index(index, specs)].size_bytes
 
 
-def _check_defined(span: Span, written: dict[str, list[tuple[int, int]]]) -> None:
+def _check_defined(span: Span, written: Written) -> None:
     name, begin, end = span
     if begin == end or not name.startswith(_WRITTEN):
         return

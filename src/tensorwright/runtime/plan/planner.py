@@ -13,7 +13,7 @@ constant, or a part of another tensor) is copied at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -27,7 +27,6 @@ from tensorwright.base import (
     TargetKind,
     TensorType,
     amount_at,
-    product_of,
 )
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
@@ -36,7 +35,9 @@ from tensorwright.runtime.plan.plan import (
     ArenaPiece,
     ArenaRef,
     ArgumentSpec,
+    BranchStep,
     Call,
+    CollectStep,
     ConstantRef,
     CopyStep,
     HostRef,
@@ -44,11 +45,13 @@ from tensorwright.runtime.plan.plan import (
     InputRef,
     KernelSpec,
     KernelStep,
+    LoopStep,
     OutputRef,
     Plan,
     Step,
     TensorSpec,
     TypedRef,
+    bytes_of_type,
 )
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 from tensorwright.runtime.plan.plan_verify import verify_plan
@@ -97,6 +100,14 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyTensor:
+    """Copy all of a tensor; nothing where both are the same memory."""
+
+    source: str
+    destination: str
+
+
+@dataclass(frozen=True, slots=True)
 class Network:
     """A program on named tensors.
 
@@ -112,7 +123,7 @@ class Network:
     outputs: tuple[TensorSpec, ...]
     constants: tuple[TensorSpec, ...]
     kernels: tuple[KernelSpec, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[Call | CopyTensor, ...]
     types: tuple[tuple[str, TensorType], ...]
     parts: tuple[tuple[str, Inside], ...] = ()
     sizes: tuple[PlanSize, ...] = ()
@@ -128,7 +139,7 @@ def make_plan(network: Network) -> Plan:
     table = _Table(network)
     copied = [spec for spec in network.outputs if not table.is_written_in_place(spec.name)]
     used = [*map(_names, network.calls), *([spec.name] for spec in copied)]
-    lifetimes = table.lifetimes(used)
+    lifetimes = table.lifetimes(used, _loops(network.calls))
     memory = plan_memory(lifetimes)
     table.arena.update(memory.offsets)
     has_no_end = any(size.most is None for size in network.sizes)
@@ -192,8 +203,7 @@ class _Table:
 
     def size_bytes(self, name: str) -> Amount:
         """The bytes of a tensor."""
-        found = self.type(name)
-        return product_of((*_amounts(found), found.dtype.size_bytes))
+        return bytes_of_type(self.type(name))
 
     def room_bytes(self, name: str) -> int:
         """The bytes of a tensor when all sizes are at their capacities."""
@@ -217,18 +227,31 @@ class _Table:
             seen.add(name)
         return name, offset
 
-    def lifetimes(self, steps: Iterable[Sequence[str]]) -> tuple[Lifetime, ...]:
-        """Lifetimes of arena tensors that are not parts; `steps` names the tensors of each step."""
+    def lifetimes(
+        self, steps: Iterable[Sequence[str]], loops: Sequence[tuple[int, int]]
+    ) -> tuple[Lifetime, ...]:
+        """Lifetimes of arena tensors that are not parts; `steps` names the tensors of each step.
+
+        loops   the steps of each, inner ones first: every iteration needs what comes from before
+        """
         uses: dict[str, tuple[int, int]] = {}
         for step, names in enumerate(steps):
             for root in dict.fromkeys(self.root(name)[0] for name in names):
                 first, _ = uses.get(root, (step, step))
                 uses[root] = (first, step)
+        for begin, end in loops:
+            for root, (first, last) in uses.items():
+                if first <= begin < last < end:
+                    uses[root] = (first, end - 1)
         return tuple(
             Lifetime(name, self.room_bytes(name), first, last)
             for name, (first, last) in uses.items()
             if name not in self._borders
         )
+
+    def typed(self, name: str) -> TypedRef:
+        """The reference to a tensor with its type."""
+        return TypedRef(self.ref(name), self.type(name))
 
     def ref(self, name: str) -> HostRef:
         """The reference to a tensor, once the arena is planned."""
@@ -244,33 +267,50 @@ class _Table:
                 return ArenaRef(self.arena[root] + offset, self.size_bytes(name))
 
 
-def _amounts(given: TensorType) -> Iterator[Amount]:
-    """The extents of a type, which a plan has as numbers and formulas."""
-    for extent in given.shape:
-        assert isinstance(extent, int | Formula), "a plan has no other sizes"
-        yield extent
+def _loops(calls: Sequence[Call | CopyTensor]) -> tuple[tuple[int, int], ...]:
+    """The positions of loops and where their bodies end, inner loops first."""
+    loops = (
+        (at, at + 1 + call.body) for at, call in enumerate(calls) if isinstance(call, LoopStep)
+    )
+    return tuple(sorted(loops, reverse=True))
 
 
 def _fault(tensor: str, reason: str) -> InternalError:
     return InternalError(stage="runtime", where=f"tensor {tensor}", reason=reason)
 
 
-def _names(call: Call) -> tuple[str, ...]:
+def _names(call: Call | CopyTensor) -> tuple[str, ...]:
     match call:
+        case CopyTensor(source, destination):
+            return source, destination
+        case BranchStep(condition):
+            return (condition,)
+        case LoopStep(count, condition, iteration):
+            return count, condition, iteration
+        case CollectStep(source, iteration, destination):
+            return source, iteration, destination
         case KernelStep(_, arguments):
             return arguments
         case HostStep(_, _, inputs, outputs):
             return (*inputs, *outputs)
 
 
-def _step(table: _Table, call: Call) -> Step:
+def _step(table: _Table, call: Call | CopyTensor) -> Step:
     match call:
+        case CopyTensor(source, destination):
+            size_bytes = table.size_bytes(destination)
+            return CopyStep(table.ref(source), table.ref(destination), size_bytes)
+        case BranchStep(condition, then, otherwise, label):
+            return BranchStep(table.typed(condition), then, otherwise, label)
+        case LoopStep(count, condition, iteration, body, label, trips):
+            most, holds, number = map(table.typed, (count, condition, iteration))
+            return LoopStep(most, holds, number, body, label, trips)
+        case CollectStep(source, iteration, destination, label):
+            row, number, rows = map(table.typed, (source, iteration, destination))
+            return CollectStep(row, number, rows, label)
         case KernelStep(kernel, arguments, label, flops, bytes_moved):
             refs = tuple(table.ref(name) for name in arguments)
             return KernelStep(kernel, refs, label, flops, bytes_moved)
         case HostStep(operator, attributes, inputs, outputs, label):
-            typed = [
-                tuple(TypedRef(table.ref(name), table.type(name)) for name in names)
-                for names in (inputs, outputs)
-            ]
+            typed = [tuple(map(table.typed, names)) for names in (inputs, outputs)]
             return HostStep(operator, attributes, typed[0], typed[1], label)

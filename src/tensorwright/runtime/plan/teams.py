@@ -19,7 +19,15 @@ from typing import TypeAlias
 
 from tensorwright.base import Target, cpu_target, number_in
 from tensorwright.machine import NOMINAL
-from tensorwright.runtime.plan.plan import BufferRef, HostStep, KernelStep, Plan, Step, Team
+from tensorwright.runtime.plan.plan import (
+    BufferRef,
+    KernelStep,
+    Plan,
+    Step,
+    Team,
+    block_borders,
+    is_native,
+)
 
 SecondsOf: TypeAlias = Callable[[KernelStep[BufferRef], Target], float]
 """Predicts the seconds of a step on one thread."""
@@ -94,8 +102,9 @@ def _stretches(steps: Sequence[Step], plan: Plan, seconds_of: SecondsOf) -> Iter
     """The steps on several threads, cut at host steps and at long waits between them."""
     shared: list[int] = []
     waited_s = 0.0
+    borders = set(block_borders(steps))
     for position, step in enumerate(steps):
-        if isinstance(step, HostStep) or waited_s > _LONGEST_WAIT_S:
+        if not is_native(step) or position in borders or waited_s > _LONGEST_WAIT_S:
             yield shared
             shared, waited_s = [], 0.0
         if not isinstance(step, KernelStep):

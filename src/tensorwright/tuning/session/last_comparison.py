@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tensorwright.graph import KernelCall, OpaqueCall, Partition, random_inputs
+from tensorwright.graph import AliasCall, ConcatInPlace, KernelCall, Partition, random_inputs
 from tensorwright.processes import never
 from tensorwright.runtime import Bound, Executable, faster_half
 from tensorwright.tuning.session.result import Comparison, NetworkResult
@@ -80,7 +80,7 @@ def workloads_of_steps(parts: Partition) -> list[str]:
     return [
         step.workload.key if isinstance(step, KernelCall) else ""
         for step in parts.steps
-        if isinstance(step, KernelCall | OpaqueCall)
+        if not isinstance(step, AliasCall | ConcatInPlace)
     ]
 
 

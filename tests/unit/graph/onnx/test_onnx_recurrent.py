@@ -132,12 +132,10 @@ def test_loop() -> None:
     assert "number" not in str(load_onnx(model)), "the numbers of the iterations are known"
 
 
-def test_loops_that_cannot_be_written_out() -> None:
-    with pytest.raises(UnsupportedError) as caught:
-        load_onnx(loop(5000))
-    assert str(caught.value) == (
-        "operator Loop: node end (Loop): it runs more than 4096 iterations"
-    )
+def test_long_loops_are_kept() -> None:
+    graph = load_onnx(loop(5000))
+    assert [node.operator for node in graph.nodes] == ["loop"]
+    assert graph.types["rows"].shape == (5000, 3)
 
 
 def test_functions_that_call_themselves() -> None:

@@ -1,31 +1,26 @@
-"""If, Loop and Scan: a branch is chosen and loops are written out."""
+"""If, Loop and Scan: a branch is chosen and loops are written out, or nodes hold their graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from onnx import GraphProto
 
+from tensorwright.base import DType, ModelError
+from tensorwright.expr import Index
 from tensorwright.graph.onnx_import.call import MOST_ITERATIONS, Call, Operand, Results
+from tensorwright.graph.onnx_import.control_flow.bodies import (
+    Nested,
+    Operands,
+    kept_branches,
+    kept_loop,
+)
+from tensorwright.graph.onnx_import.control_flow.scans import kept_scan
 from tensorwright.graph.onnx_import.shapes import declared_type
-from tensorwright.ops import Array, TensorType
-
-Operands: TypeAlias = Mapping[str, Operand]
-
-
-@dataclass(frozen=True, slots=True)
-class Nested:
-    """How nested graphs are imported.
-
-    run     the outputs of a graph for what its inputs are given
-    types   their types, without a trace in the graph around
-    """
-
-    run: Callable[[GraphProto, Operands], Results]
-    types: Callable[[GraphProto, Operands], tuple[TensorType, ...]]
+from tensorwright.graph.onnx_import.size_array import SizeArray
+from tensorwright.ops import Array
 
 
 def _body(call: Call, name: str) -> GraphProto:
@@ -35,20 +30,26 @@ def _body(call: Call, name: str) -> GraphProto:
     return graph
 
 
-def _truth(call: Call, operand: Operand, what: str) -> bool:
-    value = call.truth(operand, what)
-    if value is None:
-        raise call.unsupported(
-            f"its {what} is computed when the model runs, and the nodes must be known before",
-            "export the model with the branch fixed",
-        )
-    return value
-
-
 def convert_if(call: Call, nested: Nested) -> Results:
-    """The branch that a known condition chooses."""
-    chosen = _truth(call, call.operand(0), "condition")
+    """The branch that a known condition chooses; otherwise a node that holds both."""
+    _require_single(call, call.operand(0), "condition")
+    chosen = call.truth(call.operand(0), "condition")
+    if chosen is None:
+        return kept_branches(call, nested, _body(call, "then_branch"), _body(call, "else_branch"))
     return nested.run(_body(call, "then_branch" if chosen else "else_branch"), {})
+
+
+def _require_single(call: Call, operand: Operand, what: str) -> None:
+    """Refuse what is no single bool; a number that is known may be of another type."""
+    type_ = call.type_of(operand)
+    is_known = not isinstance(operand, str) or call.builder.constant_value(operand) is not None
+    is_bool = type_.dtype is DType.BOOL or is_known
+    if not is_bool or any(extent != 1 for extent in type_.shape):
+        raise ModelError(
+            stage="import",
+            where=call.label,
+            reason=f"its {what} is {type_}, and must be a single bool",
+        )
 
 
 def _without_rows(
@@ -67,10 +68,44 @@ def _without_rows(
 
 
 def convert_loop(call: Call, nested: Nested) -> Results:
-    """The iterations one after another; their number and all conditions must be known."""
+    """The iterations one after another, where their number and all conditions are known; otherwise
+    a node that holds the body.
+    """
     body = _body(call, "body")
-    count = int(call.scalar(0, "trip count")) if call.has(0) else MOST_ITERATIONS + 1
-    going = _truth(call, call.operand(1), "condition") if call.has(1) else True
+    if call.has(1):
+        _require_single(call, call.operand(1), "condition")
+    going = call.truth(call.operand(1), "condition") if call.has(1) else True
+    count = _count(call)
+    written = 0 if going is False else MOST_ITERATIONS + 1 if not call.has(0) else count
+    if (
+        going is not None
+        and isinstance(written, int)
+        and (written <= MOST_ITERATIONS or not call.has(0))
+    ):
+        results = _unrolled(call, nested, body, written)
+        if results is not None:
+            return results
+    return kept_loop(call, nested, body, count)
+
+
+def _count(call: Call) -> Index | None:
+    """The trip count, where it is known or made of sizes."""
+    if not call.has(0):
+        return None
+    if isinstance(call.operand(0), SizeArray):
+        return call.index(0, "trip count")
+    return None if call.known(0) is None else int(call.scalar(0, "trip count"))
+
+
+def _unrolled(call: Call, nested: Nested, body: GraphProto, count: int) -> Results | None:
+    """The results of a loop that is written out; None where a condition is not known."""
+    return nested.attempt(
+        lambda draft: _written_out(replace(call, builder=draft), nested, body, count)
+    )
+
+
+def _written_out(call: Call, nested: Nested, body: GraphProto, count: int) -> Results | None:
+    going = not call.has(1) or call.truth(call.operand(1), "condition")
     state = [call.operand(at) for at in range(2, len(call.operands))]
     rows: list[list[Operand]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     iteration = 0
@@ -81,9 +116,12 @@ def convert_loop(call: Call, nested: Nested) -> Results:
         return dict(zip(names, (*known, *state), strict=True))
 
     while going and iteration < count:
-        call.check_iterations(iteration + 1)
+        if iteration == MOST_ITERATIONS:
+            return None
         results = nested.run(body, given())
-        going = _truth(call, results[0], "condition")
+        going = call.truth(results[0], "condition")
+        if going is None:
+            return None
         state = list(results[1 : 1 + len(state)])
         for row, value in zip(rows, results[1 + len(state) :], strict=True):
             row.append(value)
@@ -106,8 +144,9 @@ def convert_scan(call: Call, nested: Nested) -> Results:
     state = [call.operand(at) for at in range(held)]
     axes = _direction(call, "scan_input_axes", scanned)
     backwards = _direction(call, "scan_input_directions", scanned)
-    steps = call.shape(held)[axes[0]] if scanned else 0
-    call.check_iterations(steps)
+    steps = call.sizes(held)[axes[0]] if scanned else 0
+    if not isinstance(steps, int) or steps > MOST_ITERATIONS:
+        return kept_scan(call, nested, body, held, steps)
     produced = len(body.output) - held
     rows: list[list[Operand]] = [[] for _ in range(produced)]
     names = [info.name for info in body.input]

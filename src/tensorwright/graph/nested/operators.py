@@ -1,0 +1,228 @@
+"""Nodes that hold graphs: a branch, which runs one of two, and a loop, which runs its body.
+
+    y = branch(condition, *captured)                  graphs: then, otherwise
+        Both graphs have the captured tensors as inputs, and results of the same types.
+    end, rows = loop(count, condition, *carried, *captured)    graphs: body
+        body(iteration, condition, *carried, *captured) -> condition, *carried, *collected
+
+A loop runs its body while its condition holds, `count` times at most.  It gives the carried values
+as the last iteration left them, and what the iterations collect, one row for each.  The number of
+rows is in attribute `trips`.  Where the iterations decide it, that is a named size with a greatest
+number, which no other node decides; what follows may compute with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tensorwright.base import (
+    Attributes,
+    AttributeValue,
+    DType,
+    InternalError,
+    ModelError,
+    TensorType,
+    UnsupportedError,
+)
+from tensorwright.expr import IndexExpr, NamedSize
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.ops import (
+    Array,
+    Attribute,
+    Fold,
+    LayoutWish,
+    Movement,
+    Operator,
+    Pattern,
+    never_identity,
+)
+
+BRANCH, LOOP = "branch", "loop"
+CONDITION = TensorType(DType.BOOL, ())
+COUNT = TensorType(DType.I64, ())
+_BEFORE_CARRIED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LoopForm:
+    """The parts of a loop.
+
+    carried     how many values an iteration hands to the next
+    collected   the types of one row each
+    """
+
+    body: Graph
+    carried: int
+    collected: tuple[TensorType, ...]
+
+    @classmethod
+    def of(cls, node: Node) -> LoopForm:
+        """The parts of a node."""
+        return _form(node.graphs, node.attribute_map)
+
+
+def own_inputs(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The inputs of a node that holds graphs: those with a role, and those that it captures."""
+    if not node.graphs:
+        return node.inputs, ()
+    count = 1 if node.operator == BRANCH else _BEFORE_CARRIED + LoopForm.of(node).carried
+    return node.inputs[:count], node.inputs[count:]
+
+
+def _form(graphs: tuple[Graph, ...], attributes: Attributes) -> LoopForm:
+    carried = attributes["carried"]
+    assert isinstance(carried, int), "infer_nested checks it"
+    (body,) = graphs
+    rows = body.outputs[1 + carried :]
+    return LoopForm(body, carried, tuple(body.types[name] for name in rows))
+
+
+def infer_nested(
+    name: str, types: tuple[TensorType, ...], attributes: Attributes, graphs: tuple[Graph, ...]
+) -> tuple[tuple[TensorType, ...], dict[str, AttributeValue]]:
+    """The output types of a node that holds graphs, and its attributes.
+
+    Raises:  ModelError for graphs that do not fit.
+    """
+    try:
+        complete = NESTING[name].complete(attributes)
+    except ValueError as error:
+        raise _fault(str(error)) from None
+    if len(graphs) != (2 if name == BRANCH else 1):
+        raise _fault(f"it holds {len(graphs)} graphs")
+    infer = _infer_branch if name == BRANCH else _infer_loop
+    return infer(types, complete, graphs), complete
+
+
+def _infer_branch(
+    types: tuple[TensorType, ...], attributes: Attributes, graphs: tuple[Graph, ...]
+) -> tuple[TensorType, ...]:
+    _require("condition", types[:1], (CONDITION,))
+    for graph in graphs:
+        _require(f"inputs of graph {graph.name}", types[1:], tuple(graph.input_types.values()))
+    then, otherwise = (_outputs(graph) for graph in graphs)
+    _require("results of its graphs", then, otherwise)
+    return then
+
+
+def _infer_loop(
+    types: tuple[TensorType, ...], attributes: Attributes, graphs: tuple[Graph, ...]
+) -> tuple[TensorType, ...]:
+    if not isinstance(attributes["carried"], int) or len(types) < _BEFORE_CARRIED:
+        raise _fault("attribute carried is not an integer, or inputs are missing")
+    form = _form(graphs, attributes)
+    carried = types[_BEFORE_CARRIED : _BEFORE_CARRIED + form.carried]
+    _require("count and condition", types[:_BEFORE_CARRIED], (COUNT, CONDITION))
+    given = (COUNT, CONDITION, *types[_BEFORE_CARRIED:])
+    _require("inputs of its body", given, tuple(form.body.input_types.values()))
+    results = _outputs(form.body)[: 1 + form.carried]
+    _require("results of its body", results, (CONDITION, *carried))
+    trips = attributes["trips"]
+    if not form.collected:
+        return carried
+    if not isinstance(trips, int | IndexExpr) or (isinstance(trips, int) and trips < 0):
+        raise _fault("it collects rows, and attribute trips names no size for their number")
+    return (*carried, *(TensorType(row.dtype, (trips, *row.shape)) for row in form.collected))
+
+
+def _outputs(graph: Graph) -> tuple[TensorType, ...]:
+    return tuple(graph.types[name] for name in graph.outputs)
+
+
+def _require(what: str, given: Sequence[TensorType], wanted: Sequence[TensorType]) -> None:
+    if tuple(given) != tuple(wanted):
+        texts = (", ".join(map(str, each)) or "nothing" for each in (given, wanted))
+        raise _fault("{}: {} and {} differ".format(what, *texts))
+
+
+def _fault(reason: str) -> ModelError:
+    return ModelError(stage="graph", where="", reason=reason)
+
+
+def _not_alone(*_: object) -> tuple[TensorType, ...]:
+    raise InternalError(
+        stage="graph", where="a node with graphs", reason="its graphs say what it gives"
+    )
+
+
+def _no_host(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+    raise InternalError(
+        stage="graph", where="a node with graphs", reason="steps of a plan run it, no function"
+    )
+
+
+def _nesting(
+    name: str, inputs: tuple[str, ...], doc: str, attributes: tuple[Attribute, ...] = ()
+) -> Operator:
+    return Operator(
+        name=name,
+        inputs=inputs,
+        attributes=attributes,
+        infer=_not_alone,
+        meaning=None,
+        host=_no_host,
+        pattern=Pattern.OPAQUE,
+        layout=LayoutWish.PLAIN,
+        movement=Movement.NONE,
+        fold=Fold.NONE,
+        is_identity=never_identity,
+        channel_scale=None,
+        doc=doc,
+    )
+
+
+NESTING: Mapping[str, Operator] = {
+    BRANCH: _nesting(BRANCH, ("condition", "*captured"), "one of two graphs"),
+    LOOP: _nesting(
+        LOOP,
+        ("count", "condition", "*carried_and_captured"),
+        "a graph while a condition holds",
+        (
+            Attribute("carried", None, "how many values an iteration hands to the next"),
+            Attribute("trips", -1, "how many rows there are, if any are kept"),
+            Attribute("counts", default=False, doc="whether the loop decides the size in trips"),
+        ),
+    ),
+}
+
+
+def counted_sizes(graph: Graph) -> dict[str, Node]:
+    """The loop that decides each named size which no input decides, in nested graphs, too."""
+    counted: dict[str, Node] = {}
+    for node in graph.nodes:
+        trips = node.attribute_map.get("trips") if node.operator == LOOP else None
+        if isinstance(trips, NamedSize) and node.attribute_map["counts"]:
+            counted[trips.name] = node
+        for nested in node.graphs:
+            counted.update(counted_sizes(nested))
+    return counted
+
+
+def require_alone(graph: Graph, stage: str) -> Graph:
+    """The graph itself, for a stage that takes no nodes which hold graphs.
+
+    Raises:  UnsupportedError that names one.
+    """
+    for node in graph.nodes:
+        if node.graphs:
+            raise UnsupportedError(
+                stage=stage,
+                where=node.label,
+                reason="it holds graphs, and no rule says what another graph does with them",
+                remedy="compile and tune the model as it is, or fix the branch or the number of "
+                "iterations in the model",
+                operator=node.operator,
+            )
+    return graph
+
+
+def map_nested(graph: Graph, stage: Callable[[Graph], Graph]) -> Graph:
+    """The graph with a stage applied to the graphs that its nodes hold."""
+    if not any(node.graphs for node in graph.nodes):
+        return graph
+    nodes = tuple(
+        replace(node, graphs=tuple(map(stage, node.graphs))) if node.graphs else node
+        for node in graph.nodes
+    )
+    return replace(graph, nodes=nodes)

@@ -1,0 +1,212 @@
+"""The steps of a node that holds graphs: a branch or a loop, and behind it the steps of its graphs.
+
+The tensors of a graph get names that no other tensor has, its inputs those of what they are given.
+What a graph gives is computed where the node's result lies, or copied there: if it is an input or
+a constant, or lies in another tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, assert_never
+
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.nested import BRANCH, CONDITION, COUNT, LoopForm, own_inputs
+from tensorwright.graph.partition.steps import (
+    AliasCall,
+    BranchCall,
+    CollectCall,
+    ConcatInPlace,
+    CopyCall,
+    KernelCall,
+    LoopCall,
+    OpaqueCall,
+    Partition,
+    Step,
+    Tensors,
+    writes_of_step,
+)
+from tensorwright.ops import Array, TensorType
+
+PartitionOf: TypeAlias = Callable[[Graph], Partition]
+
+
+class Nesting:
+    """Puts the steps of nested graphs among those of the graph around them; mutable.
+
+    tensors   what the nested graphs have, under their new names
+    """
+
+    def __init__(self, graph: Graph, partition_of: PartitionOf) -> None:
+        self._taken = set(graph.types)
+        self._partition_of = partition_of
+        self._types: dict[str, TensorType] = {}
+        self._constants: dict[str, Array] = {}
+        self._layouts: dict[str, Layout] = {}
+        self._held = {  # the constants that graphs share are held once
+            _key(array, graph.layouts.get(name, PLAIN)): name
+            for name, array in graph.constants.items()
+        }
+
+    @property
+    def tensors(self) -> Tensors:
+        """The tensors of all nested graphs so far."""
+        return Tensors(self._types, self._constants, self._layouts)
+
+    def steps(self, node: Node) -> tuple[Step, ...]:
+        """The steps of a node."""
+        return self._branch(node) if node.operator == BRANCH else self._loop(node)
+
+    def _branch(self, node: Node) -> tuple[Step, ...]:
+        condition, *given = node.inputs
+        sides: list[list[Step]] = []
+        for graph, word in zip(node.graphs, ("then", "else"), strict=True):
+            inside = self._placed(graph, f"{node.outputs[0]}.{word}", given, node.outputs)
+            sides.append([*inside.steps, *_copies(inside.results, node.outputs, node)])
+        then, otherwise = sides
+        return (BranchCall(condition, len(then), len(otherwise), node), *then, *otherwise)
+
+    def _loop(self, node: Node) -> tuple[Step, ...]:
+        form = LoopForm.of(node)
+        (count, begin, *initial), captured = own_inputs(node)
+        carried, rows = node.outputs[: form.carried], node.outputs[form.carried :]
+        stem = node.outputs[0]
+        condition = self._fresh(f"{stem}.condition", CONDITION)
+        iteration = self._fresh(f"{stem}.iteration", COUNT)
+        state = (condition, *carried)
+        inside = self._placed(form.body, f"{stem}.body", (iteration, *state, *captured), ())
+        body = list(inside.steps)
+        results = list(inside.results)
+        memory = {iteration, *state}
+        for at, name in enumerate(results):
+            is_kept = at < len(state) and name == state[at]
+            if inside.root(name) in memory and not is_kept:  # a later copy may write there
+                kept = self._fresh(f"{name}.before", self._type(form.body, at))
+                body.append(CopyCall(kept, name, node))
+                results[at] = kept
+        for row, name in zip(rows, results[len(state) :], strict=True):
+            body.append(CollectCall(row, name, iteration, node))
+        body += _copies(results[: len(state)], state, node)
+        before = _copies((begin, *initial), state, node)
+        trips = str(node.attribute_map["trips"]) if node.attribute_map["counts"] else ""
+        call = LoopCall(count, condition, iteration, len(body), trips, node)
+        return (*before, call, *body)
+
+    def _type(self, body: Graph, result: int) -> TensorType:
+        return body.types[body.outputs[result]]
+
+    def _fresh(self, wish: str, type_: TensorType | None = None) -> str:
+        name, number = wish, 0
+        while name in self._taken:
+            name, number = f"{wish}.{number}", number + 1
+        self._taken.add(name)
+        if type_ is not None:
+            self._types[name] = type_
+        return name
+
+    def _placed(
+        self, graph: Graph, stem: str, given: Sequence[str], wanted: Sequence[str]
+    ) -> _Placed:
+        """The steps of a graph.
+
+        given    what its inputs are
+        wanted   where its results belong
+        """
+        parts = self._partition_of(graph)
+        names = dict(zip(graph.inputs, given, strict=True))
+        in_place = _computed(parts)
+        for result, name in zip(graph.outputs, wanted, strict=False):
+            if result in in_place and result not in names:
+                names[result] = name
+        tensors = parts.tensors
+        for name, type_ in tensors.types.items():
+            if name in names:
+                continue
+            array = tensors.constants.get(name)
+            layout = tensors.layouts.get(name, PLAIN)
+            held = None if array is None else self._held.get(_key(array, layout))
+            names[name] = held or self._fresh(f"{stem}.{name}", type_)
+            if held is None and array is not None:
+                self._held[_key(array, layout)] = names[name]
+                self._constants[names[name]] = array
+            if held is None and not layout.is_plain:
+                self._layouts[names[name]] = layout
+        steps = tuple(renamed(step, names) for step in parts.steps)
+        return _Placed(steps, tuple(names[name] for name in graph.outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """The steps of a nested graph, and the tensors that are its results."""
+
+    steps: tuple[Step, ...]
+    results: tuple[str, ...]
+
+    def root(self, name: str) -> str:
+        """The tensor in whose memory a tensor lies."""
+        sources = {step.output: step.input for step in self.steps if isinstance(step, AliasCall)}
+        while name in sources:
+            name = sources[name]
+        return name
+
+
+def _key(array: Array, layout: Layout) -> tuple[object, ...]:
+    """Equal for constants that are the same memory."""
+    place = array.__array_interface__["data"][0]
+    return place, array.shape, array.strides, array.dtype, layout
+
+
+def _computed(parts: Partition) -> set[str]:
+    """The tensors of a graph that steps write where they are told: no views, no parts of others."""
+    written: set[str] = set()
+    placed: set[str] = set()
+    for step in parts.steps:
+        if isinstance(step, AliasCall):
+            placed.add(step.output)
+        else:
+            written.update(writes_of_step(step))
+        if isinstance(step, ConcatInPlace):
+            placed.update(name for name, _ in step.parts)
+    return written - placed
+
+
+def _copies(sources: Sequence[str], results: Sequence[str], node: Node) -> list[Step]:
+    pairs = zip(results, sources, strict=True)
+    return [CopyCall(result, source, node) for result, source in pairs if result != source]
+
+
+def renamed(step: Step, names: Mapping[str, str]) -> Step:
+    """A step with other names of its tensors."""
+
+    def new(old: Sequence[str]) -> tuple[str, ...]:
+        return tuple(names.get(name, name) for name in old)
+
+    def moved(node: Node) -> Node:
+        return replace(node, inputs=new(node.inputs), outputs=new(node.outputs))
+
+    match step:
+        case KernelCall(workload, inputs, outputs, nodes):
+            return KernelCall(workload, new(inputs), new(outputs), tuple(map(moved, nodes)))
+        case OpaqueCall(node):
+            return OpaqueCall(moved(node))
+        case ConcatInPlace(output, parts, node):
+            places = tuple((names.get(name, name), offset) for name, offset in parts)
+            return ConcatInPlace(names.get(output, output), places, moved(node))
+        case AliasCall(output, source, offset, node):
+            output, source = new((output, source))
+            return AliasCall(output, source, offset, moved(node))
+        case CopyCall(output, source, node):
+            output, source = new((output, source))
+            return CopyCall(output, source, moved(node))
+        case CollectCall(output, source, iteration, node):
+            output, source, iteration = new((output, source, iteration))
+            return CollectCall(output, source, iteration, moved(node))
+        case BranchCall(condition, node=node):
+            (condition,) = new((condition,))
+            return replace(step, condition=condition, node=moved(node))
+        case LoopCall(count, condition, iteration, node=node):
+            count, condition, iteration = new((count, condition, iteration))
+            loop = replace(step, count=count, condition=condition, node=moved(node))
+            return replace(loop, iteration=iteration)
+    assert_never(step)
