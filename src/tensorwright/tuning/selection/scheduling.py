@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from tensorwright.base import CpuTarget, ScheduleError, knobs, override, without_collection
-from tensorwright.graph import Partition, Workload, bind_workload, representative
+from tensorwright.expr import named_sizes_of, with_sizes
+from tensorwright.graph import Partition, Workload, bind_workload, least_sizes, representative
 from tensorwright.machine import detect_hardware
 from tensorwright.records import RecordStore, best_trace, load_choice
-from tensorwright.schedule import Trace, format_trace, open_trace, state_of, uses_algorithm
-from tensorwright.tuning.selection.predictor import open_predictor
+from tensorwright.schedule import (
+    ForKind,
+    OpenTrace,
+    Trace,
+    analyse,
+    format_trace,
+    open_trace,
+    state_of,
+    uses_algorithm,
+)
+from tensorwright.tuning.selection.predictor import Predictor, open_predictor
 from tensorwright.tuning.space import default_trace
 
 
@@ -84,24 +94,56 @@ def choose(
 def _choose_open(
     workload: Workload, target: CpuTarget, threads: int, store: RecordStore, *, is_cold: bool
 ) -> Scheduled:
-    """The schedule of the typical instance; another one where no variant of it holds for all
-    sizes: without other algorithms, and then one that does nothing.
+    """The schedule of the typical instance; that of the least where it gains more there than it
+    loses; and where no variant of these holds for all sizes, one without other algorithms, or one
+    that does nothing.
     """
-    typical = bind_workload(workload, representative(workload.sizes))
-    for algorithms in (knobs.WINOGRAD.get(), False):
+    sizes = workload.sizes
+    typical, least = (
+        bind_workload(workload, values) for values in (representative(sizes), least_sizes(sizes))
+    )
+    for algorithms in dict.fromkeys((knobs.WINOGRAD.get(), False)):
         with override(winograd=algorithms):
             found = choose(typical, target, threads, store, is_cold=is_cold)
-        if _holds(workload, found.trace, target):
+            opened = _opened(workload, found.trace, target)
+            if opened is None:
+                continue
+            if not found.is_tuned and _has_idle_threads(opened, least_sizes(sizes), threads):
+                other = choose(least, target, threads, store, is_cold=is_cold)
+                predictor = open_predictor(target, threads, is_cold=is_cold)
+                if predictor is not None and _opened(workload, other.trace, target) is not None:
+                    lost = _quotient(predictor, typical, other.trace, found.trace)
+                    gained = _quotient(predictor, least, found.trace, other.trace)
+                    found = other if gained > lost else found
             return Scheduled(workload, found.trace, found.source)
     return Scheduled(workload, (), Source.RULE)
 
 
-def _holds(workload: Workload, trace: Trace, target: CpuTarget) -> bool:
+def _opened(workload: Workload, trace: Trace, target: CpuTarget) -> OpenTrace | None:
+    """The trace for all sizes; None where it has no form that holds for them."""
     try:
-        open_trace(state_of(workload), trace, target.vector_bytes)
+        return open_trace(state_of(workload), trace, target.vector_bytes)
     except ScheduleError:
-        return False
-    return True
+        return None
+
+
+def _has_idle_threads(opened: OpenTrace, values: Mapping[str, int], threads: int) -> bool:
+    """Whether a parallel loop has fewer iterations than there are threads, for some sizes."""
+    nests = analyse(opened.state).nests
+    for stage in opened.state.stages:
+        for loop, kind in stage.marks:
+            extent = nests[stage.name].extents.get(loop, 1)
+            if kind is ForKind.PARALLEL and named_sizes_of(extent):
+                count = with_sizes(extent, values)
+                if isinstance(count, int) and count < threads:
+                    return True
+    return False
+
+
+def _quotient(predictor: Predictor, workload: Workload, over: Trace, under: Trace) -> float:
+    """How many times as long as another one a schedule takes; 1 where that is not predicted."""
+    above, below = (predictor.estimate(workload, trace) for trace in (over, under))
+    return 1.0 if above is None or below is None else above.seconds / below.seconds
 
 
 def choose_untuned(
