@@ -150,7 +150,7 @@ def test_another_kind_of_processor(tmp_path: Path) -> None:
 def test_a_c_library_for_another_processor_is_written(without_avx512: str, tmp_path: Path) -> None:
     with opened(None) as store:
         parts = prepare(network(), AVX512)
-        files = export_c(parts, AVX512, 1, store, tmp_path, "small", {"x": X})
+        files = export_c(parts, AVX512, 1, store, tmp_path, "small")
     assert "example_outputs.bin" not in files, "nothing was run"
     code = (tmp_path / "small.c").read_text()
     for feature in ("avx2", "fma", "avx512f", "avx512vl"):

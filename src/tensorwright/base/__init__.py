@@ -16,7 +16,6 @@ from tensorwright.base.errors import (
     RecordError,
     ScheduleError,
     TensorwrightError,
-    UndecidedError,
     UnsupportedError,
     UsageError,
     UserError,
@@ -94,6 +93,7 @@ from tensorwright.base.tensors import (
     Role,
     Shape,
     TensorType,
+    UndecidedError,
 )
 
 __all__ = [

@@ -5,7 +5,6 @@
         UsageError        2      a bad knob, a bad argument value, an unknown name
         ModelError        3      a model file unreadable, truncated, not ONNX, or an invalid graph
         UnsupportedError  4      an operator, dtype or attribute that is not supported
-          UndecidedError         a question whose answer a named size leaves open
         InputError        5      a wrong input name, shape or dtype
         ScheduleError     6      an illegal schedule primitive; shows the program, the place marked
         RecordError       7      a record store that is corrupt, foreign or locked
@@ -126,29 +125,6 @@ class UnsupportedError(UserError):
         """Name the operator first."""
         text = super().message()
         return f"operator {self.operator}: {text}" if self.operator else text
-
-
-class UndecidedError(UnsupportedError):
-    """A question whose answer a named size leaves open: whoever can do without asks no further.
-
-    needs   the bounds of a size for which the answer is yes, "sequence=..512"; "" where it is not
-            one size that decides
-    """
-
-    field_names = (*UnsupportedError.field_names, "needs")
-
-    def __init__(
-        self,
-        *,
-        stage: str,
-        where: str,
-        reason: str,
-        remedy: str = "",
-        operator: str = "",
-        needs: str = "",
-    ) -> None:
-        super().__init__(stage=stage, where=where, reason=reason, remedy=remedy, operator=operator)
-        self.needs = needs
 
 
 class InputError(UserError):

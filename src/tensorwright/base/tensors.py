@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base.dtypes import DType
-from tensorwright.base.errors import UndecidedError
+from tensorwright.base.errors import UnsupportedError
 
 
 class OpenSize:
@@ -27,6 +27,29 @@ class OpenSize:
     def is_size(self) -> bool:
         """Whether it consists of named sizes and numbers alone."""
         return True
+
+
+class UndecidedError(UnsupportedError):
+    """A question whose answer a named size leaves open: whoever can do without asks no further.
+
+    needs   the bounds of a size for which the answer is yes, "sequence=..512"; "" where it is not
+            one size that decides
+    """
+
+    field_names = (*UnsupportedError.field_names, "needs")
+
+    def __init__(
+        self,
+        *,
+        stage: str,
+        where: str,
+        reason: str,
+        remedy: str = "",
+        operator: str = "",
+        needs: str = "",
+    ) -> None:
+        super().__init__(stage=stage, where=where, reason=reason, remedy=remedy, operator=operator)
+        self.needs = needs
 
 
 Shape: TypeAlias = tuple[int | OpenSize, ...]

@@ -5,7 +5,7 @@ a target), `cached_build.py` and `assemble.py`.  Import `c_library/` on its own:
 end `c`, which compiling does not.
 """
 
-from tensorwright.build.assemble import assemble, assemble_workload
+from tensorwright.build.assemble import assemble, assemble_workload, plan_sizes
 from tensorwright.build.backend import BACKENDS, backend_of, load_backend
 from tensorwright.build.cached_build import SOURCES, build_cached, keep_kernel
 from tensorwright.build.kernel import (
@@ -40,6 +40,7 @@ __all__ = [
     "load_backend",
     "load_kernel",
     "loop_program",
+    "plan_sizes",
     "read_step_names",
     "step_names",
 ]

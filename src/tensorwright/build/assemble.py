@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tensorwright.base import DType, Target, TargetKind
+from tensorwright.base import AttributeValue, DType, OpenSize, Target, TargetKind
 from tensorwright.build.kernel import Kernel
 from tensorwright.build.opaque_kernels import build_opaque, opaque_programs, program_of
 from tensorwright.build.step_names import (
@@ -22,7 +22,7 @@ from tensorwright.build.step_names import (
     step_names,
 )
 from tensorwright.codegen import Signature
-from tensorwright.expr import NamedSize, Tensor
+from tensorwright.expr import NamedSize, Tensor, sum_of
 from tensorwright.graph import (
     PLAIN,
     AliasCall,
@@ -43,7 +43,7 @@ from tensorwright.graph import (
     to_physical,
 )
 from tensorwright.loop import Packing, pack
-from tensorwright.ops import Array, TensorType, open_moved_bytes, open_work, sizes_of
+from tensorwright.ops import Array, TensorType, open_moved_bytes, open_work, product_of, sizes_of
 from tensorwright.runtime import (
     BranchStep,
     Call,
@@ -314,10 +314,20 @@ def _opaque_call(
     program = program_of(graph, node, kind)
     if program is None:
         label = f"{node.operator} on the host"
-        return HostStep(node.operator, node.attributes, read, node.outputs, label)
-    moved = sum(graph.types[name].size_bytes for name in (*node.inputs, *node.outputs))
+        attributes = tuple((name, _with_formulas(value)) for name, value in node.attributes)
+        return HostStep(node.operator, attributes, read, node.outputs, label)
+    types = [graph.types[name] for name in (*node.inputs, *node.outputs)]
+    moved = sum_of([product_of(sizes_of(each)) * each.dtype.size_bytes for each in types])
     arguments = (*read, *node.outputs)
-    return KernelStep(keys.index(str(program)), arguments, node.operator, bytes_moved=moved)
+    number = keys.index(str(program))
+    return KernelStep(number, arguments, node.operator, bytes_moved=amount_of(moved))
+
+
+def _with_formulas(value: AttributeValue) -> AttributeValue:
+    """An attribute with formulas for its sizes."""
+    if isinstance(value, tuple):
+        return tuple(map(_with_formulas, value))
+    return amount_of(value) if isinstance(value, OpenSize) else value
 
 
 def _specs(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[TensorSpec, ...]:

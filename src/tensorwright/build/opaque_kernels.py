@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from tensorwright.base import Target, TargetKind
+from tensorwright.base import Target, TargetKind, UndecidedError
 from tensorwright.build.cached_build import build_program_cached
 from tensorwright.build.kernel import Kernel
 from tensorwright.graph import Node, OpaqueCall, Partition, Tensors
@@ -26,7 +26,10 @@ def _program(
     attributes: tuple[tuple[str, AttributeValue], ...],
     kind: TargetKind,
 ) -> LoopProgram | None:
-    return loop_algorithm(operator, types, dict(attributes), kind)
+    try:
+        return loop_algorithm(operator, types, dict(attributes), kind)
+    except UndecidedError:  # it computes with numbers, and NumPy with any size
+        return None
 
 
 def opaque_programs(partition: Partition, kind: TargetKind) -> Mapping[str, LoopProgram]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from tensorwright.base import ScheduleError, Target, cpu_target
 from tensorwright.expr import (
+    Compute,
     Condition,
     Index,
     NamedSize,
@@ -25,6 +26,8 @@ from tensorwright.expr import (
     bind_tensors,
     ceil_div,
     compare,
+    free_vars,
+    loads_of,
     named_size,
     named_sizes_of,
     negate,
@@ -49,7 +52,6 @@ from tensorwright.schedule import (
     Trace,
     initial_state,
     open_trace,
-    replay,
     state_of,
 )
 
@@ -110,19 +112,29 @@ def _opened(
     workload: Schedulable, state: ScheduleState, trace: Trace, target: Target
 ) -> Iterator[tuple[OpenTrace, ScheduleState]]:
     """The trace with tiles of several heights, each for the sizes for which tiles are whole."""
-    has_fold = any(stage.tensor.reduction is not None for stage in state.stages)
-    for rows in _ROWS if has_fold else (None,):
+    has_tiles = any(map(_reads_again, (stage.tensor for stage in state.stages)))
+    for rows in _ROWS if has_tiles else (None,):
         try:
             opened = open_trace(state, trace, _lanes(target), rows)
         except ScheduleError:
             if rows is None:
                 raise
             continue
-        if not opened.needs or not has_fold:
+        if not opened.needs or not has_tiles:
             yield opened, state
             continue
         narrowed = _narrowed(workload, opened)
         yield open_trace(narrowed, trace, _lanes(target), rows), narrowed
+
+
+def _reads_again(tensor: Compute) -> bool:
+    """Whether a fold reads the same elements for all values of an open axis: a tile of that axis
+    reads them once.
+    """
+    if tensor.reduction is None:
+        return False
+    open_axes = {axis.var for axis in tensor.axes if named_sizes_of(axis.extent)}
+    return any(open_axes - free_vars(*load.indices) for load in loads_of(tensor.body))
 
 
 def _narrowed(workload: Schedulable, opened: OpenTrace) -> ScheduleState:
@@ -142,7 +154,7 @@ def _variant(
 
     state   for the sizes for which the trace holds     whole   for all sizes
     """
-    program = run_target_passes(run_passes(lower(replay(state, opened.trace), name)), target)
+    program = run_target_passes(run_passes(lower(opened.state, name)), target)
     sizes = {size.name: size for size in _sizes(whole)}
     narrow = {size: sizes[size.name] for size in _sizes(state)}
     limits = [

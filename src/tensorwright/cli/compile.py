@@ -22,7 +22,6 @@ from tensorwright.cli.arguments.options import (
 )
 from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import compile_any, prepare, refuse_constants
-from tensorwright.graph import random_inputs
 from tensorwright.records import opened
 from tensorwright.runtime import Executable, KernelStep
 from tensorwright.tuning.selection import Scheduled, Source
@@ -97,8 +96,8 @@ def _write_library(model: str, output: str, how: Compilation) -> None:
     refuse_constants(model)
     with opened(how.records) as store:
         parts = prepare(model, how, store)
-        example, name = random_inputs(parts.graph, how.seed), short_name(model)
+        name = short_name(model)
         export_c = importlib.import_module(_EXPORTING).export_c
-        files = export_c(parts, how.target, how.threads, store, Path(output), name, example)
+        files = export_c(parts, how.target, how.threads, store, Path(output), name, how.seed)
     click.echo(f"{output}: {len(files)} files; to build them and run the example:")
     click.echo(f"  make -C {shlex.quote(output)} && {shlex.quote(output)}/example")

@@ -5,13 +5,18 @@ Import this file only to write a library: it needs the back end `c`, which compi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from tensorwright.base import CpuTarget, missing_here
-from tensorwright.build.c_library import CLibrary, write_c_library
-from tensorwright.graph import Partition, require_numbers
-from tensorwright.ops import Array
+from tensorwright.build import plan_sizes
+from tensorwright.build.c_library import (
+    CLibrary,
+    Example,
+    bounded,
+    example_sizes,
+    write_c_library,
+)
+from tensorwright.graph import Partition, bind_sizes, random_inputs, require_uncounted
 from tensorwright.pipeline import finish
 from tensorwright.records import RecordStore
 from tensorwright.runtime import usable_threads
@@ -25,22 +30,22 @@ def export_c(
     store: RecordStore,
     folder: Path,
     name: str,
-    example: Mapping[str, Array],
+    seed: int = 0,
 ) -> tuple[str, ...]:
     """As `pipeline.finish`, but write a C library into a folder, and return the names of its files.
 
     name      the name of its files and functions
-    example   the inputs of its example program
-    Raises:   UnsupportedError for named sizes.
+    seed      of the inputs of its example program
+    Raises:   UnsupportedError for a named size without a greatest number, or one that a loop
+              decides.
     """
-    require_numbers(parts.graph, "schedule")
-    traces = {
-        each.workload.key: each.trace
-        for each in choose_all(parts, target, usable_threads(threads), store)
-    }
-    expected: Mapping[str, Array] = {}
-    if not missing_here(target):
-        expected = finish(parts, target, threads, store).run(example)
-    count = usable_threads(threads)
-    library = CLibrary(name, parts, traces, target, count, example, expected)
+    graph, count = require_uncounted(parts.graph, "compile"), usable_threads(threads)
+    named = example_sizes(bounded(plan_sizes(graph.sizes)))
+    traces = {each.workload.key: each.trace for each in choose_all(parts, target, count, store)}
+    run = None if missing_here(target) else finish(parts, target, threads, store).run
+    examples = []
+    for values in named:
+        inputs = random_inputs(bind_sizes(graph, values), seed)
+        examples.append(Example(values, inputs, run(inputs) if run else {}))
+    library = CLibrary(name, parts, traces, target, count, tuple(examples))
     return write_c_library(library, folder)

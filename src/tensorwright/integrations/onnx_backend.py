@@ -4,10 +4,10 @@
     results = backend.run_model(model, [array])                 once
     prepared = backend.prepare(model, "CPU"); prepared.run([array])     many times
 
-Graphs here have static shapes. Where a model leaves the shape of an input open, or computes a shape
-from the value of an input, it is compiled at the first call, for what that brings; a later call
-with another shape or value compiles again. `BackendRep.placement` says what did the work of the
-last call.
+A model whose inputs have open shapes is compiled once for all of them, where all of its operators
+take any size. Where they do not, and where a shape is computed from the value of an input, it is
+compiled at the first call, for what that brings; a later call with another shape or value compiles
+again. `BackendRep.placement` says what did the work of the last call.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnx.backend import base
 
 from tensorwright import pipeline
-from tensorwright.base import InputError, Target, UnsupportedError
+from tensorwright.base import InputError, Target, UnsupportedError, UserError
+from tensorwright.graph import Graph
 from tensorwright.graph.onnx_import import load_onnx, value_inputs
 from tensorwright.ops import Array
 from tensorwright.runtime import ConstantRef, CopyStep, Executable
@@ -87,7 +88,8 @@ class BackendRep(base.BackendRep):
         values = {name: given[name] for name in self._deciding if name in given}
         shapes = {name: np.shape(given[name]) for name in self._open if name in given}
         executable = self._executable
-        if executable is None or shapes != self._shapes or not _is_same(values, self._values):
+        is_fit = executable is not None and (bool(executable.sizes) or shapes == self._shapes)
+        if executable is None or not is_fit or not _is_same(values, self._values):
             executable = self._compile(shapes, values)
         results = executable.run({n: each for n, each in given.items() if n not in values})
         return tuple(results[spec.name] for spec in executable.outputs)
@@ -109,12 +111,18 @@ class BackendRep(base.BackendRep):
 
     def _compile(self, shapes: dict[str, tuple[int, ...]], values: Mapping[str, Any]) -> Executable:
         others = {name: shape for name, shape in shapes.items() if name not in values}
-        graph = load_onnx(self._model, input_shapes=others, input_values=values)
-        executable = pipeline.compile(graph, target=self._target, threads=self._threads)
+        try:
+            executable = self._built(load_onnx(self._model, input_values=values))
+        except UserError:  # not for any size, or of unknown rank
+            graph = load_onnx(self._model, input_shapes=others, input_values=values)
+            executable = self._built(graph)
         self._executable = executable
         self._shapes = shapes
         self._values = {name: np.array(value) for name, value in values.items()}
         return executable
+
+    def _built(self, graph: Graph) -> Executable:
+        return pipeline.compile(graph, target=self._target, threads=self._threads)
 
 
 class Backend(base.Backend):

@@ -128,9 +128,10 @@ def shape_text(shape: Sequence[Index]) -> str:
 
 
 def _bounds_for(condition: Condition) -> str:
-    """The bounds of a size with which an equality holds: n == min(n, 512) where n is at most 512.
+    """What a size must be so that an equality holds: n at most 512 for n == min(n, 512).
 
-    A size that must be a number greater than 1 is that number; 1 would be a matter of broadcasting.
+    A size that must be a number greater than 1, or another expression of sizes, is that; 1 would be
+    a matter of broadcasting.
     """
     if not isinstance(condition, Compare) or condition.relation is not Relation.EQ:
         return ""
@@ -142,7 +143,8 @@ def _bounds_for(condition: Condition) -> str:
             limit = other.right if size == other.left else other.left
             if isinstance(limit, int):
                 return f"{atoms[0].name}=..{limit}"
-        if isinstance(other, int) and other > 1:
+        is_number = isinstance(other, int) and other > 1
+        if is_number or (isinstance(other, IndexExpr) and atoms[0] not in named_sizes_of(other)):
             return f"{atoms[0].name}={other}"
     return ""
 

@@ -88,6 +88,11 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
             _check_bounds(sizes[name], value, spec, axis)
             values[name] = value
             places.setdefault(name, place)
+    missing = [name for name in sizes if name not in values]
+    if missing:
+        reason = f"no dimension of an input tells the size {missing[0]}"
+        remedy = f"fix it before the call: executable.at({missing[0]}=NUMBER)"
+        raise _refusal("inputs", reason, remedy)
     for spec, shape in zip(plan.inputs, shapes, strict=True):
         for axis, (extent, number) in enumerate(zip(spec.shape, shape, strict=True)):
             wanted = amount_at(extent, values)

@@ -2,7 +2,8 @@
 
 A trace is chosen for one value of each size.  `open_trace` replays it where the sizes are open.
 Where a step promises what does not hold for all of their values, it is mended: whole tiles become
-guarded ones, lanes are split off a loop before it is vectorised, and an open loop is not unrolled.
+guarded ones, lanes are split off a loop before it is vectorised, an open loop is not unrolled, and
+a constant is not packed of which sizes decide how much is read.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import Any
 
-from tensorwright.expr import Index, NamedSize, named_sizes_of
+from tensorwright.expr import Index, NamedSize, free_vars, loads_of, named_sizes_of
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
-from tensorwright.schedule.primitives import Split, Unroll, Vectorize
+from tensorwright.schedule.primitives import PackConstant, Split, Unroll, Vectorize
 from tensorwright.schedule.state import ScheduleState, Tail
 from tensorwright.schedule.trace import Trace
 
@@ -35,10 +36,12 @@ class Tile:
 class OpenTrace:
     """A trace that holds for all values of some sizes.
 
+    state   after it
     tiles   of open loops, in order      needs   the least value of sizes for which tiles are whole
     """
 
     trace: Trace
+    state: ScheduleState
     tiles: tuple[Tile, ...]
     needs: Mapping[NamedSize, int]
 
@@ -55,7 +58,7 @@ def open_trace(
     opening = _Opening(state, lanes, most_rows)
     for step in trace:
         opening.add(step)
-    return OpenTrace(tuple(opening.steps), tuple(opening.tiles), opening.needs)
+    return OpenTrace(tuple(opening.steps), opening.state, tuple(opening.tiles), opening.needs)
 
 
 class _Opening:
@@ -73,15 +76,18 @@ class _Opening:
     def add(self, given: Primitive) -> None:
         """Do a step, or what stands for it."""
         step = self._with_names(given)
-        if isinstance(step, Split):
-            step = self._split(step)
-        elif isinstance(step, Unroll) and self._is_open(step.stage, step.loop):
-            return
-        elif isinstance(step, Vectorize) and self._is_open(step.stage, step.loop):
-            split = Split(step.stage, step.loop, (self._lanes,))
-            self._do(split)
-            self._renamed[step.stage, step.loop] = split.children[-1]
-            step = replace(step, loop=split.children[-1])
+        match step:
+            case Split():
+                step = self._split(step)
+            case Unroll(stage, loop) if self._is_open(stage, loop):
+                return
+            case PackConstant(constant, stage) if self._reads_open(stage, constant):
+                return
+            case Vectorize(stage, loop) if self._is_open(stage, loop):
+                split = Split(stage, loop, (self._lanes,))
+                self._do(split)
+                self._renamed[stage, loop] = split.children[-1]
+                step = replace(step, loop=split.children[-1])
         self._do(step)
 
     def _do(self, step: Primitive) -> None:
@@ -123,6 +129,16 @@ class _Opening:
         if not self.state.has_stage(stage):
             return 1
         return analyse(self.state).nests[stage].extents.get(loop, 1)
+
+    def _reads_open(self, stage: str, constant: str) -> bool:
+        """Whether how much of a constant is read depends on sizes: it has no order then."""
+        if not self.state.has_stage(stage):
+            return False
+        tensor = self.state.stage(stage).tensor
+        axes = (*tensor.axes, *tensor.reduce_axes)
+        open_axes = {axis.var for axis in axes if named_sizes_of(axis.extent)}
+        loads = (load for load in loads_of(tensor.body) if load.source.name == constant)
+        return any(open_axes & free_vars(*load.indices) for load in loads)
 
     def _is_open(self, stage: str, loop: str) -> bool:
         return bool(named_sizes_of(self._extent(stage, loop)))

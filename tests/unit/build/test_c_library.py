@@ -15,7 +15,7 @@ from tests.targets import native_target
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.codegen.c import refusal
 from tensorwright.drivers.c_library import export_c
-from tensorwright.graph import Graph, GraphBuilder, random_inputs
+from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.pipeline import prepare
 from tensorwright.records import opened
 
@@ -41,7 +41,7 @@ def network() -> Graph:
 def export(graph: Graph, folder: Path, name: str = "small") -> None:
     with opened(None) as store:
         parts = prepare(graph, TARGET)
-        export_c(parts, TARGET, 2, store, folder, name, random_inputs(graph, 0))
+        export_c(parts, TARGET, 2, store, folder, name)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

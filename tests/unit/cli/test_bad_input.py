@@ -79,16 +79,48 @@ def test_an_unsupported_dtype(invoke: Invoke, out: Path, make_onnx: MakeOnnx) ->
     refused(invoke("compile", path, "-o", out), 4, "COMPLEX64", "input x", "try: use one of f16")
 
 
-def test_a_missing_shape(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
+def test_an_open_size(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
     path = make_onnx("Relu", ["N", 3])
     result = invoke("compile", path, "-o", out)
-    refused(result, 4, "named sizes (N)", '--input-shapes "N:1"')
+    assert result.exit_code == 0
+    assert "any size: N in 1.." in result.output
+    assert invoke("compile", path, "-o", out, "--sizes", "N=1..9").exit_code == 0
+    refused(invoke("run", out, "--input", "random", "--at", "N=10"), 2, "N in 1..9")
+    refused(invoke("run", out, "--input", "random", "--at", "M=1"), 2, "its sizes are N in 1..9")
+    for sizes, *texts in (
+        ("M=1..9", "no open dimension of that name"),
+        ("N=0..9", "a size and its divisor are positive"),
+        ("N=9..1", "no multiple of 1 is between 9 and 1"),
+        ("N=many", "it says neither a number nor bounds"),
+    ):
+        refused(invoke("compile", path, "-o", out, "--sizes", sizes), 2, *texts)
+    for sizes, text in (("N", "is not of the form"), ("N=1,N=2", "N is given twice")):
+        result = invoke("compile", path, "-o", out, "--sizes", sizes)
+        assert result.exit_code == 2
+        assert text in result.output
+
+
+def test_a_missing_shape(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
+    path = make_onnx("Relu", ["N", 3])
     for shapes in ("x:[2,3]", "N:2"):
         assert invoke("compile", path, "-o", out, "--input-shapes", shapes).exit_code == 0
     result = invoke("compile", path, "-o", out, "--input-shapes", "x:[2,3,4]")
     refused(result, 5, "input shape x")
     result = invoke("compile", path, "-o", out, "--input-shapes", "y:[2,3]")
     refused(result, 5, "y", "the inputs are x")
+
+
+def test_a_c_library_of_a_size_without_bounds(
+    invoke: Invoke, make_onnx: MakeOnnx, tmp_path: Path
+) -> None:
+    path, folder = make_onnx("Relu", ["N", "M"]), tmp_path / "lib"
+    arguments = ("compile", path, "--emit", "c", "-o", folder)
+    refused(invoke(*arguments), 4, "size M: it has no greatest number", "--sizes M=1..MOST")
+    result = invoke(*arguments, "--sizes", "M=1..8,N=4..")
+    refused(result, 4, "size N: it has no greatest number", "--sizes N=4..MOST")
+    assert not folder.exists()
+    assert invoke(*arguments, "--sizes", "M=1..8,N=4..9").exit_code == 0
+    assert "long long N; /* N in 4..9 */" in (folder / "Relu.h").read_text()
 
 
 def test_a_zero_sized_dimension(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:

@@ -15,13 +15,11 @@ from tests.targets import AVX512
 from tests.unit.graph import open_networks
 from tests.unit.graph.onnx.torch_networks import NETWORKS as EXPORTED
 from tests.unit.graph.onnx.torch_networks import exported
-from tests.unit.graph.open_graphs import CannotOpenError, opened, work_of
 from tests.unit.graph.open_networks import NETWORKS
 from tests.unit.graph.partition.partition_runner import run_partition
 from tests.unit.graph.prices import Prices
 
 from tensorwright.base import CpuTarget, cpu_target
-from tensorwright.expr import Index, NamedSize, named_size
 from tensorwright.graph import (
     Graph,
     Partition,
@@ -41,6 +39,12 @@ from tensorwright.graph import (
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright_lab.zoo.plausible.drawer import Drawer
 from tensorwright_lab.zoo.plausible.networks import FAMILIES
+from tensorwright_lab.zoo.plausible.opening import (
+    CannotOpenError,
+    near,
+    with_open_extents,
+    work_of,
+)
 
 AVX2 = cpu_target("x86-64-avx2")
 _SEEDS = 4  # of each family
@@ -52,13 +56,6 @@ def stepped(graph: Graph, target: CpuTarget = AVX2, price: Prices | None = None)
     simple = run_target_passes(simplify(compute_float16_as_float32(graph)), target)
     laid_out = choose_layouts(simple, target, price)
     return verify_partition(check_memory(partition(laid_out, price=price)))
-
-
-def near(size: NamedSize, number: int, chance: random.Random) -> tuple[int, int, int]:
-    """The ends of a size's bounds (not too far above a number), and a number between."""
-    least, most = size.least, number // size.divisor + 3
-    most = max(least, most if size.most is None else min(most, size.most))
-    return tuple(q * size.divisor for q in (least, most, chance.randint(least, most)))
 
 
 def check(graph: Graph, parts: Partition, values: dict[str, int], seed: int) -> None:
@@ -81,31 +78,6 @@ def test_networks_compute_what_the_interpreter_does(network: Callable[[], Graph]
     graph = network()
     values = {size.name: (size.least + 2) * size.divisor for size in graph.sizes}
     check(graph, stepped(graph), values, 0)
-
-
-def with_open_extents(graph: Graph, chance: random.Random) -> tuple[Graph, dict[str, int]]:
-    """The graph with a batch, a length or an extent of an image open, or two of these."""
-    first = graph.types[graph.inputs[0]].extents
-    inner = {3: [1]}.get(len(first), list(range(2, len(first))))
-    sizes: dict[int, Index] = {}
-    values: dict[str, int] = {}
-    for at in sorted(chance.sample([0, *inner], min(len(inner) + 1, chance.choice((1, 2))))):
-        number = first[at]
-        if number in values.values():
-            continue
-        divisor = chance.choice([d for d in (1, 1, 2, 4, 8, 16, 32) if number % d == 0])
-        least = chance.choice((1, max(1, number // 2), number))
-        most = chance.choice((number + 3 * divisor, 2 * number, None))
-        name = "nslhwd"[at]
-        sizes[at], values[name] = named_size(name, least, most, divisor), number
-    shapes: dict[str, tuple[Index, ...]] = {}
-    for name in graph.inputs:
-        shape = graph.types[name].extents
-        is_alike = len(shape) == len(first)
-        shapes[name] = tuple(
-            sizes.get(at, n) if is_alike and n == first[at] else n for at, n in enumerate(shape)
-        )
-    return opened(graph, shapes, values), values
 
 
 @pytest.mark.parametrize("family", FAMILIES)

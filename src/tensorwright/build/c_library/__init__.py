@@ -1,5 +1,6 @@
 """A compiled network as a C library that needs no Python: `library.py` writes it."""
 
-from tensorwright.build.c_library.library import CLibrary, write_c_library
+from tensorwright.build.c_library.library import CLibrary, Example, write_c_library
+from tensorwright.build.c_library.open_sizes import bounded, example_sizes
 
-__all__ = ["CLibrary", "write_c_library"]
+__all__ = ["CLibrary", "Example", "bounded", "example_sizes", "write_c_library"]

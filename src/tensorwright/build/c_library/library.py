@@ -5,6 +5,8 @@ kernels/kernel_N.c    one file for each kernel, as the back end `c` writes it
 kernels/needs.c       the features that they need; NAME_load checks that the processor has them
 NAME.weights          the constants, packed as the kernels read them
 example.c Makefile    `make && ./example` runs it and compares with example_outputs.bin
+
+Of an open network, calls say the sizes (`open_sizes.py`), and there are examples of several.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ import numpy as np
 from tensorwright.base import CpuTarget, UnsupportedError, make_folder, number_in, write_atomically
 from tensorwright.build.assemble import plan_network
 from tensorwright.build.backend import load_backend
-from tensorwright.build.c_library.templates import EXAMPLE, HEADER, LIBRARY, MAKEFILE, NEEDS
+from tensorwright.build.c_library.example_template import EXAMPLE, OPEN_EXAMPLE
+from tensorwright.build.c_library.open_sizes import SizeFields, bounded, size_texts
+from tensorwright.build.c_library.templates import HEADER, LIBRARY, MAKEFILE, NEEDS
 from tensorwright.build.kernel import emit_source, loop_program
 from tensorwright.build.opaque_kernels import opaque_programs
 from tensorwright.codegen import Signature
@@ -44,6 +48,7 @@ from tensorwright.runtime import (
     TensorSpec,
     TypedRef,
     blocks_of,
+    bytes_of_type,
     host_ref,
 )
 from tensorwright.schedule import Trace
@@ -58,12 +63,24 @@ level has them."""
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A call that the example program makes.
+
+    sizes     values of the named sizes
+    expected  the outputs; empty if this machine cannot compute them
+    """
+
+    sizes: Mapping[str, int]
+    inputs: Mapping[str, Array]
+    expected: Mapping[str, Array]
+
+
+@dataclass(frozen=True, slots=True)
 class CLibrary:
     """A network to write as C.
 
     traces    workload key -> its schedule
-    example   the inputs of the example
-    expected  its outputs for them; empty if this machine cannot compute them
+    examples  one, or several of an open network
     """
 
     name: str
@@ -71,14 +88,19 @@ class CLibrary:
     traces: Mapping[str, Trace]
     target: CpuTarget
     threads: int
-    example: Mapping[str, Array]
-    expected: Mapping[str, Array]
+    examples: tuple[Example, ...]
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the outputs of all examples are known."""
+        return all(example.expected for example in self.examples)
 
 
 def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     """Write all files into a folder, which is made if it is missing, and return their names.
 
-    Raises:  UnsupportedError for an operator without a kernel; the back end's errors; OutputError.
+    Raises:  UnsupportedError for an operator without a kernel, and for a size without a greatest
+             number; the back end's errors; OutputError.
     """
     name = c_name(library.name)
     files: dict[str, bytes] = {}
@@ -97,16 +119,19 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     files[f"{name}.weights"] = _weights_file(weights)
     files[f"{name}.h"] = HEADER.substitute(values).encode()
     files[f"{name}.c"] = LIBRARY.substitute(values).encode()
-    files["example.c"] = EXAMPLE.substitute(values).encode()
+    example = OPEN_EXAMPLE if plan.sizes else EXAMPLE
+    files["example.c"] = example.substitute(values).encode()
     files["Makefile"] = MAKEFILE.substitute(
         values,
         machine=" ".join(machine_flags(library.target)),
         flags=" ".join(FLAGS),
         objects=f"kernels/needs.o {kernels}",
     ).encode()
-    files["example_inputs.bin"] = _raw(plan.inputs, library.example)
-    if library.expected:
-        files["example_outputs.bin"] = _raw(plan.outputs, library.expected)
+    for number, each in enumerate(library.examples):
+        suffix = f"_{number}" if plan.sizes else ""
+        files[f"example_inputs{suffix}.bin"] = _raw(plan.inputs, each.inputs)
+        if library.is_checked:
+            files[f"example_outputs{suffix}.bin"] = _raw(plan.outputs, each.expected)
     make_folder(folder / "kernels")
     for path, content in files.items():
         write_atomically(folder / path, content)
@@ -123,6 +148,7 @@ def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:
 
 
 def _refuse(plan: Plan) -> None:
+    bounded(plan.sizes)
     for step in plan.steps:
         if isinstance(step, HostStep):
             raise UnsupportedError(
@@ -151,12 +177,15 @@ def _values(
     tensors = [f"   inputs[{n}]   {spec}" for n, spec in enumerate(plan.inputs)]
     tensors += [f"   outputs[{n}]  {spec}" for n, spec in enumerate(plan.outputs)]
     symbols = [kernel.symbol for kernel in plan.kernels]
+    steps = _steps(plan, 0, len(plan.steps), offsets)
+    room = plan.at_capacity
     asked = [
         (feature, 1 << bit)
         for bit, feature in enumerate(library.target.features)
         if library.target.arch == "x86-64" and feature not in _UNKNOWN_TO_COMPILERS
     ]
     return {
+        **size_texts(plan, name, steps, [example.sizes for example in library.examples]),
         "title": _comment(library.name),
         "name": name,
         "NAME": name.upper(),
@@ -167,12 +196,12 @@ def _values(
         "megabytes": max(1, round(weights_bytes / 1e6)),
         "weights_bytes": weights_bytes,
         "arena_bytes": plan.arena_bytes,
-        "shared_bytes": max((number_in(k.workspace_bytes) for k in plan.kernels), default=0),
-        "thread_bytes": max((number_in(k.local_workspace_bytes) for k in plan.kernels), default=0),
-        "descriptions": _described(f"{name}_inputs", name, plan.inputs)
-        + _described(f"{name}_outputs", name, plan.outputs),
+        "shared_bytes": max((number_in(k.workspace_bytes) for k in room.kernels), default=0),
+        "thread_bytes": max((number_in(k.local_workspace_bytes) for k in room.kernels), default=0),
+        "descriptions": _described(f"{name}_inputs", name, plan.inputs, room.inputs)
+        + _described(f"{name}_outputs", name, plan.outputs, room.outputs),
         "declarations": "".join(f"void {each}(void **, void *, int);\n" for each in symbols),
-        "steps": _steps(plan, 0, len(plan.steps), offsets),
+        "steps": steps,
         "checks": "".join(
             f'    if ({name}_needs & {bit}u && !__builtin_cpu_supports("{feature}")) return 1;\n'
             for feature, bit in asked
@@ -182,7 +211,7 @@ def _values(
         ),
         "features": ", ".join(library.target.features) or library.target.name,
         "threads": plan.threads,
-        "is_checked": int(bool(library.expected)),
+        "is_checked": int(library.is_checked),
     }
 
 
@@ -191,11 +220,13 @@ def _macro(feature: str) -> str:
     return f"__{feature.upper().replace('.', '_')}__"
 
 
-def _described(variable: str, name: str, specs: tuple[TensorSpec, ...]) -> str:
+def _described(
+    variable: str, name: str, specs: tuple[TensorSpec, ...], largest: tuple[TensorSpec, ...]
+) -> str:
     rows = [
         f'    {{{_quoted(spec.name)}, "{spec.dtype}", {len(spec.shape)}, '
-        f"{{{', '.join(map(str, spec.shape)) or '0'}}}, {spec.size_bytes}}},\n"
-        for spec in specs
+        f"{{{_numbers(spec)}}}, {room.size_bytes}}},\n"
+        for spec, room in zip(specs, largest, strict=True)
     ]
     return f"const {name}_tensor {variable}[] = {{\n{''.join(rows)}}};\n"
 
@@ -209,14 +240,23 @@ def _steps(plan: Plan, begin: int, end: int, offsets: tuple[int, ...]) -> str:
     return "".join(texts)
 
 
+def _numbers(spec: TensorSpec) -> str:
+    """The extents of a tensor, -1 for an open one."""
+    shape = [extent if isinstance(extent, int) else -1 for extent in spec.shape]
+    return ", ".join(map(str, shape)) or "0"
+
+
 def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str:
     """The text of a step.
 
     blocks   those of the blocks behind it
     """
+    fields = SizeFields.of(plan.sizes)
     match step:
         case KernelStep(kernel, arguments, label, most_threads=most):
-            places = ", ".join(f"(void *)({_place(ref, offsets)})" for ref in arguments)
+            given = [f"(void *)({_place(ref, offsets)})" for ref in arguments]
+            given += [f"(void *)(intptr_t){fields.amount(s)}" for s in plan.kernels[kernel].sizes]
+            places = ", ".join(given)
             count = f"threads < {most} ? threads : {most}" if most else "threads"
             call = f"{plan.kernels[kernel].symbol}(args, model->workspace, {count});"
             return (
@@ -225,7 +265,7 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str
             )
         case CopyStep(source, destination, size_bytes):
             into, from_ = _place(destination, offsets), _place(source, offsets)
-            return f"    memcpy({into}, {from_}, {size_bytes});\n"
+            return f"    memcpy({into}, {from_}, {fields.amount(size_bytes)});\n"
         case BranchStep(condition):
             then, otherwise = (textwrap.indent(block, "    ") for block in blocks)
             return (
@@ -241,7 +281,7 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str
                 f"        {counter} = i;\n{body}    }}\n"
             )
         case CollectStep(source, iteration, destination):
-            row_bytes = source.type.size_bytes
+            row_bytes = fields.amount(bytes_of_type(source.type))
             at = _value(iteration, "int64_t", offsets)
             into = f"{_place(destination.ref, offsets)} + {at} * {row_bytes}"
             return f"    memcpy({into}, {_place(source.ref, offsets)}, {row_bytes});\n"

@@ -1,4 +1,7 @@
-"""The C files of a library that are the same for every network, but for its name ($name, $NAME)."""
+"""The C files of a library that are the same for every network, but for its name ($name, $NAME).
+
+What named sizes add to them has its own names (`open_sizes.py`), empty in libraries of numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ HEADER = Template("""/* $title, compiled by tensorwright for $target.
 
    int main(void) {
        $name *model;
-       int error = ${name}_load(&model, "$name.weights");
-       if (!error) error = ${name}_run(model, inputs, outputs, 1);
+$example_sizes       int error = ${name}_load(&model, "$name.weights");
+       if (!error) error = ${name}_run(model, ${sizes_given}inputs, outputs, ${room_given}1);
        if (error) puts(${name}_message(error));
        else ${name}_free(model);
    }
@@ -44,11 +47,11 @@ enum {
     ${NAME}_OUT_OF_MEMORY = 2,
     ${NAME}_NO_FILE = 3,
     ${NAME}_BAD_FILE = 4,
-    ${NAME}_OTHER_PROCESSOR = 5 /* it lacks instructions that the kernels were compiled for */
-};
+    ${NAME}_OTHER_PROCESSOR = 5$comma /* it lacks instructions that the kernels were compiled for */
+$size_codes};
 
 /* A tensor at the border: dense, row-major. dtype is f32, f64, i8 ... u64, bool, f16 or bf16. */
-typedef struct {
+${shape_note}typedef struct {
     const char *name;
     const char *dtype;
     int rank;
@@ -59,7 +62,7 @@ typedef struct {
 extern const ${name}_tensor ${name}_inputs[];
 extern const ${name}_tensor ${name}_outputs[];
 
-typedef struct $name $name;
+${size_declarations}typedef struct $name $name;
 
 /* Read the weights, about $megabytes MB, and reserve memory; *model is NULL after an error. A
    processor that cannot run the kernels gives ${NAME}_OTHER_PROCESSOR, before any of them runs. */
@@ -67,8 +70,8 @@ int ${name}_load($name **model, const char *weights_path);
 
 /* Run once. inputs and outputs point to ${NAME}_INPUTS and ${NAME}_OUTPUTS arrays in the order
    above, each aligned as its elements need; no output may be an input. threads has an effect if the
-   library was built with OpenMP. Concurrent calls need a separate model each. */
-int ${name}_run($name *model, const void *const inputs[], void *const outputs[], int threads);
+   library was built with OpenMP. Concurrent calls need a separate model each.$run_notes */
+int ${name}_run($run_parameters);
 
 /* Free everything; NULL is allowed. */
 void ${name}_free($name *model);
@@ -105,7 +108,7 @@ struct $name {
     uint64_t workspace_bytes;
 };
 
-$descriptions
+$descriptions$size_functions
 $declarations
 /* This file runs on every processor of its kind, and checks the features before a kernel runs. */
 extern const unsigned ${name}_needs;
@@ -172,7 +175,7 @@ const char *${name}_message(int code) {
     case ${NAME}_NO_FILE: return "cannot open the file of weights";
     case ${NAME}_BAD_FILE: return "the file of weights is damaged, or belongs to another model";
     case ${NAME}_OTHER_PROCESSOR: return "this processor lacks some of $features";
-    default: return "no such code";
+$size_messages    default: return "no such code";
     }
 }
 
@@ -185,13 +188,13 @@ static int grow_workspace($name *model, int threads) {
     return model->workspace != NULL;
 }
 
-int ${name}_run($name *model, const void *const inputs[], void *const outputs[], int threads) {
-    if (!model || !inputs || !outputs || threads < 1) return ${NAME}_BAD_ARGUMENT;
+int ${name}_run($run_parameters) {
+    if (!model || ${size_arguments}!inputs || !outputs || threads < 1) return ${NAME}_BAD_ARGUMENT;
     for (int n = 0; n < ${NAME}_INPUTS; n++)
         if (!inputs[n]) return ${NAME}_BAD_ARGUMENT;
     for (int n = 0; n < ${NAME}_OUTPUTS; n++)
         if (!outputs[n]) return ${NAME}_BAD_ARGUMENT;
-    if (!grow_workspace(model, threads)) return ${NAME}_OUT_OF_MEMORY;
+$size_checks    if (!grow_workspace(model, threads)) return ${NAME}_OUT_OF_MEMORY;
     char *const weights = model->weights, *const arena = model->arena;
     (void)weights;
     (void)arena;
@@ -203,158 +206,6 @@ NEEDS = Template("""/* The features that the kernels need, as bits: this file ha
 extern const unsigned ${name}_needs;
 const unsigned ${name}_needs = 0
 $bits    ;
-""")
-
-EXAMPLE = Template("""\
-/* example [THREADS [INPUTS]]: run the network, and print its outputs and its time.
-
-   INPUTS is a file with the inputs one after the other; without it example_inputs.bin is read, and
-   the outputs are compared with example_outputs.bin, which tensorwright computed. */
-#include "$name.h"
-
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-enum { RUNS = 11 };
-
-static char folder[4096];
-
-static char *read_file(const char *name, size_t count_bytes) {
-    char path[5120];
-    snprintf(path, sizeof path, "%s%s", strchr(name, '/') ? "" : folder, name);
-    char *content = malloc(count_bytes + 1);
-    FILE *file = fopen(path, "rb");
-    size_t read_bytes = file && content ? fread(content, 1, count_bytes + 1, file) : 0;
-    if (file) fclose(file);
-    if (read_bytes == count_bytes) return content;
-    fprintf(stderr, "%s: not a file of %zu bytes\\n", path, count_bytes);
-    exit(1);
-}
-
-static double half(uint16_t bits, int exponent_bits) {
-    int mantissa_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
-    int exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1);
-    double mantissa = bits & ((1 << mantissa_bits) - 1), sign = bits >> 15 ? -1.0 : 1.0;
-    if (exponent == (1 << exponent_bits) - 1) return mantissa > 0 ? NAN : sign * INFINITY;
-    if (exponent) mantissa += 1 << mantissa_bits;
-    return sign * ldexp(mantissa, (exponent ? exponent : 1) - bias - mantissa_bits);
-}
-
-#define READ(type) { type number; memcpy(&number, at, sizeof number); return (double)number; }
-static double number(const char *dtype, const char *at) {
-    if (!strcmp(dtype, "f32")) READ(float)
-    if (!strcmp(dtype, "f64")) READ(double)
-    if (!strcmp(dtype, "i8")) READ(int8_t)
-    if (!strcmp(dtype, "i16")) READ(int16_t)
-    if (!strcmp(dtype, "i32")) READ(int32_t)
-    if (!strcmp(dtype, "i64")) READ(int64_t)
-    if (!strcmp(dtype, "u16")) READ(uint16_t)
-    if (!strcmp(dtype, "u32")) READ(uint32_t)
-    if (!strcmp(dtype, "u64")) READ(uint64_t)
-    if (!strcmp(dtype, "f16") || !strcmp(dtype, "bf16")) {
-        uint16_t bits;
-        memcpy(&bits, at, 2);
-        return half(bits, dtype[0] == 'f' ? 5 : 8);
-    }
-    READ(uint8_t)
-}
-
-static size_t elements(const ${name}_tensor *tensor) {
-    size_t count = 1;
-    for (int axis = 0; axis < tensor->rank; axis++) count *= (size_t)tensor->shape[axis];
-    return count;
-}
-
-/* Print an output's sum and its difference from the expected one; 0 if that is too large. */
-static int report(const ${name}_tensor *tensor, const char *computed, const char *expected) {
-    size_t count = elements(tensor), size = count ? tensor->size_bytes / count : 0;
-    double sum = 0, largest = 0, furthest = 0;
-    for (size_t n = 0; n < count; n++) {
-        double value = number(tensor->dtype, computed + n * size);
-        sum += value;
-        if (!expected) continue;
-        double wanted = number(tensor->dtype, expected + n * size);
-        if (isnan(value) != isnan(wanted)) furthest = INFINITY;
-        else if (value != wanted && !isnan(value)) furthest = fmax(furthest, fabs(value - wanted));
-        if (!isnan(wanted)) largest = fmax(largest, fabs(wanted));
-    }
-    printf("%s: sum %.9g", tensor->name, sum);
-    if (!expected) return puts("") >= 0;
-    double limit = strstr(tensor->dtype, "f16") ? 1e-2 : 1e-5;
-    double relative = furthest == 0 ? 0 : furthest / (largest > 0 ? largest : 1);
-    int is_near = relative <= limit;
-    printf(", largest difference / largest value %.3g: ", relative);
-    puts(is_near ? "equal" : "NOT EQUAL");
-    return is_near;
-}
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-int main(int count, char **arguments) {
-    int threads = count > 1 ? atoi(arguments[1]) : $threads;
-    const char *slash = strrchr(arguments[0], '/');
-    int length = slash ? (int)(slash - arguments[0] + 1) : 0;
-    snprintf(folder, sizeof folder, "%.*s", length, arguments[0]);
-    char path[5120];
-    snprintf(path, sizeof path, "%s$name.weights", folder);
-
-    size_t given_bytes = 0, wanted_bytes = 0;
-    for (int n = 0; n < ${NAME}_INPUTS; n++) given_bytes += ${name}_inputs[n].size_bytes;
-    for (int n = 0; n < ${NAME}_OUTPUTS; n++) wanted_bytes += ${name}_outputs[n].size_bytes;
-    char *given = read_file(count > 2 ? arguments[2] : "example_inputs.bin", given_bytes);
-    char *expected = NULL;
-    if (count <= 2 && $is_checked) expected = read_file("example_outputs.bin", wanted_bytes);
-    char *results = malloc(wanted_bytes + 1);
-    if (!results) return 1;
-
-    const void *inputs[${NAME}_INPUTS + 1];
-    void *outputs[${NAME}_OUTPUTS + 1];
-    size_t offset = 0;
-    for (int n = 0; n < ${NAME}_INPUTS; n++, offset += ${name}_inputs[n - 1].size_bytes)
-        inputs[n] = given + offset;
-    offset = 0;
-    for (int n = 0; n < ${NAME}_OUTPUTS; n++, offset += ${name}_outputs[n - 1].size_bytes)
-        outputs[n] = results + offset;
-
-    $name *model;
-    int error = ${name}_load(&model, path);
-    double times[RUNS];
-    for (int run = 0; !error && run < RUNS; run++) {
-        double start = now();
-        error = ${name}_run(model, inputs, outputs, threads);
-        times[run] = now() - start;
-    }
-    if (error) {
-        fprintf(stderr, "%s: %s\\n", path, ${name}_message(error));
-        return 1;
-    }
-    int all_near = 1;
-    for (int n = 0; n < ${NAME}_OUTPUTS; n++) {
-        const char *wanted = expected ? expected + ((char *)outputs[n] - results) : NULL;
-        all_near &= report(&${name}_outputs[n], outputs[n], wanted);
-    }
-    qsort(times, RUNS, sizeof *times, by_size);
-    double median_ms = times[RUNS / 2] * 1e3;
-    printf("%.3f ms a run, the median of %d on %d threads\\n", median_ms, RUNS, threads);
-    ${name}_free(model);
-    free(given);
-    free(expected);
-    free(results);
-    return all_near ? 0 : 1;
-}
 """)
 
 MAKEFILE = Template("""\

@@ -76,7 +76,7 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
         "}\n"
     )
     own_entry = _slice_function(name, tuple(sizes.values()), own_text)
-    is_asked = any(slice_bytes in each for each in kernel.functions)
+    is_asked = any(slice_bytes in each for each in (*kernel.functions, main_text))
     asked = (own_entry,) if is_asked else ()
     functions = "\n".join((*asked, *kernel.functions, main_text, entry))
     text = f"{_INCLUDES}{kernel.helpers.text()}\n{functions}"
@@ -98,4 +98,4 @@ def _slice_function(name: str, sizes: tuple[str, ...], own_bytes: str) -> str:
     listed = ", ".join(f"int64_t {own}" for own in sizes) or "void"
     unused = "".join(f" (void){own};" for own in sizes)
     head = f"static inline int64_t {name}_slice_bytes({listed})"
-    return f"{head} {{{unused} return {own_bytes}; }}\n"
+    return f"#ifdef _OPENMP\n{head} {{{unused} return {own_bytes}; }}\n#endif\n"

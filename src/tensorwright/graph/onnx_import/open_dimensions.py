@@ -2,6 +2,7 @@
 
     x (batch, 3, ?), y (2*seq, "past + seq")   batch, x_2, 2*seq, past + seq
     sizes={"seq": "8..512 by 8"}               8 <= seq <= 512, seq % 8 == 0
+    sizes={"total": "past + seq"}              one size less
 
 A dimension's name becomes an identifier.  What reads like an expression of sizes is one, unless a
 name may be written so ("batch-size").  Every dimension without an identity is a size of its own.
@@ -15,7 +16,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tensorwright.base import ExpressionError, UsageError, did_you_mean
-from tensorwright.expr import Index, NamedSize, named_size, named_sizes_of, parse_size, terms_of
+from tensorwright.expr import (
+    Index,
+    NamedSize,
+    named_size,
+    named_sizes_of,
+    parse_size,
+    substitute,
+    terms_of,
+)
 
 Dim: TypeAlias = int | str
 Bounds: TypeAlias = int | str | tuple[int, int | None]
@@ -59,7 +68,7 @@ class OpenDimensions:
     named: Mapping[str, tuple[NamedSize, ...]]
 
     def bounded(self, sizes: Sizes) -> dict[NamedSize, Index]:
-        """What the caller says of sizes: a number, or a size with bounds.
+        """What the caller says of sizes: a number, a size with bounds, or an expression of others.
 
         Raises:  UsageError for another name, and for bounds that mean nothing.
         """
@@ -70,11 +79,24 @@ class OpenDimensions:
                 remedy = did_you_mean(str(name), self.names, f"its open sizes are {listed}")
                 raise _refused(str(name), "the model has no open dimension of that name", remedy)
             for atom in self.named[name]:
-                answer = _with_bounds(atom.name, bounds)
+                answer = self._expression(bounds)
+                if answer is None:
+                    answer = _with_bounds(atom.name, bounds)
                 if answers.setdefault(atom, answer) is not answer:
                     reason = f"it is {answers[atom]} by another name, and {answer} by this one"
                     raise _refused(name, reason, "say it by one name")
+        for _ in answers:  # expressions of sizes of which something is said
+            answers = {atom: substitute(size, answers) for atom, size in answers.items()}
         return answers
+
+    def _expression(self, text: object) -> Index | None:
+        """The expression of sizes that a text is; None for another one."""
+        if not isinstance(text, str) or _BOUNDS.fullmatch(text.strip()):
+            return None
+        try:
+            return parse_size(text, lambda name: next(iter(self.named.get(name, ())), None))
+        except (ValueError, ExpressionError):
+            return None
 
     @property
     def names(self) -> tuple[str, ...]:

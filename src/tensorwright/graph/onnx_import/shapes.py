@@ -199,7 +199,8 @@ def input_types(
     fixed = _fixed(infos, given, dimensions)
     for size, number in fixed.items():
         _check_bounds(size.name, number, bounded.get(size))
-    values: dict[NamedSize, Index] = {**bounded, **fixed}
+    said = {size: substitute(answer, fixed) for size, answer in bounded.items()}
+    values: dict[NamedSize, Index] = {**said, **fixed}
     return {
         info.name: TensorType(
             dtype_of(

@@ -40,8 +40,10 @@ from tensorwright.expr import (
     ceil_div,
     floor_div,
     free_vars,
+    maximum,
     mod,
     select,
+    simplify,
 )
 from tensorwright.schedule.algorithms.algorithm import Algorithm
 from tensorwright.schedule.algorithms.linear import entry, row_of_product
@@ -163,7 +165,7 @@ class _Rewriting:
         needed = list(source.shape)
         for slide, count in zip(self.slides, self.counts, strict=True):
             reach = count * self.tile + TAPS - 1
-            needed[slide.data] = max(int(str(needed[slide.data])), int(str(reach)))
+            needed[slide.data] = simplify(maximum(needed[slide.data], reach), {})
         if tuple(needed) == tuple(source.shape):
             return source
         axes = [replace(a, extent=n) for a, n in zip(self._data_axes(source), needed, strict=True)]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
-from tensorwright.base import CpuTarget, knobs, without_collection
+from tensorwright.base import CpuTarget, ScheduleError, knobs, override, without_collection
 from tensorwright.graph import Partition, Workload, bind_workload, representative
 from tensorwright.machine import detect_hardware
 from tensorwright.records import RecordStore, best_trace, load_choice
-from tensorwright.schedule import Trace, format_trace, state_of, uses_algorithm
+from tensorwright.schedule import Trace, format_trace, open_trace, state_of, uses_algorithm
 from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.space import default_trace
 
@@ -70,9 +70,7 @@ def choose(
     is_cold    the workload runs in a network: constants come from memory
     """
     if workload.sizes:
-        typical = bind_workload(workload, representative(workload.sizes))
-        found = choose(typical, target, threads, store, is_cold=is_cold)
-        return replace(found, workload=workload)
+        return _choose_open(workload, target, threads, store, is_cold=is_cold)
     algorithms = knobs.WINOGRAD.get()
     if together is not None and (algorithms or not uses_algorithm(together)):
         return Scheduled(workload, together, Source.NETWORK)
@@ -81,6 +79,29 @@ def choose(
     if best is not None:
         return Scheduled(workload, best, Source.RECORD)
     return choose_untuned(workload, target, threads, is_cold=is_cold)
+
+
+def _choose_open(
+    workload: Workload, target: CpuTarget, threads: int, store: RecordStore, *, is_cold: bool
+) -> Scheduled:
+    """The schedule of the typical instance; another one where no variant of it holds for all
+    sizes: without other algorithms, and then one that does nothing.
+    """
+    typical = bind_workload(workload, representative(workload.sizes))
+    for algorithms in (knobs.WINOGRAD.get(), False):
+        with override(winograd=algorithms):
+            found = choose(typical, target, threads, store, is_cold=is_cold)
+        if _holds(workload, found.trace, target):
+            return Scheduled(workload, found.trace, found.source)
+    return Scheduled(workload, (), Source.RULE)
+
+
+def _holds(workload: Workload, trace: Trace, target: CpuTarget) -> bool:
+    try:
+        open_trace(state_of(workload), trace, target.vector_bytes)
+    except ScheduleError:
+        return False
+    return True
 
 
 def choose_untuned(

@@ -362,14 +362,25 @@ def test_bounds_decide_a_branch() -> None:
     )
 
 
-@pytest.mark.parametrize(("left", "right"), [("a", "b"), ("a", 4)])
-def test_sizes_that_must_be_equal_are_named(left: object, right: object) -> None:
-    model = model_of([node("Add", ["x", "z"], ["y"])], {"x": (left, 3), "z": (right, 3)}, ["y"])
+@pytest.mark.parametrize(
+    ("left", "right", "shape"),
+    [("a", "b", "b"), ("a", 4, "4"), ("a", "b + c", "b + c"), ("2*a", "b", "2*a")],
+)
+def test_sizes_that_must_be_equal_are_one(left: object, right: object, shape: str) -> None:
+    shapes = {"x": (left, 3), "z": (right, 3), "b": ("b", 1), "c": ("c", 1)}
+    nodes = [node("Add", ["x", "z"], ["y"]), node("Neg", ["b"], ["u"]), node("Neg", ["c"], ["v"])]
+    graph = load_onnx(model_of(nodes, shapes, ["y", "u", "v"]))
+    assert str(graph.types["y"]) == f"f32({shape}, 3)"
+    assert graph.types["x"] == graph.types["z"] == graph.types["y"]
+
+
+def test_what_the_caller_says_of_a_size_is_not_changed() -> None:
+    model = model_of([node("Add", ["x", "z"], ["y"])], {"x": ("a", 3), "z": (4, 3)}, ["y"])
     with pytest.raises(UnsupportedError) as caught:
-        load_onnx(model)
-    assert f"whether a == {right} decides the shape" in caught.value.reason
+        load_onnx(model, sizes={"a": "1..9"})
+    assert "whether a == 4 decides the shape" in caught.value.reason
     assert caught.value.operator == "Add"
-    assert "give a number for a" in caught.value.remedy
+    assert 'sizes={"a": "4"}' in caught.value.remedy
 
 
 def test_a_size_is_stretched_over_one_and_meets_itself() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping
 from itertools import product
 from math import prod
 
 from tensorwright.base import AttributeValue, ModelError, UnsupportedError
-from tensorwright.expr import Index, IndexExpr, exact_div, with_sizes
+from tensorwright.expr import Index, IndexExpr, NamedSize, exact_div, named_size, with_sizes
 from tensorwright.graph import Graph, GraphBuilder, Node
 from tensorwright.graph.infer import typed_node
 from tensorwright.ops import TensorType, product_of, sizes_of
@@ -96,7 +97,8 @@ class _Opener:
         if key is not None:
             listed = given[key]
             assert isinstance(listed, tuple)
-            choices = [self.alternatives(n, own, at) for at, n in enumerate(listed)]
+            numbers = [each for each in listed if isinstance(each, int)]
+            choices = [self.alternatives(n, own, at) for at, n in enumerate(numbers)]
             tried = 0
             for shape in product(*choices):
                 tried += 1
@@ -143,3 +145,36 @@ class _Opener:
 def work_of(graph: Graph) -> int:
     """How many elements the tensors of a static graph have."""
     return sum(prod(type_.extents) for type_ in graph.types.values())
+
+
+def with_open_extents(graph: Graph, chance: random.Random) -> tuple[Graph, dict[str, int]]:
+    """The graph with a batch, a length or an extent of an image open, or two of these."""
+    first = graph.types[graph.inputs[0]].extents
+    inner = {3: [1]}.get(len(first), list(range(2, len(first))))
+    sizes: dict[int, Index] = {}
+    values: dict[str, int] = {}
+    for at in sorted(chance.sample([0, *inner], min(len(inner) + 1, chance.choice((1, 2))))):
+        number = first[at]
+        if number in values.values():
+            continue
+        divisor = chance.choice([d for d in (1, 1, 2, 4, 8, 16, 32) if number % d == 0])
+        least = chance.choice((1, max(1, number // 2), number))
+        most = chance.choice((number + 3 * divisor, 2 * number, None))
+        name = "nslhwd"[at]
+        sizes[at], values[name] = named_size(name, least, most, divisor), number
+    shapes: dict[str, tuple[Index, ...]] = {}
+    for name in graph.inputs:
+        shape = graph.types[name].extents
+        is_alike = len(shape) == len(first)
+        shapes[name] = tuple(
+            sizes.get(at, n) if is_alike and n == first[at] else n for at, n in enumerate(shape)
+        )
+    return opened(graph, shapes, values), values
+
+
+def near(size: NamedSize, number: int, chance: random.Random) -> tuple[int, int, int]:
+    """The ends of a size's bounds (not too far above a number), and a number between."""
+    least, most = size.least, number // size.divisor + 3
+    most = max(least, most if size.most is None else min(most, size.most))
+    between = chance.randint(least, most)
+    return least * size.divisor, most * size.divisor, between * size.divisor

@@ -1,0 +1,197 @@
+"""Networks of any size: compiled once, called with many."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.graph.open_networks import NETWORKS, encoder, perceptron
+
+import tensorwright
+from tensorwright import compile as compile_model
+from tensorwright.base import DType, InputError, UsageError, cpu_target
+from tensorwright.expr import (
+    all_of,
+    compute,
+    constant,
+    maximum,
+    named_size,
+    placeholder,
+    reduce_axis,
+    select,
+    sum_over,
+)
+from tensorwright.graph import (
+    Graph,
+    Workload,
+    bind_sizes,
+    interpret,
+    program_workload,
+    random_inputs,
+)
+from tensorwright.runtime import Executable
+from tensorwright_lab.judging.open_sizes import check_network, check_trace, random_traces
+
+NATIVE = cpu_target("native")
+
+
+def compiled(graph: Graph) -> Executable:
+    """The executable on two threads."""
+    return compile_model(graph, threads=2)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_networks_compute_what_the_interpreter_does(network: Callable[[], Graph]) -> None:
+    graph = network()
+    check_network(graph, {s.name: (s.least + 2) * s.divisor for s in graph.sizes}, 0)
+
+
+def dense(columns: int = 48) -> Workload:
+    """A product of any number of rows, and what is added to it."""
+    n = named_size("n", greatest=64)
+    x, w, b = (
+        placeholder("x", (n, 24)),
+        placeholder("w", (24, columns)),
+        placeholder("b", (columns,)),
+    )
+    k = reduce_axis("k", 24)
+    y = compute("y", (n, columns), lambda i, j: sum_over(x[i, k] * w[k, j], k))
+    z = compute("z", (n, columns), lambda i, j: y[i, j] + b[j])
+    return program_workload([z], frozenset(["w", "b"]))
+
+
+def scores() -> Workload:
+    """Rows of any length, over their sums, of any number of rows."""
+    rows, length = named_size("rows", greatest=9), named_size("length", greatest=70)
+    x = placeholder("x", (rows, length))
+    k = reduce_axis("k", length)
+    total = compute("total", (rows,), lambda i: sum_over(x[i, k] * x[i, k], k))
+    return program_workload([compute("y", (rows, length), lambda i, j: x[i, j] / (total[i] + 1.0))])
+
+
+def windows() -> Workload:
+    """Sums of neighbours of a signal of any even length, with zeros beyond its ends."""
+    half = named_size("n", least=4, greatest=80, divisor=2)
+    x = placeholder("x", (3, half))
+    k = reduce_axis("k", 5)
+    padded = compute(
+        "padded",
+        (3, half + 4),
+        lambda c, i: select(
+            all_of(i >= 2, i < half + 2), x[c, maximum(i - 2, 0) % half], constant(0.0, DType.F32)
+        ),
+    )
+    return program_workload(
+        [compute("y", (3, half // 2), lambda c, i: sum_over(padded[c, 2 * i + k], k))]
+    )
+
+
+@pytest.mark.parametrize(
+    "workload", [dense(), scores(), windows()], ids=["dense", "scores", "windows"]
+)
+def test_schedules_drawn_at_random_compute_the_meaning(workload: Workload) -> None:
+    traces = random_traces(workload, NATIVE, 8, 0)
+    assert sum(check_trace(workload, trace, NATIVE, 1) for trace in traces) >= 4
+
+
+def test_a_call_of_one_size_after_another(tmp_path: Path) -> None:
+    graph = perceptron()
+    executable = compiled(graph)
+    executable.save(tmp_path / "p.tw")
+    loaded = tensorwright.load(tmp_path / "p.tw")
+    for number in (1, 16, 2, 15, 1):
+        inputs = random_inputs(bind_sizes(graph, {"n": number}), number)
+        (expected,) = interpret(graph, inputs).values()
+        for each in (executable, loaded):
+            (found,) = each.run(inputs).values()
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_an_arena_without_bounds_grows_to_the_largest_call() -> None:
+    n = named_size("n")
+    x = placeholder("x", (n, 32))
+    first = compute("first", (n, 32), lambda i, j: x[i, j] * 2.0)
+    k = reduce_axis("k", n)
+    total = compute("total", (32,), lambda j: sum_over(first[k, j], k))
+    executable = compile_model([compute("y", (n, 32), lambda i, j: first[i, j] - total[j])])
+    assert executable.plan.capacity == {"n": 1}
+    for number in (5, 100, 7):
+        array = np.ones((number, 32), np.float32)
+        np.testing.assert_allclose(executable(array), np.full((number, 32), 2 - 2 * number, "f4"))
+    assert executable.plan.capacity == {"n": 100}
+
+
+def test_threads_call_one_executable_with_different_sizes() -> None:
+    graph = encoder()
+    executable = compiled(graph)
+    faults: list[BaseException] = []
+    sets = []
+    for number in range(8):
+        inputs = random_inputs(
+            bind_sizes(graph, {"n": 1 + number % 3, "s": 1 + 9 * number}), number
+        )
+        sets.append((inputs, interpret(graph, inputs)))
+
+    def call(seed: int) -> None:
+        chance = random.Random(seed)
+        try:
+            for _ in range(12):
+                inputs, expected = chance.choice(sets)
+                for name, array in executable.run(inputs).items():
+                    np.testing.assert_allclose(array, expected[name], rtol=1e-3, atol=1e-4)
+        except BaseException as fault:  # noqa: BLE001 - a thread's fault is the test's
+            faults.append(fault)
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+
+
+class TestWhatDoesNotFit:
+    def test_a_size_outside_its_bounds(self) -> None:
+        executable = compiled(perceptron())
+        with pytest.raises(InputError, match="makes the size n 17; it is at least 1 and at most"):
+            executable.run({"x": np.zeros((17, 16), np.float32)})
+
+    def test_sizes_that_must_be_equal(self) -> None:
+        n = named_size("n", greatest=8)
+        a, b = placeholder("a", (n,)), placeholder("b", (n,))
+        executable = compile_model([compute("y", (n,), lambda i: a[i] + b[i])])
+        with pytest.raises(InputError, match="makes n 3, and dimension 0 of a makes it 2"):
+            executable.run({"a": np.zeros(2, np.float32), "b": np.zeros(3, np.float32)})
+
+    def test_another_rank_and_another_number(self) -> None:
+        executable = compiled(perceptron())
+        for shape in ((2, 16, 1), (2, 15)):
+            with pytest.raises(InputError, match="it must be f32"):
+                executable.run({"x": np.zeros(shape, np.float32)})
+
+    def test_an_output_of_another_size(self) -> None:
+        executable = compiled(perceptron())
+        (name,) = (spec.name for spec in executable.outputs)
+        inputs = {"x": np.zeros((3, 16), np.float32)}
+        with pytest.raises(InputError, match=r"must be f32\(3, 10\)"):
+            executable.run_into(inputs, {name: np.zeros((4, 10), np.float32)})
+
+    def test_values_of_sizes(self) -> None:
+        executable = compiled(perceptron())
+        assert executable.at(n=5).inputs[0].shape == (5, 16)
+        with pytest.raises(UsageError, match="there is no such size"):
+            executable.at(m=5)
+        with pytest.raises(UsageError, match=r"it is n in 1\.\.16"):
+            executable.at(n=0)
+
+    def test_a_size_that_no_input_tells(self) -> None:
+        n = named_size("n", greatest=8)
+        x = placeholder("x", (n // 2 + 1,))
+        executable = compile_model([compute("y", (n // 2 + 1,), lambda i: x[i] + 1.0)])
+        with pytest.raises(InputError, match="no dimension of an input tells the size n"):
+            executable(np.zeros(3, np.float32))
+        np.testing.assert_array_equal(executable.at(n=4)(np.zeros(3, np.float32)), np.ones(3))
