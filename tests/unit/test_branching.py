@@ -27,6 +27,7 @@ from tests.unit.branching_models import (
     nested_branches,
     node,
     one_branch,
+    rows_between,
     scan,
     scan_inputs,
     weights,
@@ -51,6 +52,7 @@ NESTED = [
     for c2 in (True, False)
 ]
 MIXED = [{"x": weights(4, 5), "n": np.array(n), "yes": np.array(n != 3)} for n in (0, 1, 3, 4, 30)]
+BETWEEN = [{"x": weights(7, 1, 8), "n": np.array(n)} for n in (40, 0, 1, 7, 8, 9, 33)]
 CASES = [
     pytest.param(one_branch(), BRANCHES, id="branch"),
     pytest.param(nested_branches(), NESTED, id="nested"),
@@ -58,6 +60,7 @@ CASES = [
     pytest.param(loop(), LOOP_CALLS, id="rows"),
     pytest.param(loop(is_read=True), LOOP_CALLS, id="rows are read"),
     pytest.param(branch_in_loop(), MIXED, id="branch in a loop"),
+    pytest.param(rows_between(), BETWEEN, id="rows between"),
     pytest.param(scan("n"), [scan_inputs(length) for length in (1, 5, 17)], id="scan"),
     pytest.param(scan(5000), [scan_inputs(5000)], id="long scan"),
     pytest.param(loop_over_rows(), [scan_inputs(length) for length in (1, 4, 90)], id="sums"),
