@@ -37,10 +37,11 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 import tensorwright
 from tensorwright.base import InputError, ModelError, UnsupportedError, override
 from tensorwright.drivers.c_library import export_c
-from tensorwright.graph import interpret, simplify
+from tensorwright.drivers.tune import typical_instance
+from tensorwright.graph import bind_sizes, interpret, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.pipeline import chosen_target, prepare
+from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import opened
 from tensorwright_lab.graph_text import parse
 
@@ -254,3 +255,14 @@ def test_text_of_nested_graphs_is_not_read() -> None:
 def test_workloads_of_nested_graphs_are_among_the_others() -> None:
     parts = prepare(one_branch(), chosen_target(None))
     assert [workload.name for workload in parts.workloads] == ["matmul_tanh", "matmul_relu"]
+
+
+def test_a_loop_ends_at_the_number_that_stands_for_its_size() -> None:
+    parts = prepare(loop(), chosen_target(None))
+    with opened(None) as store:
+        executable = finish(typical_instance(parts), chosen_target(None), 1, store)
+    assert [spec.shape for spec in executable.outputs] == [(3,), (2, 3)]
+    found, whole = executable.run(loop_inputs(8)), tensorwright.compile(loop()).run(loop_inputs(2))
+    close(list(found.values()), list(whole.values()))
+    bound = bind_sizes(load_onnx(loop()), {"walk_trips": 2})
+    close(list(interpret(bound, loop_inputs(8)).values()), list(whole.values()))

@@ -21,7 +21,13 @@ from tensorwright.cli.arguments.references import read_function, read_program
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import same_command
 from tensorwright.cli.printing.summary import ending, print_networks, print_untuned, print_workloads
-from tensorwright.drivers.tune import as_in_network, search_networks, setting_of, tasks_of
+from tensorwright.drivers.tune import (
+    as_in_network,
+    search_networks,
+    setting_of,
+    tasks_of,
+    typical_instance,
+)
 from tensorwright.graph import Partition
 from tensorwright.records import default_path, opened
 from tensorwright.tuning import Task
@@ -159,12 +165,12 @@ def read_tasks(
     tasks: list[Task] = []
     networks: list[Partition] = []
     if all(map(is_reference, programs)):
-        refuse_given(("input_shapes",), because="tensor expressions have their shapes")
+        refuse_given(("input_shapes", "sizes"), because="tensor expressions have their shapes")
     for text in programs:
         if is_reference(text):
             tasks.append(Task(read_program(text), network=text))
             continue
-        parts = prepare(text, how)
+        parts = typical_instance(prepare(text, how))
         networks.append(parts)
         tasks += tasks_of(parts, short_name(text))
     return tuple(tasks), tuple(networks)

@@ -15,7 +15,9 @@ from tensorwright.graph import (
     Partition,
     Program,
     as_program,
+    bind_partition,
     check_constants,
+    representative,
     require_numbers,
 )
 from tensorwright.machine import detect_hardware
@@ -244,6 +246,14 @@ def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:
         Task(workload, parts.count(workload), network or parts.graph.name)
         for workload in parts.workloads
     )
+
+
+def typical_instance(parts: Partition) -> Partition:
+    """The same steps for typical values of the named sizes.
+
+    What is measured for them decides how the open network is compiled.
+    """
+    return bind_partition(parts, representative(parts.graph.sizes))
 
 
 def as_in_network(*networks: Partition) -> MeasureOptions:

@@ -149,6 +149,14 @@ def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:
 
 def _refuse(plan: Plan) -> None:
     bounded(plan.sizes)
+    if plan.counted:
+        raise UnsupportedError(
+            stage="compile",
+            where=f"size {plan.counted[0]}",
+            reason="a loop decides it while the network runs, and a C library takes sizes from "
+            "its caller",
+            remedy="compile to an executable, or fix the number of iterations in the model",
+        )
     for step in plan.steps:
         if isinstance(step, HostStep):
             raise UnsupportedError(
@@ -231,6 +239,12 @@ def _described(
     return f"const {name}_tensor {variable}[] = {{\n{''.join(rows)}}};\n"
 
 
+def _numbers(spec: TensorSpec) -> str:
+    """The extents of a tensor, -1 for an open one."""
+    shape = [extent if isinstance(extent, int) else -1 for extent in spec.shape]
+    return ", ".join(map(str, shape)) or "0"
+
+
 def _steps(plan: Plan, begin: int, end: int, offsets: tuple[int, ...]) -> str:
     """The steps of a block."""
     texts: list[str] = []
@@ -238,12 +252,6 @@ def _steps(plan: Plan, begin: int, end: int, offsets: tuple[int, ...]) -> str:
         blocks = [_steps(plan, first, last, offsets) for first, last in inner]
         texts.append(_step(plan, plan.steps[position], offsets, *blocks))
     return "".join(texts)
-
-
-def _numbers(spec: TensorSpec) -> str:
-    """The extents of a tensor, -1 for an open one."""
-    shape = [extent if isinstance(extent, int) else -1 for extent in spec.shape]
-    return ", ".join(map(str, shape)) or "0"
 
 
 def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str:

@@ -305,9 +305,9 @@ def _step(table: _Table, call: Call | CopyTensor) -> Step:
             return CopyStep(table.ref(source), table.ref(destination), size_bytes)
         case BranchStep(condition, then, otherwise, label):
             return BranchStep(table.typed(condition), then, otherwise, label)
-        case LoopStep(count, condition, iteration, body, label, trips):
+        case LoopStep(count, condition, iteration, body, label, counted):
             most, holds, number = map(table.typed, (count, condition, iteration))
-            return LoopStep(most, holds, number, body, label, trips)
+            return LoopStep(most, holds, number, body, label, counted)
         case CollectStep(source, iteration, destination, label):
             row, number, rows = map(table.typed, (source, iteration, destination))
             return CollectStep(row, number, rows, label)
