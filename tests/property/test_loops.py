@@ -69,6 +69,9 @@ def loops(draw: st.DrawFn) -> ModelProto:
         node("Min", "n most", "m"),
         node("Loop", f"m go {starts}", " ".join(name for name, _, _ in ends), body=body),
     ]
+    if draw(st.booleans()):  # then the results lie between the loop and other nodes
+        whole += [node("Tanh", name, f"{name}_read") for name, _, _ in ends]
+        ends = [(f"{name}_read", dtype, shape) for name, dtype, shape in ends]
     given_ = [("x", FLOAT, SHAPE), ("n", INT, ()), ("go", BOOL, ()), ("limit", FLOAT, ())]
     constants = {"most": 5, "zero": np.zeros((), np.float32)}
     return model(graph("loops", whole, given_, *ends), constants)

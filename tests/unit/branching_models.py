@@ -126,6 +126,39 @@ def loop(*, most: int | None = 8, is_collected: bool = True, is_read: bool = Fal
     return model(graph("loop", nodes, inputs, *outputs), {} if most is None else {"most": most})
 
 
+def rows_between() -> ModelProto:
+    """What a loop collects lies between it and the nodes that read it, and is no output."""
+    body = [
+        node("Cast", "i", "number", to=FLOAT),
+        node("Add", "s number", "s1"),
+        node("MatMul", "s1 a", "s2"),
+        node("Tanh", "s2", "s3"),
+        node("Mul", "s3 s1", "row"),
+        node("Identity", "c", "still"),
+    ]
+    inner = graph(
+        "body",
+        body,
+        [("i", INT, ()), ("c", BOOL, ()), ("s", FLOAT, (1, 8))],
+        *[("still", BOOL, ()), ("s3", FLOAT, (1, 8)), ("row", FLOAT, (1, 8))],
+    )
+    nodes = [
+        node("Min", "n most", "m"),
+        node("Loop", "m yes x", "end rows", body=inner),
+        node("Squeeze", "rows one", "flat"),
+        node("MatMul", "flat b", "products"),
+        node("Softmax", "products", "shares", axis=-1),
+        node("Transpose", "shares", "turned", perm=[1, 0]),
+        node("MatMul", "turned flat", "whole"),
+        node("ReduceSum", "flat zero", "total", keepdims=1),
+        node("Concat", "flat total", "joined", axis=0),
+    ]
+    inputs = [("x", FLOAT, (1, 8)), ("n", INT, ())]
+    outputs = [("shares", FLOAT, (None, 8)), ("whole", FLOAT, (8, 8)), ("joined", FLOAT, (None, 8))]
+    constants = {"a": weights(5, 8, 8) / 4, "b": weights(6, 8, 8) / 4, "one": [1], "zero": [0]}
+    return model(graph("between", nodes, inputs, *outputs), {**constants, "most": 40, "yes": True})
+
+
 def loop_inputs(n: int, go: bool = True, limit: float = 9.0) -> dict[str, Any]:
     """The inputs of `loop`."""
     return {

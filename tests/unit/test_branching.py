@@ -27,6 +27,7 @@ from tests.unit.branching_models import (
     nested_branches,
     node,
     one_branch,
+    rows_between,
     scan,
     scan_inputs,
     weights,
@@ -36,10 +37,11 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 import tensorwright
 from tensorwright.base import InputError, ModelError, UnsupportedError, override
 from tensorwright.drivers.c_library import export_c
-from tensorwright.graph import interpret, simplify
+from tensorwright.drivers.tune import typical_instance
+from tensorwright.graph import bind_sizes, interpret, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.pipeline import chosen_target, prepare
+from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import opened
 from tensorwright_lab.graph_text import parse
 
@@ -51,6 +53,7 @@ NESTED = [
     for c2 in (True, False)
 ]
 MIXED = [{"x": weights(4, 5), "n": np.array(n), "yes": np.array(n != 3)} for n in (0, 1, 3, 4, 30)]
+BETWEEN = [{"x": weights(7, 1, 8), "n": np.array(n)} for n in (40, 0, 1, 7, 8, 9, 33)]
 CASES = [
     pytest.param(one_branch(), BRANCHES, id="branch"),
     pytest.param(nested_branches(), NESTED, id="nested"),
@@ -58,6 +61,7 @@ CASES = [
     pytest.param(loop(), LOOP_CALLS, id="rows"),
     pytest.param(loop(is_read=True), LOOP_CALLS, id="rows are read"),
     pytest.param(branch_in_loop(), MIXED, id="branch in a loop"),
+    pytest.param(rows_between(), BETWEEN, id="rows between"),
     pytest.param(scan("n"), [scan_inputs(length) for length in (1, 5, 17)], id="scan"),
     pytest.param(scan(5000), [scan_inputs(5000)], id="long scan"),
     pytest.param(loop_over_rows(), [scan_inputs(length) for length in (1, 4, 90)], id="sums"),
@@ -135,16 +139,33 @@ def test_a_graph_with_branches_is_written_as_onnx(
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-@pytest.mark.parametrize(("given", "calls"), CASES[1:3])
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [(nested_branches(), {}), (loop(is_collected=False), {}), (scan("n"), {"n": "1..9"})],
+    ids="nested loop scan".split(),
+)
 def test_a_c_library_branches_and_loops(
-    given: ModelProto, calls: Sequence[dict[str, Any]], tmp_path: Path
+    given: ModelProto, sizes: dict[str, str], tmp_path: Path
 ) -> None:
     target = chosen_target(None)
     with opened(None) as store:
-        export_c(prepare(given, target), target, 1, store, tmp_path, "net", calls[0])
+        parts = prepare(given, target, sizes=sizes)
+        export_c(parts, target, 1, store, tmp_path, "net", seed=5)
     subprocess.run(["make", "-C", tmp_path], check=True, capture_output=True)
     result = subprocess.run([tmp_path / "example"], check=True, capture_output=True, text=True)
-    assert ": equal" in result.stdout or "below" in result.stdout
+    assert "equal" in result.stdout
+
+
+def test_a_c_library_has_no_room_that_a_loop_decides(tmp_path: Path) -> None:
+    target = chosen_target(None)
+    parts = prepare(loop(), target)
+    with opened(None) as store, pytest.raises(UnsupportedError) as caught:
+        export_c(parts, target, 1, store, tmp_path, "net")
+    assert str(caught.value) == (
+        "node end (loop): the size walk_trips is the number of its iterations, which is known when "
+        "it has run and not before\n  try: carry a tensor of a fixed size instead of collecting "
+        "rows, or compile to an executable"
+    )
 
 
 def test_a_loop_has_room_for_as_many_rows_as_the_caller_says() -> None:
@@ -234,3 +255,14 @@ def test_text_of_nested_graphs_is_not_read() -> None:
 def test_workloads_of_nested_graphs_are_among_the_others() -> None:
     parts = prepare(one_branch(), chosen_target(None))
     assert [workload.name for workload in parts.workloads] == ["matmul_tanh", "matmul_relu"]
+
+
+def test_a_loop_ends_at_the_number_that_stands_for_its_size() -> None:
+    parts = prepare(loop(), chosen_target(None))
+    with opened(None) as store:
+        executable = finish(typical_instance(parts), chosen_target(None), 1, store)
+    assert [spec.shape for spec in executable.outputs] == [(3,), (2, 3)]
+    found, whole = executable.run(loop_inputs(8)), tensorwright.compile(loop()).run(loop_inputs(2))
+    close(list(found.values()), list(whole.values()))
+    bound = bind_sizes(load_onnx(loop()), {"walk_trips": 2})
+    close(list(interpret(bound, loop_inputs(8)).values()), list(whole.values()))

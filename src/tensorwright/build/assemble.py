@@ -223,10 +223,10 @@ class NetworkCalls:
                     calls.append(BranchStep(argument(condition), len(one), len(other)))
                     calls += [*one, *other]
                     position = last
-                case LoopCall(count, condition, iteration, body, trips):
+                case LoopCall(count, condition, iteration, body, counted):
                     block = self.of_steps(position, position + body)
                     most, size = argument(count), len(block)
-                    calls.append(LoopStep(most, condition, iteration, size, trips=trips))
+                    calls.append(LoopStep(most, condition, iteration, size, counted=counted))
                     calls += block
                     position += body
                 case _:

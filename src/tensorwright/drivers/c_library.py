@@ -16,7 +16,7 @@ from tensorwright.build.c_library import (
     example_sizes,
     write_c_library,
 )
-from tensorwright.graph import Partition, bind_sizes, random_inputs
+from tensorwright.graph import Partition, bind_sizes, random_inputs, require_uncounted
 from tensorwright.pipeline import finish
 from tensorwright.records import RecordStore
 from tensorwright.runtime import usable_threads
@@ -36,9 +36,10 @@ def export_c(
 
     name      the name of its files and functions
     seed      of the inputs of its example program
-    Raises:   UnsupportedError for a named size without a greatest number.
+    Raises:   UnsupportedError for a named size without a greatest number, or one that a loop
+              decides.
     """
-    graph, count = parts.graph, usable_threads(threads)
+    graph, count = require_uncounted(parts.graph, "compile"), usable_threads(threads)
     named = example_sizes(bounded(plan_sizes(graph.sizes)))
     traces = {each.workload.key: each.trace for each in choose_all(parts, target, count, store)}
     run = None if missing_here(target) else finish(parts, target, threads, store).run

@@ -43,7 +43,13 @@ from tensorwright.graph.passes import (
 from tensorwright.graph.physical import physical_shape, to_physical
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
-from tensorwright.graph.sizes import bind_sizes, least_sizes, representative, require_numbers
+from tensorwright.graph.sizes import (
+    bind_sizes,
+    least_sizes,
+    representative,
+    require_numbers,
+    require_uncounted,
+)
 from tensorwright.graph.verify import verify
 from tensorwright.graph.workload import (
     Workload,
@@ -104,6 +110,7 @@ __all__ = [
     "representative",
     "require_alone",
     "require_numbers",
+    "require_uncounted",
     "run_node",
     "run_target_passes",
     "simplify",

@@ -48,6 +48,7 @@ def _run_nested(node: Node, arguments: Sequence[Array]) -> tuple[Array, ...]:
         return _results(taken, arguments[1:])
     form = LoopForm.of(node)
     count, going = int(arguments[0].item()), bool(arguments[1].item())
+    count = min(count, form.counted) if isinstance(form.counted, int) else count
     carried = list(arguments[2 : 2 + form.carried])
     rows: list[list[Array]] = [[] for _ in form.collected]
     iteration = 0

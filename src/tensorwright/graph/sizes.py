@@ -170,6 +170,23 @@ def _told(extent: Index, number: int) -> tuple[str, int] | None:
     return (size.name, quotient * size.divisor) if is_possible else None
 
 
+def require_uncounted(graph: Graph, stage: str) -> Graph:
+    """The graph itself, for a stage that takes no sizes which loops decide.
+
+    Raises:  UnsupportedError that names a loop and its size.
+    """
+    for name, node in counted_sizes(graph).items():
+        raise UnsupportedError(
+            stage=stage,
+            where=node.label,
+            reason=f"the size {name} is the number of its iterations, which is known when "
+            "it has run and not before",
+            remedy="carry a tensor of a fixed size instead of collecting rows, or compile to an "
+            "executable",
+        )
+    return graph
+
+
 def require_numbers(graph: Graph, stage: str) -> Graph:
     """The graph itself, for a stage that takes numbers only.
 
@@ -179,17 +196,7 @@ def require_numbers(graph: Graph, stage: str) -> Graph:
     if not sizes:
         return graph
     names = ", ".join(each.name for each in sizes)
-    counted = counted_sizes(graph)
-    for size in sizes:
-        if size.name in counted:
-            raise UnsupportedError(
-                stage=stage,
-                where=counted[size.name].label,
-                reason=f"the size {size.name} is the number of its iterations, which is known when "
-                "it has run, and what follows computes with numbers",
-                remedy="carry a tensor of a fixed size instead of collecting rows, or compile "
-                "without this step",
-            )
+    require_uncounted(graph, stage)
     numbers = [(each.name, each.least * each.divisor) for each in sizes]
     option = ",".join(f"{name}:{number}" for name, number in numbers)
     given = ", ".join(f'"{name}": {number}' for name, number in numbers)

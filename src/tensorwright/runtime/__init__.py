@@ -67,6 +67,7 @@ from tensorwright.runtime.plan.plan import (
     TensorSpec,
     TypedRef,
     blocks_of,
+    bytes_of_type,
     host_ref,
     is_native,
 )
@@ -138,6 +139,7 @@ __all__ = [
     "TypedRef",
     "amount_of",
     "blocks_of",
+    "bytes_of_type",
     "choose_teams",
     "default_cache",
     "device_of",

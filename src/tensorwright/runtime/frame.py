@@ -38,7 +38,6 @@ from tensorwright.runtime.plan.plan import (
     ConstantRef,
     HostStep,
     InputRef,
-    LoopStep,
     OutputRef,
     TypedRef,
 )
@@ -242,20 +241,23 @@ class Frame:
 
     def _run_loop(self, segment: LoopSegment, run: Callable[[Segment], None]) -> None:
         step = segment.step
-        room = self._capacity.get(step.trips)
+        size = step.counted if isinstance(step.counted, str) else ""
+        room = self._capacity.get(size)
         if room is not None:
-            self._values[step.trips] = room
+            self._values[size] = room
         count, number = self._view(step.count).item(), 0
+        if isinstance(step.counted, int):
+            count = min(count, step.counted)
         condition, iteration = self._view(step.condition), self._view(step.iteration)
         while number < count and condition.item():
             if number == room:
-                raise _too_many(step, room)
+                raise _too_many(size, room)
             iteration[...] = number
             for inner in segment.body:
                 run(inner)
             number += 1
         if room is not None:
-            self._values[step.trips] = number
+            self._values[size] = number
             amounts = self._program.amounts
             self._bases[self._amount_base :] = [each.at(self._values) for each in amounts]
 
@@ -297,12 +299,12 @@ class Frame:
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
 
 
-def _too_many(step: LoopStep[TypedRef], room: int) -> InputError:
+def _too_many(size: str, room: int) -> InputError:
     return InputError(
         stage="run",
-        where=f"size {step.trips}",
+        where=f"size {size}",
         reason=f"a loop runs more than {room} times, and there is no room for more of its rows",
-        remedy=f'compile with a greater number: sizes={{"{step.trips}": "..{2 * room}"}}',
+        remedy=f'compile with a greater number: sizes={{"{size}": "..{2 * room}"}}',
     )
 
 

@@ -48,6 +48,7 @@ from tensorwright.runtime import (
     TensorSpec,
     TypedRef,
     blocks_of,
+    bytes_of_type,
     host_ref,
 )
 from tensorwright.schedule import Trace
@@ -288,7 +289,7 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str
                 f"        {counter} = i;\n{body}    }}\n"
             )
         case CollectStep(source, iteration, destination):
-            row_bytes = source.type.size_bytes
+            row_bytes = fields.amount(bytes_of_type(source.type))
             at = _value(iteration, "int64_t", offsets)
             into = f"{_place(destination.ref, offsets)} + {at} * {row_bytes}"
             return f"    memcpy({into}, {_place(source.ref, offsets)}, {row_bytes});\n"

@@ -8,7 +8,8 @@
 A loop runs its body while its condition holds, `count` times at most.  It gives the carried values
 as the last iteration left them, and what the iterations collect, one row for each.  The number of
 rows is in attribute `trips`.  Where the iterations decide it, that is a named size with a greatest
-number, which no other node decides; what follows may compute with it.
+number, which no other node decides; what follows may compute with it.  If a number is put in for
+the size, the loop ends after so many iterations.
 """
 
 from __future__ import annotations
@@ -50,11 +51,14 @@ class LoopForm:
 
     carried     how many values an iteration hands to the next
     collected   the types of one row each
+    counted     the size that the loop decides, the number that stands for it; "" where it decides
+                none
     """
 
     body: Graph
     carried: int
     collected: tuple[TensorType, ...]
+    counted: str | int = ""
 
     @classmethod
     def of(cls, node: Node) -> LoopForm:
@@ -75,7 +79,9 @@ def _form(graphs: tuple[Graph, ...], attributes: Attributes) -> LoopForm:
     assert isinstance(carried, int), "infer_nested checks it"
     (body,) = graphs
     rows = body.outputs[1 + carried :]
-    return LoopForm(body, carried, tuple(body.types[name] for name in rows))
+    trips = attributes.get("trips") if attributes.get("counts") else ""
+    counted = trips if isinstance(trips, int) else str(trips)
+    return LoopForm(body, carried, tuple(body.types[name] for name in rows), counted)
 
 
 def infer_nested(

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tensorwright.graph.graph import Node
-from tensorwright.graph.partition.steps import KernelCall, Partition, Step
+from tensorwright.graph.nested import LoopForm
+from tensorwright.graph.partition.steps import KernelCall, LoopCall, Partition, Step
 from tensorwright.graph.sizes import bind_node, bind_sizes, bind_types
 from tensorwright.graph.workload import Workload, bind_workload
 
@@ -23,6 +24,9 @@ def bind_partition(parts: Partition, values: Mapping[str, int]) -> Partition:
         return bind_node(node, values)
 
     def bound(step: Step) -> Step:
+        if isinstance(step, LoopCall):
+            node = numbered(step.node)
+            return replace(step, node=node, counted=LoopForm.of(node).counted)
         if not isinstance(step, KernelCall):
             return replace(step, node=numbered(step.node))
         workload = workloads.get(step.workload.key)

@@ -89,8 +89,7 @@ class Nesting:
             body.append(CollectCall(row, name, iteration, node))
         body += _copies(results[: len(state)], state, node)
         before = _copies((begin, *initial), state, node)
-        trips = str(node.attribute_map["trips"]) if node.attribute_map["counts"] else ""
-        call = LoopCall(count, condition, iteration, len(body), trips, node)
+        call = LoopCall(count, condition, iteration, len(body), form.counted, node)
         return (*before, call, *body)
 
     def _type(self, body: Graph, result: int) -> TensorType:

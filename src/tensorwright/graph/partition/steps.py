@@ -89,14 +89,15 @@ class LoopCall:
     """The next `body` steps run while the condition holds, `count` times at most.
 
     iteration   a tensor that gets the number of the iteration
-    trips       the size that is the number of iterations, "" where nothing is collected
+    counted     the size that is the number of iterations, or the number of rows that there is room
+                for; "" where it decides no size
     """
 
     count: str
     condition: str
     iteration: str
     body: int
-    trips: str
+    counted: str | int
     node: Node
 
 

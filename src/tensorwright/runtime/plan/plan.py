@@ -259,7 +259,8 @@ class LoopStep(Generic[Place]):
     """The next `body` steps run while the condition holds, `count` times at most.
 
     iteration   gets the number of the iteration
-    trips       the named size that is the number of iterations, "" where nobody asks
+    counted     the named size that is the number of iterations, or the number of rows that there is
+                room for; "" where it decides no size
     """
 
     count: Place
@@ -267,7 +268,7 @@ class LoopStep(Generic[Place]):
     iteration: Place
     body: int
     label: str = "loop"
-    trips: str = ""
+    counted: str | int = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,8 +393,8 @@ class Plan:
     @property
     def counted(self) -> tuple[str, ...]:
         """The named sizes that loops decide, each when it has run."""
-        trips = (step.trips for step in self.steps if isinstance(step, LoopStep))
-        return tuple(dict.fromkeys(filter(None, trips)))
+        counted = [step.counted for step in self.steps if isinstance(step, LoopStep)]
+        return tuple(dict.fromkeys(each for each in counted if each and isinstance(each, str)))
 
     def scratch_bytes(self, threads: int) -> int:
         """The scratch memory of the kernel that needs most; kernels use it in turn."""

@@ -232,7 +232,8 @@ class _Table:
     ) -> tuple[Lifetime, ...]:
         """Lifetimes of arena tensors that are not parts; `steps` names the tensors of each step.
 
-        loops   the steps of each, inner ones first: every iteration needs what comes from before
+        loops   the steps of each, inner ones first: every iteration needs what comes from before,
+                and leaves alone what those before have collected for after
         """
         uses: dict[str, tuple[int, int]] = {}
         for step, names in enumerate(steps):
@@ -243,6 +244,8 @@ class _Table:
             for root, (first, last) in uses.items():
                 if first <= begin < last < end:
                     uses[root] = (first, end - 1)
+                if begin < first < end <= last:
+                    uses[root] = (begin, last)
         return tuple(
             Lifetime(name, self.room_bytes(name), first, last)
             for name, (first, last) in uses.items()
@@ -302,9 +305,9 @@ def _step(table: _Table, call: Call | CopyTensor) -> Step:
             return CopyStep(table.ref(source), table.ref(destination), size_bytes)
         case BranchStep(condition, then, otherwise, label):
             return BranchStep(table.typed(condition), then, otherwise, label)
-        case LoopStep(count, condition, iteration, body, label, trips):
+        case LoopStep(count, condition, iteration, body, label, counted):
             most, holds, number = map(table.typed, (count, condition, iteration))
-            return LoopStep(most, holds, number, body, label, trips)
+            return LoopStep(most, holds, number, body, label, counted)
         case CollectStep(source, iteration, destination, label):
             row, number, rows = map(table.typed, (source, iteration, destination))
             return CollectStep(row, number, rows, label)
