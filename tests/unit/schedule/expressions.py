@@ -172,6 +172,16 @@ def softmax(rows: int = 4, columns: int = 9) -> Expression:
     return Expression((out,), is_exact=False)
 
 
+def weighted(rows: int = 4, columns: int = 3, terms: int = 6) -> Expression:
+    """Each term of a row's sums is multiplied by the same number."""
+    x, y = placeholder("x", (rows, terms)), placeholder("y", (terms, columns))
+    each = placeholder("each", (rows,))
+    k = reduce_axis("k", terms)
+    return Expression(
+        (compute("w", (rows, columns), lambda i, j: sum_over(x[i, k] * each[i] * y[k, j], k)),)
+    )
+
+
 def pool(size: int = 8) -> Expression:
     x = placeholder("x", (2, size, size))
     kh, kw = reduce_axis("kh", 3), reduce_axis("kw", 3)
@@ -237,4 +247,5 @@ ALL = {
     "arg_max": arg_max(),
     "two_outputs": two_outputs(),
     "bytes_product": bytes_product(2, 16, 8),
+    "weighted": weighted(),
 }

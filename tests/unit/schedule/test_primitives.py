@@ -21,6 +21,7 @@ from tests.unit.schedule.expressions import (
     softmax,
     total,
     two_outputs,
+    weighted,
 )
 
 from tensorwright.base import UsageError
@@ -33,6 +34,7 @@ from tensorwright.schedule import (
     ComputeAt,
     ComputeInline,
     DecomposeReduction,
+    FactorOut,
     FoldConstant,
     ForKind,
     Fuse,
@@ -183,6 +185,7 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         arg_max(),
         (Split("best_place", "k", (4,)), Rfactor("best_place", "k_o")),
     ),
+    "factor_out": (weighted(), (FactorOut("w"), ComputeAt("w_sums", "w", "i"))),
     "decompose_reduction": (
         matmul(),
         (
@@ -295,6 +298,7 @@ GOLDEN = (
     "reverse_compute_at",
     "cache_read",
     "rfactor",
+    "factor_out",
     "decompose_reduction",
     "pack_in_an_order_of_fused_loops",
     "tensorize",

@@ -21,6 +21,7 @@ from tensorwright.schedule import (
     ComputeAt,
     ComputeInline,
     DecomposeReduction,
+    FactorOut,
     FoldConstant,
     ForKind,
     Fuse,
@@ -154,6 +155,7 @@ WEIGHTS: dict[type, int] = {
     CacheRead: 2,
     CacheWrite: 1,
     Rfactor: 1,
+    FactorOut: 1,
     DecomposeReduction: 1,
     PackConstant: 1,
     Tensorize: 1,
@@ -165,7 +167,10 @@ WEIGHTS: dict[type, int] = {
 }
 """How often each kind of step is drawn."""
 KINDS = tuple(kind for kind, weight in WEIGHTS.items() for _ in range(weight))
-RARE = (ComputeInline, ReverseComputeInline, PrefetchNext, UseAlgorithm, FoldConstant, SkipZeros)
+RARE = (
+    *(ComputeInline, ReverseComputeInline, PrefetchNext),
+    *(UseAlgorithm, FoldConstant, SkipZeros, FactorOut),
+)
 
 
 def _rare(kind: type, stage: Stage) -> list[Primitive]:

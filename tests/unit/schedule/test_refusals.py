@@ -22,6 +22,7 @@ from tests.unit.schedule.expressions import (
     softmax,
     total,
     two_outputs,
+    weighted,
 )
 
 from tensorwright.base import DType, ScheduleError
@@ -34,6 +35,7 @@ from tensorwright.schedule import (
     ComputeAt,
     ComputeInline,
     DecomposeReduction,
+    FactorOut,
     FoldConstant,
     ForKind,
     Fuse,
@@ -324,6 +326,10 @@ CASES: dict[str, Case] = {
         (Split("s", "k", (4,)), Rfactor("s", "k_i"), Split("s", "k_i", (2,))),
         Rfactor("s", "k_i_o"),
     ),
+    "factor_out_of_no_sum": (chain(), (), FactorOut("z")),
+    "factor_out_of_a_sum_of_integers": (bytes_product(), (), FactorOut("y")),
+    "factor_out_what_all_terms_differ_in": (matmul(), (), FactorOut("c")),
+    "factor_out_of_what_is_scheduled": (weighted(), (Split("w", "i", (2,)),), FactorOut("w")),
     "decompose_no_reduction": (chain(), (), DecomposeReduction("z", "i")),
     "decompose_inside_the_reduction": (
         matmul(),

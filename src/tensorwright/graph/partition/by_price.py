@@ -2,8 +2,10 @@
 
 Each doubt (`proposals.py`) is settled alone: the program as one kernel against two and the cost of
 a step.  First groups are cut, then groups are joined, in the order of the network; what the rules
-made stays unless the other is faster by a margin.  Nothing is asked where rules are in no doubt,
-and no workload is asked for twice, nor the second of two that cannot be faster together.
+made stays unless the other is faster by a margin.  Attention becomes one kernel without a margin:
+its weights then stay in a cache, and a price knows nothing of what else uses the memory.  Nothing
+is asked where rules are in no doubt, and no workload is asked for twice, nor the second of two that
+cannot be faster together.
 """
 
 from __future__ import annotations
@@ -13,8 +15,20 @@ from collections.abc import Iterator, Sequence
 from tensorwright.base import dump
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.partition.grouping import Kind, Limits, is_within
-from tensorwright.graph.partition.pricing import Alternative, Decision, Decisions, Price
-from tensorwright.graph.partition.proposals import Nodes, doubtful_cuts, doubtful_join, kind_of
+from tensorwright.graph.partition.pricing import (
+    LEAST_GAIN,
+    Alternative,
+    Decision,
+    Decisions,
+    Price,
+)
+from tensorwright.graph.partition.proposals import (
+    ATTENTION,
+    Nodes,
+    doubtful_cuts,
+    doubtful_join,
+    kind_of,
+)
 from tensorwright.graph.partition.views import view_offsets
 from tensorwright.graph.workload import Workload, build_workload, workload_name
 
@@ -118,7 +132,8 @@ class _Regrouping:
         one = Alternative(_ONE, self._workloads(both))
         two = Alternative(_TWO, self._workloads(*expensive_first))
         kept, other = (one, two) if is_fused else (two, one)
-        decision = self.decide(f"{reason}: {' | '.join(names)}", kept, other)
+        least_gain = 1.0 if reason == ATTENTION else LEAST_GAIN
+        decision = self.decide(f"{reason}: {' | '.join(names)}", kept, other, least_gain)
         if decision is not None:
             self.decisions[pair] = decision
         return decision

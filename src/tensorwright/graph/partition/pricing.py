@@ -24,7 +24,7 @@ Equal workloads have equal prices, in any order of questions: a network is cut i
 every process.
 """
 
-_LEAST_GAIN = 1.2  # predictions are no measurements
+LEAST_GAIN = 1.2  # predictions are no measurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,16 @@ class Decisions:
         self._stops_early = stops_early
         self._seconds: dict[str, float | None] = {}
 
-    def __call__(self, question: str, kept: Alternative, other: Alternative) -> Decision | None:
-        """Which of two is taken; None where one has no price."""
+    def __call__(
+        self, question: str, kept: Alternative, other: Alternative, least_gain: float = LEAST_GAIN
+    ) -> Decision | None:
+        """Which of two is taken, the other where it is so many times as fast; None where one has
+        no price.
+        """
         kept_s = self._total(kept, math.inf)
         if kept_s is None:
             return None
-        limit = kept_s / _LEAST_GAIN
+        limit = kept_s / least_gain
         other_s = self._total(other, limit if self._stops_early else math.inf)
         if other_s is None:
             return None

@@ -10,6 +10,7 @@ Two groups may become one where the second alone reads the first:
     chain before a fold       windows, rows and products compute what they read
     chain behind a fold       a result is stored in another order, or in part
     rows behind a product     a product with a constant takes the normalisation behind it
+    attention                 a product folds the rows of another, each by itself: softmax(q k) v
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tensorwright.graph.partition.rows import is_row_operator, rows_of
 from tensorwright.graph.partition.views import view_offsets
 from tensorwright.graph.physical import memory_order
 from tensorwright.graph.sizes import typical_shape
-from tensorwright.ops import Movement, Pattern, sizes_of
+from tensorwright.ops import Fold, Movement, Pattern, sizes_of
 
 _MOST_CUTS = 4
 _MOVING = frozenset((Movement.RESHAPE, Movement.REORDER))
@@ -36,6 +37,7 @@ READ_AGAIN = "read again and again"
 JOINED = "joined in a chain"
 CHAIN_BEFORE = "chain before a fold"
 CHAIN_BEHIND = "chain behind a fold"
+ATTENTION = "attention"
 
 Nodes = tuple[Node, ...]
 
@@ -80,7 +82,24 @@ def doubtful_join(graph: Graph, first: Nodes, second: Nodes) -> str:
             rows = rows_of(graph, next(node for node in second if is_row_operator(node)))
             is_whole = rows.shape == made.shape and rows.axes == {len(made.shape) - 1}
             return ROWS_BEHIND if is_whole else ""
+        case (Kind.ANCHOR, Kind.ANCHOR):
+            return ATTENTION if _is_attention(graph, first, second) else ""
     return ""
+
+
+def _is_attention(graph: Graph, first: Nodes, second: Nodes) -> bool:
+    """Whether rows of a product are folded, and then multiplied whole by another product."""
+    before, product = (
+        next(node for node in nodes if operator_of(node).pattern is Pattern.ANCHOR)
+        for nodes in (first, second)
+    )
+    rows = [rows_of(graph, node) for node in first if is_row_operator(node)]
+    weights = first[-1].outputs[0]
+    shape = sizes_of(graph.types[weights])
+    are_products = all(operator_of(node).fold is Fold.PRODUCT for node in (before, product))
+    is_left = product.inputs[0] == weights and weights not in product.inputs[1:]
+    is_of_rows = bool(rows) and rows[-1].shape == shape and rows[-1].axes == {len(shape) - 1}
+    return are_products and is_left and is_of_rows
 
 
 class _Inside:

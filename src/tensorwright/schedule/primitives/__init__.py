@@ -4,6 +4,7 @@ from tensorwright.schedule.primitives.algorithm import UseAlgorithm, uses_algori
 from tensorwright.schedule.primitives.cache import CacheRead, CacheWrite
 from tensorwright.schedule.primitives.compute_at import ComputeAt, ReverseComputeAt
 from tensorwright.schedule.primitives.constants import FoldConstant, PackConstant
+from tensorwright.schedule.primitives.factor_out import FactorOut
 from tensorwright.schedule.primitives.fuse import Fuse
 from tensorwright.schedule.primitives.inline import ComputeInline, ReverseComputeInline
 from tensorwright.schedule.primitives.marks import Bind, Parallel, Unroll, Vectorize
@@ -30,6 +31,7 @@ PRIMITIVES: tuple[type, ...] = (
     CacheRead,
     CacheWrite,
     Rfactor,
+    FactorOut,
     DecomposeReduction,
     PackConstant,
     Tensorize,
@@ -48,6 +50,7 @@ __all__ = [
     "ComputeAt",
     "ComputeInline",
     "DecomposeReduction",
+    "FactorOut",
     "FoldConstant",
     "Fuse",
     "PackConstant",

@@ -116,6 +116,16 @@ def attention() -> Graph:
     return b.finish([b.add("softmax", scores, axis=-1)])
 
 
+def attention_of(values: str = "v", *, fold: str = "softmax") -> Graph:
+    """Scores that are folded and weigh values, whose heads lie side by side in the result."""
+    m = Maker("attention")
+    b = m.builder
+    q, k, v = b.input("q", (1, 2, 6, 8)), b.input("k", (1, 2, 8, 6)), b.input("v", (1, 2, 6, 6))
+    weights = m.add(fold, m.add("matmul", q, k))
+    left, right = (weights, v) if values == "v" else (v, weights)
+    return m.finish(m.add("transpose", m.add("matmul", left, right), perm=(0, 2, 1, 3)))
+
+
 def gated() -> Graph:
     """A product that computes what it reads."""
     m = Maker("gated")
@@ -152,6 +162,11 @@ def turned() -> Graph:
     [
         (patches, ["conv2d_transpose"], ["conv2d", "transpose"]),
         (attention, ["matmul_mul_softmax"], ["matmul_mul", "softmax"]),
+        (
+            attention_of,
+            ["matmul_softmax_matmul_transpose"],
+            ["matmul", "softmax", "matmul", "transpose"],
+        ),
         (gated, ["sigmoid_mul_matmul"], ["sigmoid_mul", "matmul"]),
         (normalised, ["matmul_layer_norm"], ["matmul", "layer_norm"]),
         (pooled, ["relu_max_pool"], ["relu", "max_pool"]),
@@ -162,6 +177,20 @@ def test_doubts_are_settled_by_price(network: Network, fused: list[str], parted:
     graph = network()
     assert names(partition(graph, price=fusing())) == fused
     assert names(partition(graph, price=parting())) == parted
+
+
+@pytest.mark.parametrize(("one_s", "is_one"), [(1.9, True), (2.0, False)])
+def test_attention_is_one_kernel_without_a_margin(one_s: float, is_one: bool) -> None:
+    seconds = {"matmul_softmax_matmul_transpose": one_s, "matmul": 9.0, "softmax": 9.0}
+    prices = Prices(lambda workload: seconds.get(workload.name, 1.0))
+    assert (len(partition(attention_of(), price=prices).kernels) == 1) == is_one
+
+
+@pytest.mark.parametrize(
+    "graph", [attention_of("weights"), attention_of(fold="relu")], ids=["right", "unfolded"]
+)
+def test_products_of_what_is_no_row_are_apart(graph: Graph) -> None:
+    assert len(partition(graph, price=fusing()).kernels) == 2
 
 
 def test_a_step_counts() -> None:
@@ -199,7 +228,8 @@ def test_decisions_are_shown() -> None:
 
 @pytest.mark.parametrize("prices", [fusing, parting])
 @pytest.mark.parametrize(
-    "network", [patches, attention, gated, normalised, pooled, turned, networks.encoder]
+    "network",
+    [patches, attention, attention_of, gated, normalised, pooled, turned, networks.encoder],
 )
 def test_compiled_code_follows(
     network: Network, prices: Callable[[], Prices], tmp_path: Path

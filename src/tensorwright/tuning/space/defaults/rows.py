@@ -3,8 +3,8 @@
 The stage that is stored last is split into rows and what lies along a row.  All that it needs is
 computed for a block of rows inside the loop over blocks, in buffers of that size, so the input is
 read from memory once.  A reduction along the contiguous axis is factored first: its partial results
-fill the lanes of a vector.  A product inside a block (the scores of attention) is computed in
-register tiles.
+fill the lanes of a vector.  A product inside a block (the scores of attention, what they weigh) is
+computed in register tiles.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from tensorwright.tuning.space.defaults.products import (
     is_product,
     tile_products,
 )
+from tensorwright.tuning.space.defaults.shared_rows import multiply_sums, shared_rows
 from tensorwright.tuning.space.register_tile import (
     interleave,
     nest,
@@ -68,10 +69,11 @@ def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     if all(stage.tensor.reduction is None for stage in state.stages):
         return
     builder = SketchBuilder(state)
+    multiply_sums(builder)
     inline_elementwise(builder)
     rows = shared_rows(builder.state)
     transposed = _transpose_operands(builder, target)
-    if rows == 0 or has_large_products(builder.state, rows):
+    if not rows or has_large_products(builder.state, len(rows)):
         yield from (_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS)
         return
     packed = frozenset(
@@ -99,35 +101,6 @@ def _separate(state: ScheduleState, target: CpuTarget, parts: int, vectors: int)
         if stage.name not in tiled:
             _schedule_alone(builder, stage.name, target)
     return builder.sketch(f"separate, {parts} parts of {vectors} vectors" if cut else "separate")
-
-
-def shared_rows(state: ScheduleState) -> int:
-    """How many leading axes are rows: the part of the program for one row needs no other row's.
-
-    These are the leading axes of the last stage along which every computed operand is read at its
-    reader's own position.  0 where none, or where there are several outputs.
-    """
-    if len(state.outputs) != 1 or state.stages[-1].name != state.outputs[0]:
-        return 0
-    known = {state.stages[-1].name: len(state.stages[-1].tensor.axes)}
-    for stage in reversed(state.stages):
-        for load in loads_of(stage.tensor.body):
-            if state.has_stage(load.source.name):
-                depth = min(_common_axes(stage, load.indices), known[stage.name])
-                known[load.source.name] = min(known.get(load.source.name, depth), depth)
-    last = state.stages[-1].tensor.axes
-    count = min(known.values())
-    return count if any(axis.extent != 1 for axis in last[:count]) else 0
-
-
-def _common_axes(stage: Stage, indices: tuple[object, ...]) -> int:
-    """How many leading indices are the stage's own leading axes."""
-    depth = 0
-    for axis, index in zip(stage.tensor.axes, indices, strict=False):
-        if index != axis.var and not (index == 0 and axis.extent == 1):
-            break
-        depth += 1
-    return depth
 
 
 def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
@@ -284,7 +257,7 @@ def _schedule_alone(builder: SketchBuilder, name: str, target: CpuTarget) -> Non
 def _compute_by_blocks(
     builder: SketchBuilder,
     target: CpuTarget,
-    rows: int,
+    rows: tuple[Axis, ...],
     transposed: tuple[str, ...],
     packed: frozenset[str],
 ) -> None:
@@ -295,23 +268,23 @@ def _compute_by_blocks(
     products (`packed`) the constants are packed.
     """
     last = builder.state.stages[-1]
-    axes = last.tensor.axes
     products = [s.name for s in builder.state.stages if is_product(s)]
     for name in products:
         builder.do(CacheWrite(name))
     work = sum(points(stage.tensor) for stage in builder.state.stages)
-    split = max(n for n in range(rows) if axes[n].extent != 1)
-    extent = axes[split].length
+    split = max(n for n, axis in enumerate(rows) if axis.extent != 1)
+    extent = rows[split].length
     stored = builder.state.stage(last.name)  # a product is folded in another stage by now
     sizes, tail = _block_sizes(extent, stored, has_products=bool(products))
-    block = builder.choose("block", sizes, _default_block(builder, target, split, sizes))
-    builder.do(Split(last.name, axes[split].name, (block,), tail))
-    around = [axis.name for axis in axes[:split]]
-    outer = [*around, f"{axes[split].name}_o"]
+    default = _default_block(builder, target, rows[: split + 1], sizes)
+    block = builder.choose("block", sizes, default)
+    builder.do(Split(last.name, rows[split].name, (block,), tail))
+    around = [axis.name for axis in rows[:split]]
+    outer = [*around, f"{rows[split].name}_o"]
     loops = builder.state.stage(last.name).loops
     builder.do(Reorder(last.name, (*outer, *(x for x in loops if x not in outer))))
     host, home = outer[-1], ""
-    if transposed and count_of(axes[:split]) >= _ENOUGH_OUTER:
+    if transposed and count_of(rows[:split]) >= _ENOUGH_OUTER:
         home = parallelise(builder, last.name, around, work)
     host = host if home else parallelise(builder, last.name, outer, work) or host
     for stage in reversed(builder.state.stages):
@@ -351,20 +324,20 @@ def _block_sizes(extent: int, last: Stage, *, has_products: bool) -> tuple[tuple
 
 
 def _default_block(
-    builder: SketchBuilder, target: CpuTarget, split: int, sizes: tuple[int, ...]
+    builder: SketchBuilder, target: CpuTarget, axes: tuple[Axis, ...], sizes: tuple[int, ...]
 ) -> int:
-    """How many rows a block has: a product uses its vectors for as many as registers hold, a
-    partial result of each of a few rows hides the latency of folding.
+    """How many rows a block of some axes has, of which the last is cut: a product uses its vectors
+    for as many as registers hold, a partial result of each of a few rows hides the latency of
+    folding.
     """
     state = builder.state
-    axes = state.stages[-1].tensor.axes
     if any(is_product(stage) for stage in state.stages):
         columns = 2
-        extent = axes[split].length
+        extent = axes[-1].length
         held = [n for n in sizes if (n + 1) * columns <= tile_registers(target)]
         # reading a vector takes about as long as using it for a row; a shifted block is work again
         return min(held, key=lambda n: (-(-extent // n) * (n + columns), -n), default=1)
-    rows = count_of(axes[: split + 1])
+    rows = count_of(axes)
     points_of_row = max(points(stage.tensor) for stage in state.stages) // max(1, rows)
     most = min(4, rows // _FEW_BLOCKS, _ROWS_BYTES // (4 * max(1, points_of_row)))
     return max(n for n in sizes if n <= max(1, most))

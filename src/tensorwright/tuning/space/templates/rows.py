@@ -26,7 +26,7 @@ from tensorwright.tuning.space.axes.accesses import (
     stride_along,
 )
 from tensorwright.tuning.space.defaults.products import is_product
-from tensorwright.tuning.space.defaults.rows import shared_rows
+from tensorwright.tuning.space.defaults.shared_rows import shared_rows
 from tensorwright.tuning.space.register_tile import interleave, vectorise_last
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise, parallelise
@@ -41,7 +41,7 @@ def rows(s: SketchBuilder, cfg: Configuration) -> None:
     count = cfg.define_knob("vectors", (1, 2, 4))
     partial = [name for stage in s.state.stages if (name := _factor(s, stage, cfg, count))]
     last = s.state.stages[-1]
-    row = [axis for axis in last.tensor.axes[: shared_rows(s.state)] if axis.extent != 1][-1]
+    row = [axis for axis in shared_rows(s.state) if axis.extent != 1][-1]
     most = limits_of(cfg.target).block_rows
     block = cfg.define_split("block", row, filter=lambda sizes: sizes[-1] <= most)
     work = sum(points(stage.tensor) for stage in s.state.stages)
@@ -83,7 +83,7 @@ def _applies(state: ScheduleState, target: CpuTarget) -> bool:
         any(is_contiguous(tensor, tensor.reduce_axes[-1]) for tensor in folds)
         and not any(is_product(stage) for stage in state.stages)
         and all(points(tensor) for tensor in folds)
-        and shared_rows(s.state) > 0
+        and bool(shared_rows(s.state))
     )
 
 

@@ -1,0 +1,127 @@
+"""Attention as one kernel: what the row rule makes of it, and that it means the same."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.targets import AVX2, AVX512, native_target
+from tests.unit.tuning.compiled import check_schedule, workloads
+
+import tensorwright as tw
+from tensorwright.base import CpuTarget
+from tensorwright.graph import Graph, GraphBuilder, partition, simplify
+from tensorwright.schedule import FactorOut, Fuse, format_trace, state_of
+from tensorwright.tuning.space import heuristic_sketches
+
+Array = NDArray[Any]
+
+
+def attention(
+    queries: int,
+    keys: int,
+    heads: int = 2,
+    shared: int = 1,
+    mask: Array | None = None,
+    **given: Any,
+) -> Graph:
+    """The operator; `shared` heads of queries use one of keys."""
+    b = GraphBuilder("attention")
+    of_keys = (1, heads // shared, keys, 24)
+    inputs = [b.input("q", (1, heads, queries, 24)), b.input("k", of_keys), b.input("v", of_keys)]
+    if mask is not None:
+        inputs.append(b.constant(mask))
+    return b.finish([b.add("attention", *inputs, **given)])
+
+
+def pieces(queries: int, keys: int, *, is_masked: bool = False) -> Graph:
+    """As networks write it: products, scale, a mask that is data, softmax, heads side by side."""
+    b = GraphBuilder("pieces")
+    q, v = b.input("q", (2, 3, queries, 24)), b.input("v", (2, 3, keys, 20))
+    k = b.add("transpose", b.input("k", (2, 3, keys, 24)), perm=(0, 1, 3, 2))
+    scores = b.add("mul", b.add("matmul", q, k), b.constant(np.full((1,), 0.2, np.float32)))
+    if is_masked:
+        scores = b.add("add", scores, b.input("mask", (2, 1, queries, keys)))
+    mixed = b.add("matmul", b.add("softmax", scores), v)
+    return b.finish([b.add("transpose", mixed, perm=(0, 2, 1, 3))])
+
+
+def window(queries: int, keys: int, width: int, *, empty: tuple[int, ...] = ()) -> Array:
+    """Each query sees the keys around it; some see none."""
+    far = np.abs(np.arange(queries)[:, None] - np.arange(keys))
+    seen = far < width
+    seen[list(empty)] = False
+    return seen[None, None]
+
+
+OPERATORS = {
+    "plain": attention(37, 45),
+    "one_key": attention(9, 1),
+    "one_query": attention(1, 45),
+    "causal": attention(37, 37, causal=True),
+    "soft_cap": attention(19, 45, softcap=3.0, scale=0.7),
+    "grouped_heads": attention(19, 45, heads=6, shared=3),
+    "window": attention(37, 37, mask=window(37, 37, 5)),
+    "rows_without_keys": attention(20, 33, mask=window(20, 33, 9, empty=(0, 13))),
+    "bias": attention(
+        8, 50, mask=np.random.default_rng(0).normal(size=(1, 2, 8, 50)).astype(np.float32)
+    ),
+}
+
+
+@pytest.mark.target
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_values(name: str, target: CpuTarget) -> None:
+    (case,) = workloads(OPERATORS[name], target)
+    source = random.Random(0)
+    for sketch in heuristic_sketches(state_of(case[0]), target):
+        for decisions in (sketch.defaults, sketch.sample(source), sketch.sample(source)):
+            check_schedule(case, format_trace(sketch.bound(decisions)), target)
+
+
+def softmax(x: Array) -> Array:
+    powers: Array = np.exp(x - x.max(-1, keepdims=True))
+    total: Array = powers.sum(-1, keepdims=True)
+    return powers / total
+
+
+@pytest.mark.target
+@pytest.mark.parametrize("is_masked", [False, True])
+@pytest.mark.parametrize(("queries", "keys"), [(37, 45), (64, 64), (150, 150), (5, 1), (1, 40)])
+def test_compiled_networks(queries: int, keys: int, is_masked: bool) -> None:
+    graph = pieces(queries, keys, is_masked=is_masked)
+    generator = np.random.default_rng(0)
+    inputs = {
+        name: generator.normal(size=type_.extents).astype(np.float32)
+        for name, type_ in graph.input_types.items()
+    }
+    if is_masked:
+        inputs["mask"][:, :, ::3, : keys // 2] = -np.inf
+    wide = {name: array.astype(np.float64) for name, array in inputs.items()}
+    scores = wide["q"] @ wide["k"].transpose(0, 1, 3, 2) * np.float32(0.2) + wide.get("mask", 0.0)
+    expected = (softmax(scores) @ wide["v"]).transpose(0, 2, 1, 3)
+    (found,) = tw.compile(graph).run(inputs).values()
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6)
+
+
+def test_results_are_divided_not_weights() -> None:
+    for graph, keys_beyond in ((attention(40, 40), True), (attention(40, 8), False)):
+        ((workload, _),) = workloads(graph, AVX512)
+        trace = heuristic_sketches(state_of(workload), AVX512)[0].trace
+        assert (FactorOut("attention") in trace) == keys_beyond
+
+
+def test_heads_side_by_side_are_rows_of_heads() -> None:
+    """The blocks follow the heads, whose keys they share, not the order of the result."""
+    parts = partition(simplify(pieces(40, 40)), price=lambda workload: 1.0)
+    (workload,) = parts.workloads
+    (sketch,) = heuristic_sketches(state_of(workload), AVX512)
+    loops = next(step.loops for step in sketch.trace if isinstance(step, Fuse))
+    axes = {axis.name: axis.extent for axis in workload.outputs[0].axes}
+    assert [axes[name] for name in loops[:2]] == [2, 3]
+    assert workload.outputs[0].shape == (2, 40, 3, 20)
