@@ -16,7 +16,7 @@ from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.nested import counted_sizes
 from tensorwright.ops import product_of, sizes_of
 
-_TYPICAL = 64
+_TYPICAL = 128
 """What a size without a greatest number is taken for."""
 
 
@@ -85,12 +85,16 @@ def _of_graph(graph: Graph, values: Mapping[str, int]) -> dict[str, int]:
 
 
 def representative(sizes: Iterable[NamedSize]) -> dict[str, int]:
-    """A typical number for each size: the middle of its bounds on a logarithmic scale."""
+    """A typical number for each size: three quarters of the way from its least to its greatest one,
+    on a logarithmic scale.
+
+    What suits many rows suits more of them, and tiles are made smaller for fewer.
+    """
     numbers = {}
     for size in sizes:
         middle = _TYPICAL // size.divisor
         if size.most is not None:
-            middle = isqrt(max(1, size.least) * size.most)
+            middle = isqrt(isqrt(max(1, size.least) * size.most) * size.most)
         numbers[size.name] = max(middle, size.least) * size.divisor
     return numbers
 

@@ -113,7 +113,6 @@ __all__ = [
     "initial_state",
     "is_legal",
     "may_not_be_inside",
-    "obstacle_to_packing",
     "open_trace",
     "parse_trace",
     "reads_of",

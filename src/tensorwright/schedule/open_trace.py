@@ -55,7 +55,8 @@ def open_trace(
     most_rows  the greatest tile of an open loop that is no vector; None for that of the trace
     Raises:    ScheduleError from the first step that is illegal and cannot be mended.
     """
-    opening = _Opening(state, lanes, most_rows)
+    vectors = frozenset((s.stage, s.loop) for s in trace if isinstance(s, Vectorize))
+    opening = _Opening(state, lanes, most_rows, vectors)
     for step in trace:
         opening.add(step)
     return OpenTrace(tuple(opening.steps), opening.state, tuple(opening.tiles), opening.needs)
@@ -64,13 +65,20 @@ def open_trace(
 class _Opening:
     """The state after the steps so far; mutable, one per trace."""
 
-    def __init__(self, state: ScheduleState, lanes: int, most_rows: int | None) -> None:
+    def __init__(
+        self,
+        state: ScheduleState,
+        lanes: int,
+        most_rows: int | None,
+        vectors: frozenset[tuple[str, str]],
+    ) -> None:
         self.state = state
         self.steps: list[Primitive] = []
         self.tiles: list[Tile] = []
         self.needs: dict[NamedSize, int] = {}
         self._lanes = lanes
         self._most_rows = most_rows
+        self._vectors = vectors
         self._renamed: dict[tuple[str, str], str] = {}  # the loop that stands for one now
 
     def add(self, given: Primitive) -> None:
@@ -100,6 +108,9 @@ class _Opening:
         extent = self._extent(step.stage, step.loop)
         if not named_sizes_of(extent):
             return step
+        is_vector = any((step.stage, child) in self._vectors for child in step.children)
+        if is_vector:  # lanes stay, and the rest of them is guarded
+            return step if is_legal(step, self.state) else replace(step, tail=Tail.GUARD)
         if self._most_rows is not None and step.tail is not Tail.GUARD:
             step = replace(step, factors=_at_most(step.factors, self._most_rows))
         total = prod(step.factors, start=1)

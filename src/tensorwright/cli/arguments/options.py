@@ -174,7 +174,7 @@ def at_option(function: Command) -> Command:
         "--at",
         callback=read_values,
         metavar='"batch=1"',
-        help="Values of open sizes, for random inputs; by default from the middle of their bounds.",
+        help="Values of open sizes, for random inputs; by default typical ones.",
     )(function)
 
 

@@ -11,7 +11,9 @@ from tensorwright.expr import (
     Var,
     all_of,
     compare,
+    condition_sides,
     conjuncts,
+    free_vars,
     gap_of,
     interval,
     limits_of,
@@ -140,7 +142,8 @@ def _decided_here(loop: For, bounds: Bounds) -> dict[Condition, Condition]:
 def _decided(nest: Stmt, bounds: Bounds) -> dict[Condition, Condition]:
     """Guards inside, each with what must hold outside so that it holds in every iteration.
 
-    Guards that never hold in all iterations are left out, and those that read memory.
+    Guards that never hold in all iterations are left out, and those that read memory.  So are those
+    that hold everywhere for some sizes and not for others: inside, most tiles are whole.
     """
     found: dict[Condition, Condition] = {}
     never: set[Condition] = set()
@@ -152,9 +155,13 @@ def _decided(nest: Stmt, bounds: Bounds) -> dict[Condition, Condition]:
             continue
         holds = simplify_condition(_nonnegative(reach.low), bounds)
         found[guard] = all_of(found.get(guard, all_of()), holds)
-        if found[guard] is False:
+        if found[guard] is False or _is_of_sizes(found[guard]):
             never.add(guard)
     return {guard: holds for guard, holds in found.items() if guard not in never}
+
+
+def _is_of_sizes(condition: Condition) -> bool:
+    return not isinstance(condition, bool) and not free_vars(*condition_sides(condition))
 
 
 def _nonnegative(index: Index) -> Condition:

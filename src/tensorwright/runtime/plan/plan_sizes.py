@@ -16,7 +16,7 @@ from typing import TypeVar
 from tensorwright.base import Formula
 
 T = TypeVar("T")
-_TYPICAL = 64  # of a size without a greatest number
+_TYPICAL = 128  # of a size without a greatest number
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,10 @@ class PlanSize:
 
     @property
     def typical(self) -> int:
-        """A value from the middle of its bounds, on a logarithmic scale."""
-        middle = _TYPICAL if self.most is None else math.isqrt(max(1, self.least) * self.most)
+        """A value three quarters of the way between its bounds, on a logarithmic scale."""
+        middle = _TYPICAL
+        if self.most is not None:
+            middle = math.isqrt(math.isqrt(max(1, self.least) * self.most) * self.most)
         return max(self.least, middle - middle % self.divisor)
 
     def __str__(self) -> str:
