@@ -48,11 +48,12 @@ def bounded(sizes: tuple[PlanSize, ...]) -> tuple[PlanSize, ...]:
 def example_sizes(sizes: tuple[PlanSize, ...]) -> tuple[dict[str, int], ...]:
     """Values of bounded sizes for examples: the least, those in the middle, larger ones.
 
-    Larger ones lie between the middle and the greatest on a logarithmic scale, so files stay small.
+    Larger ones are typical: between the middle and the greatest on a logarithmic scale, so files
+    stay small.
     """
     least = {size.name: size.least for size in sizes}
-    middle = {size.name: size.typical for size in sizes}
-    larger = {size.name: _larger(size) for size in sizes}
+    middle = {size.name: _middle(size) for size in sizes}
+    larger = {size.name: size.typical for size in sizes}
     return tuple(
         values
         for number, values in enumerate((least, middle, larger))
@@ -60,10 +61,10 @@ def example_sizes(sizes: tuple[PlanSize, ...]) -> tuple[dict[str, int], ...]:
     )
 
 
-def _larger(size: PlanSize) -> int:
-    assert size.most is not None, "bounded sizes alone have examples"
-    larger = math.isqrt(size.typical * size.most)
-    return max(size.typical, larger - larger % size.divisor)
+def _middle(size: PlanSize) -> int:
+    assert size.most is not None, "they are bounded"
+    middle = math.isqrt(size.least * size.most)
+    return max(size.least, middle - middle % size.divisor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,7 @@ def size_texts(
         "name": name,
         "NAME": name.upper(),
         "bounds": ", ".join(map(str, plan.sizes)),
-        "typical": ", ".join(f".{field} = {size.typical}" for size, field in pairs),
+        "typical": ", ".join(f".{field} = {_middle(size)}" for size, field in pairs),
         "fields": "".join(f"    long long {field}; /* {size} */\n" for size, field in pairs),
         "megabytes": max(1, round(plan.arena_bytes / 1e6)),
         "outside": "\n        || ".join(_outside(size, field) for size, field in pairs),

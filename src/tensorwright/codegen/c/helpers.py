@@ -65,6 +65,10 @@ _LIBRARY = {
     **{fn: fn.text for fn in (Fn.SIN, Fn.COS, Fn.TAN, Fn.ASIN, Fn.ACOS, Fn.ATAN)},
     **{fn: fn.text for fn in (Fn.SINH, Fn.COSH, Fn.TANH, Fn.ASINH, Fn.ACOSH, Fn.ATANH, Fn.ERF)},
 }
+_EXTREME = """static inline int64_t {name}(int64_t a, int64_t b) {{
+    return a {sign} b ? a : b;
+}}
+"""
 _FLOOR_DIV = """static inline int64_t floor_div(int64_t a, int64_t b) {
     return a / b - (a % b < 0);
 }
@@ -192,6 +196,12 @@ class Helpers:
     def conversion(self, name: str) -> str:
         """One of from_f16, to_f16, from_bf16, to_bf16."""
         self._functions[name] = _CONVERSIONS[name]
+        return name
+
+    def extreme(self, *, is_min: bool) -> str:
+        """The smaller or the larger of two indices, each of which is written once."""
+        name, sign = ("index_min", "<") if is_min else ("index_max", ">")
+        self._functions[name] = _EXTREME.format(name=name, sign=sign)
         return name
 
     def floor_div(self) -> str:

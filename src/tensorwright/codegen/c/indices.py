@@ -12,6 +12,7 @@ from tensorwright.codegen.c.text import linear_text
 from tensorwright.expr import Relation
 
 _OPERATORS = {Relation.LT: "<", Relation.LE: "<=", Relation.EQ: "==", Relation.NE: "!="}
+_LONG = 60  # characters of two expressions
 
 
 class VariesByLane(Exception):
@@ -64,6 +65,8 @@ class Indices(IndexEvaluator[str]):
     ) -> Linear:
         """The smaller or the larger of two values."""
         a, b = self.sum(left), self.sum(right)
+        if len(a) + len(b) > _LONG:  # in both places, nested ones would grow without end
+            return self._named(f"{self.helpers.extreme(is_min=is_min)}({a}, {b})", bounds)
         return self._named(f"({a} {'<' if is_min else '>'} {b} ? {a} : {b})", bounds)
 
     def _named(self, text: str, limits: tuple[int, int] | None = None) -> Linear:
