@@ -100,8 +100,8 @@ def representative(sizes: Iterable[NamedSize]) -> dict[str, int]:
 
 
 def least_sizes(sizes: Iterable[NamedSize]) -> dict[str, int]:
-    """The least number that each size may be."""
-    return {size.name: size.least * size.divisor for size in sizes}
+    """The least number that each size may be, and that is not 0."""
+    return {size.name: max(1, size.least) * size.divisor for size in sizes}
 
 
 def with_typical_sizes(graph: Graph) -> Graph:

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from tensorwright.expr import (
     evaluate,
     exact_div,
     sizes_of_tensors,
+    substitute,
     topological_order,
 )
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
@@ -235,10 +237,20 @@ def bind_workload(workload: Workload, values: Mapping[str, Index]) -> Workload:
     if not given:
         return workload
     outputs = bind_tensors(workload.outputs, given)
-    named = {t.name: t for t in topological_order(*outputs) if isinstance(t, Placeholder)}
-    inputs = tuple(named[each.name] for each in workload.inputs)
+    read = {t.name: t for t in topological_order(*outputs) if isinstance(t, Placeholder)}
+    inputs = tuple(
+        read[t.name]
+        if t.name in read
+        else replace(t, shape=tuple(substitute(n, given) for n in t.shape))
+        for t in workload.inputs  # perhaps no longer read
+    )
     key = _key(outputs, inputs, workload.constants)
     return replace(workload, inputs=inputs, outputs=outputs, key=key)
+
+
+def _bound_input(tensor: Placeholder, given: Mapping[Any, Index]) -> Placeholder:
+    """An input that nothing reads with these sizes."""
+    return replace(tensor, shape=tuple(substitute(extent, given) for extent in tensor.shape))
 
 
 def _quotient(size: NamedSize, value: Index) -> Index:

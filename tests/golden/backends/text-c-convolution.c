@@ -18,7 +18,6 @@ static inline float max_f32(float a, float b) {
     return a > b || a != a ? a : b;
 }
 
-enum { convolution_slice_bytes = 0 };
 
 static void convolution_main(const float *restrict x, const float *restrict w_packed, float *restrict relu, char *workspace, char *slice, int threads) {
     (void)workspace;

@@ -9,7 +9,6 @@ static inline float max_f32(float a, float b) {
     return a > b || a != a ? a : b;
 }
 
-enum { pooling_slice_bytes = 0 };
 
 static void pooling_main(const float *restrict x, float *restrict max_pool, char *workspace, char *slice, int threads) {
     (void)workspace;

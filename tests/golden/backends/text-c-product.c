@@ -8,7 +8,6 @@
 typedef float f32x8 __attribute__((vector_size(32)));
 typedef float f32x8_anywhere __attribute__((vector_size(32), aligned(4), may_alias));
 
-enum { product_slice_bytes = 0 };
 
 static void product_main(const float *restrict x, const float *restrict w_packed, float *restrict matmul, char *workspace, char *slice, int threads) {
     (void)workspace;

@@ -15,7 +15,6 @@ static inline float max_f32(float a, float b) {
     return a > b || a != a ? a : b;
 }
 
-enum { softmax_slice_bytes = 0 };
 
 static void softmax_main(const float *restrict x, float *restrict softmax, char *workspace, char *slice, int threads) {
     (void)workspace;

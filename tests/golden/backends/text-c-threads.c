@@ -12,7 +12,10 @@ static inline float sigmoid_f32(float a) {
     return 1 / (1 + expf(-a));
 }
 
-enum { t_threads_slice_bytes = 0 };
+
+#ifdef _OPENMP
+static inline int64_t t_threads_slice_bytes(void) { return 0; }
+#endif
 
 static void t_threads_parallel_0(float *restrict mul, const float *restrict x, char *workspace, char *slice, int64_t first, int64_t stop) {
     (void)workspace;
@@ -33,7 +36,7 @@ static void t_threads_main(const float *restrict x, float *restrict mul, char *w
         {
             const int64_t id = omp_get_thread_num();
             const int64_t team = omp_get_num_threads();
-            t_threads_parallel_0(mul, x, workspace, slice + id * t_threads_slice_bytes, 500 * id / team, 500 * (id + 1) / team);
+            t_threads_parallel_0(mul, x, workspace, slice + id * t_threads_slice_bytes(), 500 * id / team, 500 * (id + 1) / team);
         }
     }
     else

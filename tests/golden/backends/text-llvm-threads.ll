@@ -1,4 +1,5 @@
 declare <8 x float> @llvm.fmuladd.v8f32(<8 x float>, <8 x float>, <8 x float>)
+declare i64 @llvm.smin.i64(i64, i64)
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
@@ -69,7 +70,7 @@ b24:
 
 define internal void @threads.main(ptr noalias align 64 %p0, ptr noalias align 64 %p1, ptr %workspace, ptr %slice, i32 %threads) nounwind {
 entry:
-  %v1 = alloca [4 x i64], align 8
+  %v1 = alloca [5 x i64], align 8
   %v2 = icmp sgt i32 %threads, 1
   br i1 %v2, label %b3, label %b4
 b3:
@@ -81,14 +82,17 @@ b3:
   store ptr %workspace, ptr %v7
   %v8 = getelementptr i64, ptr %v1, i64 3
   store ptr %slice, ptr %v8
-  %v9 = icmp slt i32 %threads, 500
-  %v10 = select i1 %v9, i32 %threads, i32 500
-  call void @GOMP_parallel(ptr @threads.par0, ptr %v1, i32 %v10, i32 0)
-  br label %b11
+  %v9 = getelementptr i64, ptr %v1, i64 4
+  store i64 500, ptr %v9
+  %v10 = sext i32 %threads to i64
+  %v11 = call i64 @llvm.smin.i64(i64 %v10, i64 500)
+  %v12 = trunc i64 %v11 to i32
+  call void @GOMP_parallel(ptr @threads.par0, ptr %v1, i32 %v12, i32 0)
+  br label %b13
 b4:
   call void @threads.par0.body(ptr %p1, ptr %p0, ptr %workspace, ptr %slice, i64 0, i64 500)
-  br label %b11
-b11:
+  br label %b13
+b13:
   ret void
 }
 
@@ -101,22 +105,24 @@ entry:
   %v5 = load ptr, ptr %v4, align 8
   %v6 = getelementptr i64, ptr %x0, i64 3
   %v7 = load ptr, ptr %v6, align 8
-  %v8 = call i32 @omp_get_thread_num()
-  %v9 = call i32 @omp_get_num_threads()
-  %v10 = zext i32 %v8 to i64
-  %v11 = zext i32 %v9 to i64
-  %v12 = mul i64 %v10, 500
-  %v13 = add i64 %v12, 500
-  %v14 = udiv i64 %v12, %v11
-  %v15 = udiv i64 %v13, %v11
-  %v16 = mul i64 %v10, 0
-  %v17 = getelementptr i8, ptr %v7, i64 %v16
-  %v18 = icmp ult i64 %v14, %v15
-  br i1 %v18, label %b19, label %b20
-b19:
-  call void @threads.par0.body(ptr %v1, ptr %v3, ptr %v5, ptr %v17, i64 %v14, i64 %v15)
-  br label %b20
-b20:
+  %v8 = getelementptr i64, ptr %x0, i64 4
+  %v9 = load i64, ptr %v8, align 8
+  %v10 = call i32 @omp_get_thread_num()
+  %v11 = call i32 @omp_get_num_threads()
+  %v12 = zext i32 %v10 to i64
+  %v13 = zext i32 %v11 to i64
+  %v14 = mul i64 %v12, %v9
+  %v15 = add i64 %v14, %v9
+  %v16 = udiv i64 %v14, %v13
+  %v17 = udiv i64 %v15, %v13
+  %v18 = mul i64 %v12, 0
+  %v19 = getelementptr i8, ptr %v7, i64 %v18
+  %v20 = icmp ult i64 %v16, %v17
+  br i1 %v20, label %b21, label %b22
+b21:
+  call void @threads.par0.body(ptr %v1, ptr %v3, ptr %v5, ptr %v19, i64 %v16, i64 %v17)
+  br label %b22
+b22:
   ret void
 }
 
