@@ -47,6 +47,9 @@ from tensorwright.loop import (
 )
 from tensorwright.schedule import (
     OpenTrace,
+    PackConstant,
+    Prefetch,
+    PrefetchNext,
     Schedulable,
     ScheduleState,
     Trace,
@@ -91,6 +94,7 @@ def _variants(
 ) -> tuple[_Variant, ...]:
     """Variants, the last of which holds for all sizes; all have the same parameters."""
     state = state_of(workload)
+    trace = _with_closed_packing(state, trace, target)
     found: list[_Variant] = []
     seen: set[Trace] = set()
     for opened, narrowed in _opened(workload, state, trace, target):
@@ -106,6 +110,24 @@ def _variants(
         opened = open_trace(state, trace, _lanes(target))
         found = [_variant(state, state, opened, target, name)]
     return tuple(found)
+
+
+def _with_closed_packing(state: ScheduleState, trace: Trace, target: Target) -> Trace:
+    """The trace without packing of constants whose packed form would depend on sizes: one around
+    whose reader loops of other stages are open.
+    """
+    if not any(isinstance(step, PackConstant) for step in trace):
+        return trace
+    program = lower(open_trace(state, trace, _lanes(target)).state)
+    is_open = {
+        parameter.name
+        for parameter in program.parameters
+        if parameter.packing is not None and named_sizes_of(*parameter.buffer.shape)
+    }
+    packing = (PackConstant, Prefetch, PrefetchNext)
+    return tuple(
+        step for step in trace if not (isinstance(step, packing) and step.tensor in is_open)
+    )
 
 
 def _opened(
