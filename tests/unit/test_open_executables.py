@@ -16,6 +16,7 @@ from tensorwright import compile as compile_model
 from tensorwright.base import DType, InputError, UsageError, cpu_target
 from tensorwright.expr import (
     all_of,
+    cast,
     compute,
     constant,
     maximum,
@@ -27,6 +28,7 @@ from tensorwright.expr import (
 )
 from tensorwright.graph import (
     Graph,
+    GraphBuilder,
     Workload,
     bind_sizes,
     interpret,
@@ -123,6 +125,42 @@ def test_an_arena_without_bounds_grows_to_the_largest_call() -> None:
         array = np.ones((number, 32), np.float32)
         np.testing.assert_allclose(executable(array), np.full((number, 32), 2 - 2 * number, "f4"))
     assert executable.plan.capacity == {"n": 100}
+
+
+@pytest.mark.parametrize("trace", ["", None])
+def test_a_tensor_that_is_largest_where_a_size_is_least(trace: str | None) -> None:
+    """Its room in the memory of a kernel is not its bytes for the greatest sizes."""
+    n, m = named_size("n", greatest=64), named_size("m", greatest=64)
+    x, y = placeholder("x", (n, 64)), placeholder("y", (m, 64))
+    t = compute("t", (n - m + 64, 64), lambda i, j: cast(i + j, DType.F32))
+    k = reduce_axis("k", n - m + 64)
+    total = compute("total", (64,), lambda j: sum_over(t[k, j], k))
+    u = compute("u", (n, 64), lambda i, j: x[i, j] + total[j])
+    v = compute("v", (m, 64), lambda i, j: y[i, j] + total[j])
+    executable = compile_model([u, v], trace=trace)
+    for number, other in ((64, 1), (1, 64), (64, 64), (5, 7)):
+        inputs = {"x": np.zeros((number, 64), "f4"), "y": np.zeros((other, 64), "f4")}
+        wanted = sum(range(number - other + 64))
+        assert executable.run(inputs)["u"][0, 0] == wanted
+
+
+def test_a_tensor_between_kernels_that_is_largest_where_a_size_is_least() -> None:
+    """Likewise its room in the arena."""
+    n, m = named_size("n", greatest=32), named_size("m", greatest=32)
+    builder = GraphBuilder("rest")
+    x = builder.input("x", (n + 32, 64))
+    builder.input("y", (m, 64))
+    weights = builder.constant(np.eye(64, dtype=np.float32), "weights")
+    rest = builder.add("slice", x, starts=(m,), ends=(n + 32,), axes=(0,))
+    normal = builder.add("softmax", builder.add("matmul", rest, weights), axis=1)
+    twice = builder.add("matmul", normal, weights)
+    graph = builder.finish((twice,))
+    executable = compile_model(graph)
+    for values in ({"n": 32, "m": 1}, {"n": 1, "m": 32}, {"n": 32, "m": 32}):
+        inputs = random_inputs(bind_sizes(graph, values), 0)
+        (wanted,) = interpret(graph, inputs).values()
+        (result,) = executable.run(inputs).values()
+        np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-6)
 
 
 def test_threads_call_one_executable_with_different_sizes() -> None:

@@ -55,8 +55,9 @@ from tensorwright.base.size_text import (
     SizeOperations,
     amount_at,
     number_in,
-    product_of,
+    product_of_amounts,
     read_size,
+    typical_number,
 )
 from tensorwright.base.sources import source_digest
 from tensorwright.base.targets import (
@@ -186,7 +187,7 @@ __all__ = [
     "override",
     "parse_target",
     "physical_memory_bytes",
-    "product_of",
+    "product_of_amounts",
     "read_caches",
     "read_flags",
     "read_size",
@@ -194,6 +195,7 @@ __all__ = [
     "require_laboratory",
     "source_digest",
     "to_data",
+    "typical_number",
     "without_collection",
     "write_atomically",
 ]

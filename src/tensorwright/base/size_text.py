@@ -9,6 +9,7 @@ without the compiler has only the text, and computes with numbers.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ from tensorwright.base.tensors import OpenSize
 
 T = TypeVar("T")
 _TOKEN = re.compile(r"\s*(?:(\d+)|(min|max)\b|([A-Za-z_]\w*(?:\.\w+)?)|(//|[-+*/%(),]))")
+_TYPICAL = 128  # of a size without a greatest number
 _DIVISIONS = ("//", "/", "%")
 
 
@@ -176,25 +178,25 @@ class Formula(OpenSize):
 
     def at(self, values: Mapping[str, int]) -> int:
         """The number for some values of the named sizes.  Raises: KeyError for one without."""
-        found: int = self._computed(values)
-        return found
+        number: int = self._computed(values)
+        return number
 
     def with_values(self, values: Mapping[str, int]) -> Amount:
         """The formula with numbers for some of its sizes; a number where these are all."""
         names = self.names
         if all(name in values for name in names):
             return self.at(values)
-        known = {name: values[name] for name in names if name in values}
-        if not known:
+        given = {name: values[name] for name in names if name in values}
+        if not given:
             return self
-        pattern = rf"\b({'|'.join(known)})\b"
-        return Formula(re.sub(pattern, lambda found: str(known[found.group()]), self.text))
+        pattern = rf"\b({'|'.join(given)})\b"
+        return Formula(re.sub(pattern, lambda match: str(given[match.group()]), self.text))
 
     @property
     def names(self) -> tuple[str, ...]:
         """The sizes that it has, each once."""
-        found = re.findall(r"[A-Za-z_]\w*", self.text)
-        return tuple(dict.fromkeys(name for name in found if name not in ("min", "max")))
+        words = re.findall(r"[A-Za-z_]\w*", self.text)
+        return tuple(dict.fromkeys(name for name in words if name not in ("min", "max")))
 
     def __str__(self) -> str:
         return self.text
@@ -209,6 +211,18 @@ def amount_at(amount: Amount, values: Mapping[str, int]) -> int:
     return amount if isinstance(amount, int) else amount.at(values)
 
 
+def typical_number(least: int, most: int | None, divisor: int) -> int:
+    """What stands for a size in prices, schedules and examples: three quarters of the way from its
+    least to its greatest number, on a logarithmic scale.
+
+    What suits many rows suits more of them, and tiles are made smaller for fewer.
+    """
+    number = _TYPICAL
+    if most is not None:
+        number = math.isqrt(math.isqrt(max(1, least) * most) * most)
+    return max(least, number - number % divisor)
+
+
 def number_in(amount: Amount) -> int:
     """The number that an amount is.  Raises: UnsupportedError for a formula."""
     if isinstance(amount, int):
@@ -221,7 +235,7 @@ def number_in(amount: Amount) -> int:
     )
 
 
-def product_of(amounts: tuple[Amount, ...]) -> Amount:
+def product_of_amounts(amounts: tuple[Amount, ...]) -> Amount:
     """The product of some amounts."""
     number = 1
     texts: list[str] = []

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tensorwright.base import AttributeValue, DType, OpenSize, Target, TargetKind
+from tensorwright.base import Amount, AttributeValue, DType, OpenSize, Target, TargetKind
 from tensorwright.build.kernel import Kernel
 from tensorwright.build.opaque_kernels import build_opaque, opaque_programs, program_of
 from tensorwright.build.step_names import (
@@ -22,7 +22,7 @@ from tensorwright.build.step_names import (
     step_names,
 )
 from tensorwright.codegen import Signature
-from tensorwright.expr import NamedSize, Tensor, sum_of
+from tensorwright.expr import NamedSize, Tensor, room_for, sum_of
 from tensorwright.graph import (
     PLAIN,
     AliasCall,
@@ -127,6 +127,7 @@ def plan_network(
         tuple((name, _stored_type(tensors, name)) for name in tensors.types),
         tuple(network_calls.parts),
         plan_sizes(graph.sizes),
+        tuple(_rooms(tensors)),
     )
     plan = choose_teams(make_plan(network))
     return plan, tuple(constants.packed.values())
@@ -337,6 +338,18 @@ def _specs(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[Tens
 
 def _spec(name: str, kind: TensorType) -> TensorSpec:
     return TensorSpec(name, kind.dtype, tuple(map(amount_of, kind.shape)))
+
+
+def _rooms(graph: Tensors) -> Iterator[tuple[str, Amount]]:
+    """The bytes that tensors are never above, where their own are not greatest for the greatest
+    sizes.
+    """
+    for name, kind in graph.types.items():
+        if kind.is_open:
+            size_bytes = product_of(sizes_of(kind)) * kind.dtype.size_bytes
+            room_bytes = room_for(size_bytes)
+            if room_bytes != size_bytes:
+                yield name, amount_of(room_bytes)
 
 
 def _stored_type(graph: Tensors, name: str) -> TensorType:

@@ -62,7 +62,6 @@ _ROWS = (None, 8, 4, 1)
 """The greatest tiles of open loops: those of the trace, and smaller ones."""
 
 _TILE_START = 2  # what a tile costs beside its rows, in rows: each reads the same operands again
-_LANE_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +94,21 @@ def _variants(
     """Variants, the last of which holds for all sizes; all have the same parameters."""
     state = state_of(workload)
     trace = _with_closed_packing(state, trace, target)
-    found: list[_Variant] = []
+    variants: list[_Variant] = []
     seen: set[Trace] = set()
     for opened, narrowed in _opened(workload, state, trace, target):
         if opened.trace in seen:
             continue
         seen.add(opened.trace)
         variant = _variant(narrowed, state, opened, target, name)
-        if not found or variant.program.parameters == found[0].program.parameters:
-            found.append(variant)
+        if not variants or variant.program.parameters == variants[0].program.parameters:
+            variants.append(variant)
         if variant.holds is True and _is_single(opened, state):
             break
-    if not any(variant.holds is True for variant in found):
-        opened = open_trace(state, trace, _lanes(target))
-        found = [_variant(state, state, opened, target, name)]
-    return tuple(found)
+    if not any(variant.holds is True for variant in variants):
+        opened = open_trace(state, trace, _vector_bytes(target))
+        variants = [_variant(state, state, opened, target, name)]
+    return tuple(variants)
 
 
 def _with_closed_packing(state: ScheduleState, trace: Trace, target: Target) -> Trace:
@@ -118,7 +117,7 @@ def _with_closed_packing(state: ScheduleState, trace: Trace, target: Target) -> 
     """
     if not any(isinstance(step, PackConstant) for step in trace):
         return trace
-    program = lower(open_trace(state, trace, _lanes(target)).state)
+    program = lower(open_trace(state, trace, _vector_bytes(target)).state)
     is_open = {
         parameter.name
         for parameter in program.parameters
@@ -137,7 +136,7 @@ def _opened(
     has_tiles = any(map(_reads_again, (stage.tensor for stage in state.stages)))
     for rows in _ROWS if has_tiles else (None,):
         try:
-            opened = open_trace(state, trace, _lanes(target), rows)
+            opened = open_trace(state, trace, _vector_bytes(target), rows)
         except ScheduleError:
             if rows is None:
                 raise
@@ -146,7 +145,7 @@ def _opened(
             yield opened, state
             continue
         narrowed = _narrowed(workload, opened)
-        yield open_trace(narrowed, trace, _lanes(target), rows), narrowed
+        yield open_trace(narrowed, trace, _vector_bytes(target), rows), narrowed
 
 
 def _reads_again(tensor: Compute) -> bool:
@@ -211,6 +210,5 @@ def _is_cheapest(number: int, variants: Sequence[_Variant]) -> Condition:
     return all_of(*parts)
 
 
-def _lanes(target: Target) -> int:
-    """How many floats are a vector."""
-    return cpu_target(target).vector_bytes // _LANE_BYTES
+def _vector_bytes(target: Target) -> int:
+    return cpu_target(target).vector_bytes

@@ -126,6 +126,7 @@ from tensorwright.expr.index.sizes import (
     named_sizes_of,
     parse_named_size,
     parse_size,
+    room_for,
     with_sizes,
 )
 from tensorwright.expr.index.traversal import (
@@ -320,6 +321,7 @@ __all__ = [
     "relu",
     "replace_parts",
     "residues",
+    "room_for",
     "round_",
     "rsqrt",
     "select",

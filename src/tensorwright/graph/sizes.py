@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import isqrt
 from types import MappingProxyType
 
-from tensorwright.base import AttributeValue, ModelError, TensorType, UnsupportedError, UsageError
+from tensorwright.base import (
+    AttributeValue,
+    ModelError,
+    TensorType,
+    UnsupportedError,
+    UsageError,
+    typical_number,
+)
 from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of, terms_of, with_sizes
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.nested import counted_sizes
 from tensorwright.ops import product_of, sizes_of
-
-_TYPICAL = 128
-"""What a size without a greatest number is taken for."""
 
 
 def _bound_type(name: str, given: TensorType, values: Mapping[str, int]) -> TensorType:
@@ -85,18 +88,15 @@ def _of_graph(graph: Graph, values: Mapping[str, int]) -> dict[str, int]:
 
 
 def representative(sizes: Iterable[NamedSize]) -> dict[str, int]:
-    """A typical number for each size: three quarters of the way from its least to its greatest one,
-    on a logarithmic scale.
-
-    What suits many rows suits more of them, and tiles are made smaller for fewer.
-    """
-    numbers = {}
-    for size in sizes:
-        middle = _TYPICAL // size.divisor
-        if size.most is not None:
-            middle = isqrt(isqrt(max(1, size.least) * size.most) * size.most)
-        numbers[size.name] = max(middle, size.least) * size.divisor
-    return numbers
+    """A typical number for each size."""
+    return {
+        size.name: typical_number(
+            size.least * size.divisor,
+            None if size.most is None else size.most * size.divisor,
+            size.divisor,
+        )
+        for size in sizes
+    }
 
 
 def least_sizes(sizes: Iterable[NamedSize]) -> dict[str, int]:

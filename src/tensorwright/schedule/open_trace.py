@@ -2,8 +2,7 @@
 
 A trace is chosen for one value of each size.  `open_trace` replays it where the sizes are open.
 Where a step promises what does not hold for all of their values, it is mended: whole tiles become
-guarded ones, lanes are split off a loop before it is vectorised, an open loop is not unrolled, and
-a constant is not packed of which sizes decide how much is read.
+guarded ones, lanes are split off a loop before it is vectorised, and an open loop is not unrolled.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import Any
 
-from tensorwright.expr import Index, NamedSize, free_vars, loads_of, named_sizes_of
+from tensorwright.expr import Index, NamedSize, named_sizes_of
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
-from tensorwright.schedule.primitives import PackConstant, Split, Unroll, Vectorize
+from tensorwright.schedule.primitives import Split, Unroll, Vectorize
 from tensorwright.schedule.state import ScheduleState, Tail
 from tensorwright.schedule.trace import Trace
 
@@ -47,16 +46,16 @@ class OpenTrace:
 
 
 def open_trace(
-    state: ScheduleState, trace: Trace, lanes: int, most_rows: int | None = None
+    state: ScheduleState, trace: Trace, vector_bytes: int, most_rows: int | None = None
 ) -> OpenTrace:
     """The trace for a state with named sizes.
 
-    lanes      how many iterations of an open loop become vectors
-    most_rows  the greatest tile of an open loop that is no vector; None for that of the trace
-    Raises:    ScheduleError from the first step that is illegal and cannot be mended.
+    vector_bytes  of the machine: so many bytes of an open loop become vectors
+    most_rows     the greatest tile of an open loop that is no vector; None for that of the trace
+    Raises:       ScheduleError from the first step that is illegal and cannot be mended.
     """
     vectors = frozenset((s.stage, s.loop) for s in trace if isinstance(s, Vectorize))
-    opening = _Opening(state, lanes, most_rows, vectors)
+    opening = _Opening(state, vector_bytes, most_rows, vectors)
     for step in trace:
         opening.add(step)
     return OpenTrace(tuple(opening.steps), opening.state, tuple(opening.tiles), opening.needs)
@@ -68,7 +67,7 @@ class _Opening:
     def __init__(
         self,
         state: ScheduleState,
-        lanes: int,
+        vector_bytes: int,
         most_rows: int | None,
         vectors: frozenset[tuple[str, str]],
     ) -> None:
@@ -76,7 +75,7 @@ class _Opening:
         self.steps: list[Primitive] = []
         self.tiles: list[Tile] = []
         self.needs: dict[NamedSize, int] = {}
-        self._lanes = lanes
+        self._vector_bytes = vector_bytes
         self._most_rows = most_rows
         self._vectors = vectors
         self._renamed: dict[tuple[str, str], str] = {}  # the loop that stands for one now
@@ -89,10 +88,9 @@ class _Opening:
                 step = self._split(step)
             case Unroll(stage, loop) if self._is_open(stage, loop):
                 return
-            case PackConstant(constant, stage) if self._reads_open(stage, constant):
-                return
             case Vectorize(stage, loop) if self._is_open(stage, loop):
-                split = Split(stage, loop, (self._lanes,))
+                lanes = self._vector_bytes // self.state.stage(stage).tensor.dtype.size_bytes
+                split = Split(stage, loop, (lanes,))
                 self._do(split)
                 self._renamed[stage, loop] = split.children[-1]
                 step = replace(step, loop=split.children[-1])
@@ -141,16 +139,6 @@ class _Opening:
             return 1
         return analyse(self.state).nests[stage].extents.get(loop, 1)
 
-    def _reads_open(self, stage: str, constant: str) -> bool:
-        """Whether how much of a constant is read depends on sizes: it has no order then."""
-        if not self.state.has_stage(stage):
-            return False
-        tensor = self.state.stage(stage).tensor
-        axes = (*tensor.axes, *tensor.reduce_axes)
-        open_axes = {axis.var for axis in axes if named_sizes_of(axis.extent)}
-        loads = (load for load in loads_of(tensor.body) if load.source.name == constant)
-        return any(open_axes & free_vars(*load.indices) for load in loads)
-
     def _is_open(self, stage: str, loop: str) -> bool:
         return bool(named_sizes_of(self._extent(stage, loop)))
 
@@ -172,10 +160,10 @@ class _Opening:
 
 def _at_most(factors: tuple[Index, ...], most: int) -> tuple[Index, ...]:
     """Factors whose product is not greater, the outer ones made smaller first."""
-    found: list[Index] = []
+    smaller: list[Index] = []
     room = most
     for factor in reversed(factors):
         assert isinstance(factor, int), "the trace is bound"
-        found.append(max(1, min(factor, room)))
+        smaller.append(max(1, min(factor, room)))
         room //= max(1, min(factor, room))
-    return tuple(reversed(found))
+    return tuple(reversed(smaller))

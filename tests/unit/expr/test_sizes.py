@@ -25,6 +25,7 @@ from tensorwright.expr import (
     named_size,
     named_sizes_of,
     parse_size,
+    room_for,
     simplify,
     simplify_condition,
     with_sizes,
@@ -190,3 +191,15 @@ def test_sizes_travel_between_processes() -> None:
 def test_a_size_needs_a_name_and_integers(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(ExpressionError):
         named_size(*arguments)
+
+
+def test_room_is_never_too_little_and_grows_with_the_sizes() -> None:
+    n, m = named_size("n", greatest=9), named_size("m", greatest=12, divisor=3)
+    sizes = (n - m + 4, (n - m) // 2, n * m - 3, maximum(n - 2 * m, 4), n % m, minimum(n, 7) * m)
+    numbers = [(a, b) for a in range(1, 10) for b in range(3, 13, 3)]
+    for size in (*sizes, -(-(4 * n - m + 30) // 8) * 8, 7):
+        room = room_for(size)
+        rooms = {(a, b): with_sizes(room, {"n": a, "m": b}) for a, b in numbers}
+        for at in numbers:
+            assert with_sizes(size, {"n": at[0], "m": at[1]}) <= rooms[at], (size, at)
+            assert rooms[at] <= rooms[9, 12], (size, at)

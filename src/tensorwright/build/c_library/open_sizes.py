@@ -17,7 +17,7 @@ from tensorwright.base import (
     Amount,
     SizeOperations,
     UnsupportedError,
-    product_of,
+    product_of_amounts,
     read_size,
 )
 from tensorwright.codegen.c import c_name
@@ -265,7 +265,7 @@ def _cases(specs: tuple[TensorSpec, ...], fields: SizeFields) -> str:
             if not isinstance(extent, int)
         ]
         if extents:
-            size_bytes = fields.amount(product_of((*spec.shape, spec.dtype.size_bytes)))
+            size_bytes = fields.amount(product_of_amounts((*spec.shape, spec.dtype.size_bytes)))
             cases.append(
                 f"    case {number}:\n{''.join(extents)}"
                 f"        tensor->size_bytes = (size_t){size_bytes};\n        break;\n"

@@ -12,7 +12,7 @@ from enum import Enum
 from math import prod
 
 from tensorwright.base import InternalError
-from tensorwright.expr import Index, decisions_of, maximum
+from tensorwright.expr import Index, decisions_of, maximum, room_for
 from tensorwright.loop import Buffer
 from tensorwright.schedule import Scope
 
@@ -31,7 +31,8 @@ class Arena:
     def take(self, count_bytes: Index) -> Index:
         """The offset of a new piece; give it back by setting `top` to what it was before."""
         offset = self.top
-        self.top = -(-(offset + count_bytes) // BUFFER_ALIGN) * BUFFER_ALIGN
+        room_bytes = room_for(count_bytes)  # no size may be larger than where all are greatest
+        self.top = -(-(offset + room_bytes) // BUFFER_ALIGN) * BUFFER_ALIGN
         self.size = maximum(self.size, self.top)
         return offset
 

@@ -15,9 +15,27 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from tensorwright.base import SizeOperations, read_size
-from tensorwright.expr.index.nodes import Index, Symbol, exact_div, floor_div, maximum, minimum, mod
+from tensorwright.expr.index.nodes import (
+    ExactDiv,
+    FloorDiv,
+    Index,
+    IndexExpr,
+    Max,
+    Min,
+    Mod,
+    Poly,
+    Symbol,
+    ceil_div,
+    exact_div,
+    floor_div,
+    maximum,
+    minimum,
+    mod,
+    sum_of,
+)
 from tensorwright.expr.index.traversal import substitute, symbols_of
 from tensorwright.expr.symbolic import refused
 
@@ -135,6 +153,38 @@ def with_sizes(expression: Index, values: Mapping[str, int]) -> Index:
     """
     atoms = [each for each in named_sizes_of(expression) if each.name in values]
     return substitute(expression, {each: each.checked(values[each.name]) for each in atoms})
+
+
+def room_for(size: Index) -> Index:
+    """What a size is never above, and what is largest where all named sizes are: n + 3 for
+    n - m + 4.
+
+    Memory that is laid out for the greatest sizes has that room.
+    """
+    match size:
+        case int() | Symbol():
+            return size
+        case Poly(terms):
+            return sum_of([_room_for_term(monomial, scale) for monomial, scale in terms])
+        case FloorDiv(a, int() as b):
+            return floor_div(room_for(a), b)
+        case FloorDiv(a, _):
+            return room_for(a)
+        case ExactDiv(a, b):
+            return ceil_div(room_for(a), b) if isinstance(b, int) else room_for(a)
+        case Mod(_, b):
+            return room_for(b)
+        case Min(a, b):
+            return minimum(room_for(a), room_for(b))
+        case Max(a, b):
+            return maximum(room_for(a), room_for(b))
+    raise TypeError(f"not a size: {size!r}")
+
+
+def _room_for_term(monomial: tuple[IndexExpr, ...], scale: int) -> Index:
+    if scale > 0:
+        return prod(map(room_for, monomial), start=scale)
+    return scale * prod(atom.least if isinstance(atom, Symbol) else 0 for atom in monomial)
 
 
 _OPERATIONS: SizeOperations[Index] = SizeOperations(

@@ -43,7 +43,7 @@ from tensorwright.base import (
     Target,
     TensorType,
     number_in,
-    product_of,
+    product_of_amounts,
 )
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 
@@ -162,7 +162,7 @@ def bytes_of_type(given: TensorType) -> Amount:
     for extent in given.shape:
         assert isinstance(extent, int | Formula), "a plan has no other sizes"
         amounts.append(extent)
-    return product_of(tuple(amounts))
+    return product_of_amounts(tuple(amounts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,14 @@ not larger.  With a greatest number the capacity is that; without one it grows (
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import TypeVar
 
-from tensorwright.base import Formula
+from tensorwright.base import Formula, typical_number
 
 T = TypeVar("T")
-_TYPICAL = 128  # of a size without a greatest number
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +38,8 @@ class PlanSize:
 
     @property
     def typical(self) -> int:
-        """A value three quarters of the way between its bounds, on a logarithmic scale."""
-        middle = _TYPICAL
-        if self.most is not None:
-            middle = math.isqrt(math.isqrt(max(1, self.least) * self.most) * self.most)
-        return max(self.least, middle - middle % self.divisor)
+        """The number that stands for it in prices and examples."""
+        return typical_number(self.least, self.most, self.divisor)
 
     def __str__(self) -> str:
         most = "" if self.most is None else str(self.most)

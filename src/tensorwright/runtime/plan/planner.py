@@ -114,6 +114,8 @@ class Network:
     types     of intermediate tensors, in memory; inputs, outputs and constants have theirs
     parts     offsets are multiples of 64 bytes; a part of an input or of a constant is only read
     sizes     the named sizes in the formulas of the types, sorted by name
+    rooms     bytes that a tensor is never above, which are greatest where all sizes are; of tensors
+              whose own bytes are not
     """
 
     name: str
@@ -127,6 +129,7 @@ class Network:
     types: tuple[tuple[str, TensorType], ...]
     parts: tuple[tuple[str, Inside], ...] = ()
     sizes: tuple[PlanSize, ...] = ()
+    rooms: tuple[tuple[str, Amount], ...] = ()
 
 
 def make_plan(network: Network) -> Plan:
@@ -144,7 +147,7 @@ def make_plan(network: Network) -> Plan:
     table.arena.update(memory.offsets)
     has_no_end = any(size.most is None for size in network.sizes)
     pieces = tuple(
-        ArenaPiece(table.arena[one.name], table.size_bytes(one.name), one.first_step, one.last_step)
+        ArenaPiece(table.arena[one.name], table.room(one.name), one.first_step, one.last_step)
         for one in lifetimes
         if has_no_end
     )
@@ -181,6 +184,7 @@ class _Table:
         self.arena: dict[str, int] = {}
         self._capacity = {size.name: size.capacity for size in network.sizes}
         self._types = dict(network.types)
+        self._rooms = dict(network.rooms)
         self._borders: dict[str, HostRef] = {}
         for specs, kind in (
             (network.outputs, OutputRef),
@@ -205,9 +209,13 @@ class _Table:
         """The bytes of a tensor."""
         return bytes_of_type(self.type(name))
 
-    def room_bytes(self, name: str) -> int:
+    def capacity_bytes(self, name: str) -> int:
         """The bytes of a tensor when all sizes are at their capacities."""
         return amount_at(self.size_bytes(name), self._capacity)
+
+    def room(self, name: str) -> Amount:
+        """What the bytes of a tensor are never above, greatest where all sizes are."""
+        return self._rooms.get(name, self.size_bytes(name))
 
     def root(self, name: str) -> tuple[str, int]:
         """The outermost tensor of which this one is a part, and the offset in it."""
@@ -215,7 +223,7 @@ class _Table:
         seen = {name}
         while name in self.parts:
             inside = self.parts[name]
-            room_bytes = self.room_bytes(inside.parent) - self.room_bytes(name)
+            room_bytes = self.capacity_bytes(inside.parent) - self.capacity_bytes(name)
             if inside.parent in seen:
                 raise _fault(name, "it lies inside itself")
             if inside.offset_bytes % ALIGNMENT:
@@ -247,7 +255,7 @@ class _Table:
                 if begin < first < end <= last:
                     uses[root] = (begin, last)
         return tuple(
-            Lifetime(name, self.room_bytes(name), first, last)
+            Lifetime(name, amount_at(self.room(name), self._capacity), first, last)
             for name, (first, last) in uses.items()
             if name not in self._borders
         )
