@@ -7,6 +7,7 @@ first one), executable.py, frame.py (the memory of one call), driver.py (steps i
 container.py (the file format).
 """
 
+from tensorwright.runtime.bound_call import Bound
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import (
     Contents,
@@ -15,7 +16,7 @@ from tensorwright.runtime.container import (
     write_container,
 )
 from tensorwright.runtime.device import DEVICES, Device, Function, Memory, device_of
-from tensorwright.runtime.executable import Bound, Executable, StepTime
+from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import random_array
 from tensorwright.runtime.kernel_cache import KernelCache, default_cache

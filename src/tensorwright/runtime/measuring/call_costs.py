@@ -13,7 +13,8 @@ import numpy as np
 
 from tensorwright.base import CpuTarget, DType, detect_target
 from tensorwright.machine_code import Kind, Module, NativeFunction, compile_module
-from tensorwright.runtime.executable import Bound, Executable
+from tensorwright.runtime.bound_call import Bound
+from tensorwright.runtime.executable import Executable
 from tensorwright.runtime.native.openmp import usable_threads
 from tensorwright.runtime.plan.plan import (
     CopyStep,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,7 +46,6 @@ def test_a_network_with_open_dimensions(name: str) -> None:
         check(model, graph, values, 1e-4)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("onnxscript") is None, reason="needs onnxscript")
 @pytest.mark.parametrize("name", ["decoder", "segmenter"])
 def test_a_network_by_the_newer_exporter(name: str) -> None:
     network = NETWORKS[name]
