@@ -127,6 +127,7 @@ from tensorwright.expr.index.sizes import (
     parse_named_size,
     parse_size,
     room_for,
+    solved_size,
     with_sizes,
 )
 from tensorwright.expr.index.traversal import (
@@ -333,6 +334,7 @@ __all__ = [
     "simplify_condition",
     "sin",
     "sizes_of_tensors",
+    "solved_size",
     "sqrt",
     "substitute",
     "substitute_condition",

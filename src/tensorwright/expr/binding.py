@@ -51,21 +51,21 @@ def sizes_of_tensors(outputs: Sequence[Tensor]) -> tuple[NamedSize, ...]:
     """The named sizes in the extents and indices of tensors and of what they are computed from,
     by name.
     """
-    found: set[NamedSize] = set()
+    sizes: set[NamedSize] = set()
     seen: set[int] = set()  # of values, which tensors may share
     for tensor in topological_order(*outputs):
-        found.update(named_sizes_of(*tensor.shape))
+        sizes.update(named_sizes_of(*tensor.shape))
         pending: list[Value] = []
         if isinstance(tensor, Compute):
-            found.update(named_sizes_of(*(axis.extent for axis in tensor.reduce_axes)))
+            sizes.update(named_sizes_of(*(axis.extent for axis in tensor.reduce_axes)))
             pending.append(tensor.body)
         while pending:
             value = pending.pop()
             if id(value) not in seen:
                 seen.add(id(value))
-                found.update(named_sizes_of(*indices_of(value)))
+                sizes.update(named_sizes_of(*indices_of(value)))
                 pending += children(value)
-    return tuple(sorted(found, key=lambda size: size.name))
+    return tuple(sorted(sizes, key=lambda size: size.name))
 
 
 def _bound(

@@ -46,9 +46,9 @@ def typed_node(
     arguments = tuple(types[each] for each in inputs)
     try:
         if name in NESTING:
-            found, complete = infer_nested(name, arguments, attributes, graphs)
+            types_made, complete = infer_nested(name, arguments, attributes, graphs)
         else:
-            found, complete = infer_types(name, arguments, attributes)
+            types_made, complete = infer_types(name, arguments, attributes)
     except (ModelError, UnsupportedError) as error:
         raise error.at(node.label, "graph") from None
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -58,4 +58,4 @@ def typed_node(
             where=node.label,
             reason=f"the shape rule failed on ({shown}): {type(error).__name__}: {error}",
         ) from error
-    return Node(name, inputs, (output,), tuple(sorted(complete.items())), graphs), found
+    return Node(name, inputs, (output,), tuple(sorted(complete.items())), graphs), types_made

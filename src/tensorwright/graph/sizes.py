@@ -17,7 +17,7 @@ from tensorwright.base import (
     UsageError,
     typical_number,
 )
-from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of, terms_of, with_sizes
+from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of, solved_size, with_sizes
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.nested import counted_sizes
 from tensorwright.ops import product_of, sizes_of
@@ -153,25 +153,22 @@ def sizes_of_shapes(
     while True:
         before = len(told)
         for extent, number in pairs:
-            found = _told(with_sizes(extent, told), number)
-            if found is not None:
-                told[found[0]] = found[1]
+            told |= _told(with_sizes(extent, told), number)
         if len(told) == before:
             return told
 
 
-def _told(extent: Index, number: int) -> tuple[str, int] | None:
-    """The name and the value of the only size in an extent, which is a number."""
-    terms = dict(terms_of(extent))
-    rest = number - terms.pop((), 0)
-    if len(terms) != 1:
-        return None
-    (((*atoms,), factor),) = terms.items()
-    if len(atoms) != 1 or not isinstance(atoms[0], NamedSize) or rest % factor:
-        return None
-    size, quotient = atoms[0], rest // factor
+def _told(extent: Index, number: int) -> dict[str, int]:
+    """The size that an extent tells, if it may have that value."""
+    try:
+        solution = solved_size(extent, number)
+    except ValueError:
+        return {}
+    if solution is None:
+        return {}
+    size, quotient = solution
     is_possible = size.least <= quotient and (size.most is None or quotient <= size.most)
-    return (size.name, quotient * size.divisor) if is_possible else None
+    return {size.name: quotient * size.divisor} if is_possible else {}
 
 
 def require_uncounted(graph: Graph, stage: str) -> Graph:

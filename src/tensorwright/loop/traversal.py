@@ -283,10 +283,10 @@ def freshen(statement: Stmt, namer: Namer) -> Stmt:
 
 def sizes_of_program(program: LoopProgram) -> tuple[NamedSize, ...]:
     """The named sizes that occur in a program, sorted by name."""
-    found: dict[str, NamedSize] = {}
+    by_name: dict[str, NamedSize] = {}
 
     def note(index: Index) -> Index:
-        found.update((size.name, size) for size in named_sizes_of(index))
+        by_name.update((size.name, size) for size in named_sizes_of(index))
         return index
 
     def note_buffer(buffer: Buffer) -> Buffer:
@@ -297,7 +297,7 @@ def sizes_of_program(program: LoopProgram) -> tuple[NamedSize, ...]:
     for parameter in program.parameters:
         note_buffer(parameter.buffer)
     map_statement(program.body, note, lambda each: map_condition(each, note), note_buffer)
-    return tuple(found[name] for name in sorted(found))
+    return tuple(by_name[name] for name in sorted(by_name))
 
 
 def total_size(statements: Iterable[Stmt]) -> int:

@@ -9,6 +9,7 @@ contraction/   sums of products          host.py    what no expression says
 
 from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.ops.attributes import bool_of, int_of, text_of
+from tensorwright.ops.host import opaque_operator
 from tensorwright.ops.moving.joining import slice_ranges, slices_taken
 from tensorwright.ops.named_sizes import (
     as_size,
@@ -70,6 +71,7 @@ __all__ = [
     "never_identity",
     "not_decided",
     "number_of",
+    "opaque_operator",
     "open_moved_bytes",
     "open_work",
     "operator",

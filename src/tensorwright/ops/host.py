@@ -223,7 +223,7 @@ def _unique(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, .
     return values, *(part.astype(np.int64) for part in (first, inverse, counts))
 
 
-def _operator(
+def opaque_operator(
     name: str,
     doc: str,
     inputs: tuple[str, ...],
@@ -231,6 +231,7 @@ def _operator(
     infer: InferRule,
     host: HostFunction,
 ) -> Operator:
+    """An operator that no tensor expression says."""
     return Operator(
         name=name,
         inputs=inputs,
@@ -251,7 +252,7 @@ def _operator(
 _SORTED = Attribute("sorted", default=True, doc="in order of the values")
 _REDUCTION = Attribute("reduction", "none", "how updates join x: none, add, mul, max or min")
 HOST_OPERATORS = (
-    _operator(
+    opaque_operator(
         "topk",
         "the k greatest (or least) along the axis, in order, and their positions",
         ("x",),
@@ -264,7 +265,7 @@ HOST_OPERATORS = (
         _infer_topk,
         _topk,
     ),
-    _operator(
+    opaque_operator(
         "scatter_elements",
         "x with updates at the positions that indices give along the axis",
         ("x", "indices", "updates"),
@@ -272,7 +273,7 @@ HOST_OPERATORS = (
         _infer_elements,
         _scatter_elements,
     ),
-    _operator(
+    opaque_operator(
         "scatter_nd",
         "x with updates at the positions that the rows of indices give",
         ("x", "indices", "updates"),
@@ -280,7 +281,7 @@ HOST_OPERATORS = (
         _infer_nd,
         _scatter_nd,
     ),
-    _operator(
+    opaque_operator(
         "bitcast",
         "the same bytes read as another element type",
         ("x",),
@@ -288,7 +289,7 @@ HOST_OPERATORS = (
         _infer_bitcast,
         _bitcast,
     ),
-    _operator(
+    opaque_operator(
         "nonzero",
         "positions of the elements that are not 0, one row per dimension",
         ("x",),
@@ -296,7 +297,7 @@ HOST_OPERATORS = (
         _refuse("nonzero"),
         _nonzero,
     ),
-    _operator(
+    opaque_operator(
         "unique",
         "distinct elements, where each is first, which of them each element is, and how often",
         ("x",),

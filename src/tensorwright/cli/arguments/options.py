@@ -63,11 +63,11 @@ def read_sizes(
 
 def read_values(ctx: click.Context, param: click.Parameter, text: str | None) -> dict[str, int]:
     """Read "batch=1,sequence=128": a number for each name."""
-    found = read_sizes(ctx, param, text) or {}
-    for name, number in found.items():
+    texts = read_sizes(ctx, param, text) or {}
+    for name, number in texts.items():
         if not number.isdecimal():
             raise click.BadParameter(f"{name}={number} is no number", ctx, param)
-    return {name: int(number) for name, number in found.items()}
+    return {name: int(number) for name, number in texts.items()}
 
 
 class Minutes(click.FloatRange):

@@ -35,6 +35,7 @@ from tensorwright.expr.index.nodes import (
     minimum,
     mod,
     sum_of,
+    terms_of,
 )
 from tensorwright.expr.index.traversal import substitute, symbols_of
 from tensorwright.expr.symbolic import refused
@@ -153,6 +154,24 @@ def with_sizes(expression: Index, values: Mapping[str, int]) -> Index:
     """
     atoms = [each for each in named_sizes_of(expression) if each.name in values]
     return substitute(expression, {each: each.checked(values[each.name]) for each in atoms})
+
+
+def solved_size(extent: Index, number: int) -> tuple[NamedSize, int] | None:
+    """The size that an extent tells, and its quotient: of 2*n + 1 that is 9, n and 4.
+
+    None where the extent is no multiple of one size and a number more.
+    Raises:  ValueError where the extent is never that number.
+    """
+    terms = dict(terms_of(extent))
+    rest = number - terms.pop((), 0)
+    if len(terms) != 1:
+        return None
+    ((monomial, factor),) = terms.items()
+    if len(monomial) != 1 or not isinstance(monomial[0], NamedSize):
+        return None
+    if rest % factor or rest // factor < 0:
+        raise ValueError(f"{extent} is never {number}")
+    return monomial[0], rest // factor
 
 
 def room_for(size: Index) -> Index:

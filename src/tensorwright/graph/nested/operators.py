@@ -31,12 +31,8 @@ from tensorwright.graph.graph import Graph, Node
 from tensorwright.ops import (
     Array,
     Attribute,
-    Fold,
-    LayoutWish,
-    Movement,
     Operator,
-    Pattern,
-    never_identity,
+    opaque_operator,
 )
 
 BRANCH, LOOP = "branch", "loop"
@@ -161,21 +157,7 @@ def _no_host(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, 
 def _nesting(
     name: str, inputs: tuple[str, ...], doc: str, attributes: tuple[Attribute, ...] = ()
 ) -> Operator:
-    return Operator(
-        name=name,
-        inputs=inputs,
-        attributes=attributes,
-        infer=_not_alone,
-        meaning=None,
-        host=_no_host,
-        pattern=Pattern.OPAQUE,
-        layout=LayoutWish.PLAIN,
-        movement=Movement.NONE,
-        fold=Fold.NONE,
-        is_identity=never_identity,
-        channel_scale=None,
-        doc=doc,
-    )
+    return opaque_operator(name, doc, inputs, attributes, _not_alone, _no_host)
 
 
 NESTING: Mapping[str, Operator] = {

@@ -108,10 +108,10 @@ class Call:
 
         Raises:  UnsupportedError if it is left out.
         """
-        found = self.operands[position] if position < len(self.operands) else None
-        if found is None:
+        operand = self.operands[position] if position < len(self.operands) else None
+        if operand is None:
             raise self.unsupported(f"its input {position} is missing")
-        return found
+        return operand
 
     def tensor(self, position: int) -> str:
         """An input as a tensor of the graph; a known array becomes a constant, or is made of

@@ -11,7 +11,7 @@ name may be written so ("batch-size").  Every dimension without an identity is a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,7 +23,6 @@ from tensorwright.expr import (
     named_sizes_of,
     parse_size,
     substitute,
-    terms_of,
 )
 
 Dim: TypeAlias = int | str
@@ -123,23 +122,6 @@ def name_dimensions(inputs: Mapping[str, Sequence[Dim]]) -> OpenDimensions:
                 size = None if dim in plain else _parsed(dim, plain, namer)
                 extents[name, axis] = namer.of(dim) if size is None else size
     return OpenDimensions(extents, {name: tuple(atoms) for name, atoms in namer.named.items()})
-
-
-def solved(extent: Index, number: int) -> Iterator[tuple[NamedSize, int]]:
-    """Which number a size is where an extent is a multiple of it, and a number more.
-
-    Raises:  ValueError where it would be no integer.
-    """
-    terms = dict(terms_of(extent))
-    more = terms.pop((), 0)
-    if len(terms) != 1:
-        return
-    ((monomial, factor),) = terms.items()
-    if len(monomial) == 1 and isinstance(monomial[0], NamedSize):
-        quotient, rest = divmod(number - more, factor)
-        if rest or quotient < 0:
-            raise ValueError(f"{extent} is never {number}")
-        yield monomial[0], quotient
 
 
 def _parsed(text: str, plain: set[str], namer: _Namer) -> Index | None:

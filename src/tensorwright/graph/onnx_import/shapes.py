@@ -16,13 +16,13 @@ from tensorwright.expr import (
     NamedSize,
     is_nonnegative,
     named_sizes_of,
+    solved_size,
     substitute,
 )
 from tensorwright.graph.onnx_import.open_dimensions import (
     OpenDimensions,
     Sizes,
     name_dimensions,
-    solved,
 )
 from tensorwright.graph.onnx_import.refusals import model_error
 from tensorwright.graph.onnx_import.tensors import DTYPES, dtype_of
@@ -80,8 +80,9 @@ def _fixed(
             own = dimensions.extents.get((info.name, axis), extent)
             if any(size not in fixed for size in named_sizes_of(own)):
                 with _naming(info.name):
-                    for size, number in solved(own, extent):
-                        fixed.setdefault(size, number)
+                    solution = solved_size(own, extent)
+                    if solution is not None:
+                        fixed.setdefault(*solution)
     return fixed
 
 

@@ -114,11 +114,11 @@ def evaluate_terms(
         given = {tensor: values[name] for tensor, name in zip(tensors, node.inputs, strict=True)}
         results = evaluate(meaning(tensors, node.attribute_map), given, _DOMAIN)
         values.update(zip(node.outputs, results, strict=True))
-    found: dict[str, Array | SizeArray] = {}
+    folded: dict[str, Array | SizeArray] = {}
     for name in graph.outputs:
         type_ = graph.types[name]
-        found[name] = known_array(tuple(values[name].ravel()), type_.extents, type_.dtype)
-    return found
+        folded[name] = known_array(tuple(values[name].ravel()), type_.extents, type_.dtype)
+    return folded
 
 
 def _inject(array: Array, dtype: DType) -> NDArray[Any]:

@@ -120,10 +120,10 @@ class SizeTerms:
 
 
 def _known(table: Mapping[Fn, Callable[..., Any]], fn: Fn) -> Callable[..., Any]:
-    found = table.get(fn)
-    if found is None:
+    operation = table.get(fn)
+    if operation is None:
         raise TypeError(f"{fn.text} of sizes is not computed before they are known")
-    return found
+    return operation
 
 
 def _compared(relation: Relation, is_swapped: bool = False) -> Callable[[Index, Index], bool]:

@@ -96,13 +96,13 @@ def _flattened(value: Value) -> Iterator[Value]:
 
 def _variables(value: Value) -> set[Var]:
     """The loop variables that a value depends on."""
-    found: set[Var] = set()
+    variables: set[Var] = set()
     pending = [value]
     while pending:
         each = pending.pop()
         pending += children(each)
-        found |= free_vars(*indices_of(each))
-    return found
+        variables |= free_vars(*indices_of(each))
+    return variables
 
 
 def _product(factors: list[Value]) -> Value:

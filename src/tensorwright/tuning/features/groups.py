@@ -108,8 +108,8 @@ def _annotations(nest: Nest, touching: Touching) -> Mapping[str, Cell]:
     key = nest.kinds.kinds, nest.kinds.extents, nest.kinds.spatial, nest.kinds.folds
     if key not in remembered:
         remembered[key] = annotation_features(nest.kinds)
-    found: Mapping[str, Cell] = remembered[key]
-    return found
+    cells: Mapping[str, Cell] = remembered[key]
+    return cells
 
 
 def _allocation(nest: Nest, touching: Touching) -> dict[str, Cell]:
@@ -147,7 +147,7 @@ def _straight_line(nest: Nest) -> Cell:
 
 def _lines_of_other_threads(nest: Nest, touching: Touching) -> dict[str, Cell]:
     """Lines that another statement touches, too, its iterations shared out in another way."""
-    found: Cell = 0
+    lines: Cell = 0
     for use in nest.uses:
         is_moved: Cell = 0
         outermost = len(nest.loops)
@@ -157,8 +157,8 @@ def _lines_of_other_threads(nest: Nest, touching: Touching) -> dict[str, Cell]:
                 is_moved = either(is_moved, 1 - same(nest.jobs, other.jobs))
                 outermost = min(outermost, shared)
         runs = product_of(nest.loops.extents[:outermost])
-        found = found + is_moved * runs * use.lines_of(outermost)
-    return {"lines_of_other_threads": found}
+        lines = lines + is_moved * runs * use.lines_of(outermost)
+    return {"lines_of_other_threads": lines}
 
 
 def _with(prefixes: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:

@@ -104,18 +104,18 @@ def _choose_open(
     )
     for algorithms in dict.fromkeys((knobs.WINOGRAD.get(), False)):
         with override(winograd=algorithms):
-            found = choose(typical, target, threads, store, is_cold=is_cold)
-            opened = _opened(workload, found.trace, target)
+            chosen = choose(typical, target, threads, store, is_cold=is_cold)
+            opened = _opened(workload, chosen.trace, target)
             if opened is None:
                 continue
-            if not found.is_tuned and _has_idle_threads(opened, least_sizes(sizes), threads):
+            if not chosen.is_tuned and _has_idle_threads(opened, least_sizes(sizes), threads):
                 other = choose(least, target, threads, store, is_cold=is_cold)
                 predictor = open_predictor(target, threads, is_cold=is_cold)
                 if predictor is not None and _opened(workload, other.trace, target) is not None:
-                    lost = _quotient(predictor, typical, other.trace, found.trace)
-                    gained = _quotient(predictor, least, found.trace, other.trace)
-                    found = other if gained > lost else found
-            return Scheduled(workload, found.trace, found.source)
+                    lost = _quotient(predictor, typical, other.trace, chosen.trace)
+                    gained = _quotient(predictor, least, chosen.trace, other.trace)
+                    chosen = other if gained > lost else chosen
+            return Scheduled(workload, chosen.trace, chosen.source)
     return Scheduled(workload, (), Source.RULE)
 
 
