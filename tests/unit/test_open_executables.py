@@ -20,6 +20,7 @@ from tensorwright.expr import (
     compute,
     constant,
     maximum,
+    minimum,
     named_size,
     placeholder,
     reduce_axis,
@@ -190,6 +191,34 @@ def test_threads_call_one_executable_with_different_sizes() -> None:
     for thread in threads:
         thread.join()
     assert not faults
+
+
+def test_a_size_that_a_later_input_helps_to_tell() -> None:
+    n, past = named_size("n", greatest=8), named_size("past", greatest=8)
+    all_rows, new = placeholder("all_rows", (past + n,)), placeholder("new", (n,))
+    outputs = [
+        compute("sums", (n,), lambda i: all_rows[past + i] + new[i]),
+        compute("old", (past,), lambda i: all_rows[i] * 2.0),
+    ]
+    executable = compile_model(outputs)
+    rows = np.arange(5, dtype=np.float32)
+    results = executable.run({"all_rows": rows, "new": np.ones(3, np.float32)})
+    np.testing.assert_array_equal(results["sums"], rows[2:] + 1)
+    np.testing.assert_array_equal(results["old"], rows[:2] * 2)
+
+
+def test_an_extent_that_ends_at_a_number_tells_no_size() -> None:
+    n = named_size("n", greatest=300)
+    head, whole = placeholder("head", (minimum(n, 100),)), placeholder("whole", (n,))
+    executable = compile_model(
+        [
+            compute("firsts", (minimum(n, 100),), lambda i: head[i] * 2.0),
+            compute("all", (n,), lambda i: whole[i] + 1.0),
+        ]
+    )
+    for size in (7, 150):
+        arrays = {"head": np.ones(min(size, 100), np.float32), "whole": np.ones(size, np.float32)}
+        assert len(executable.run(arrays)["all"]) == size
 
 
 class TestWhatDoesNotFit:

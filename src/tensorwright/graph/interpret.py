@@ -67,8 +67,8 @@ def _run_nested(node: Node, arguments: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def _results(graph: Graph, arguments: Sequence[Array]) -> tuple[Array, ...]:
-    found = interpret(graph, dict(zip(graph.inputs, arguments, strict=True)))
-    return tuple(found[name] for name in graph.outputs)
+    values = interpret(graph, dict(zip(graph.inputs, arguments, strict=True)))
+    return tuple(values[name] for name in graph.outputs)
 
 
 def _stacked(rows: Sequence[Array], row: TensorType) -> Array:

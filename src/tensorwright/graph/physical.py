@@ -80,15 +80,15 @@ def memory_order(shape: Sequence[Index], layout: Layout) -> tuple[tuple[int, Ind
 def _memory_order(shape: tuple[Index, ...], layout: Layout) -> tuple[tuple[int, Index], ...]:
     order = _order(layout, len(shape))
     dimensions = (*order, layout.axis) if layout.block > 1 else order
-    found: list[tuple[int, Index]] = []
+    spans: list[tuple[int, Index]] = []
     for at, extent in zip(dimensions, physical_shape(shape, layout), strict=True):
         if extent == 1:
             continue
-        if found and found[-1][0] == at:
-            found[-1] = (at, found[-1][1] * extent)
+        if spans and spans[-1][0] == at:
+            spans[-1] = (at, spans[-1][1] * extent)
         else:
-            found.append((at, extent))
-    return tuple(found)
+            spans.append((at, extent))
+    return tuple(spans)
 
 
 def is_row_major(shape: Sequence[Index], layout: Layout) -> bool:

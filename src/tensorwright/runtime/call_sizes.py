@@ -10,6 +10,8 @@ from tensorwright.runtime.buffers import Maker
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 
+_FAR = (1 << 31) - 1  # a value beyond every min, max, and // that an extent may have
+
 
 @dataclass(frozen=True, slots=True)
 class CallSizes:
@@ -52,12 +54,12 @@ def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
     names = [size.name for size in sizes]
     for name in given:
         if name not in names:
-            known = ", ".join(map(str, sizes)) or "it has none: all its shapes are numbers"
+            listed = ", ".join(map(str, sizes)) or "it has none: all its shapes are numbers"
             raise UsageError(
                 stage="sizes",
                 where=f"size {name}",
                 reason="there is no such size",
-                remedy=did_you_mean(name, names, f"its sizes are {known}"),
+                remedy=did_you_mean(name, names, f"its sizes are {listed}"),
             )
     for size in sizes:
         if size.name in given and not size.admits(given[size.name]):
@@ -74,48 +76,57 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     """The named sizes of some shapes of the inputs.  Raises: as `call_sizes`."""
     sizes = {size.name: size for size in plan.sizes}
     values = {name: sizes[name].capacity for name in plan.counted if name in sizes}
-    places: dict[str, str] = {}
-    for spec, shape in zip(plan.inputs, shapes, strict=True):
-        for axis, (extent, number) in enumerate(zip(spec.shape, shape, strict=True)):
+    told_by: dict[str, str] = {}
+    waiting = [
+        (spec, axis, extent, number)
+        for spec, shape in zip(plan.inputs, shapes, strict=True)
+        for axis, (extent, number) in enumerate(zip(spec.shape, shape, strict=True))
+    ]
+    dimensions, before = waiting, None
+    while waiting != before:  # past + sequence tells past once another dimension has told sequence
+        before, waiting = waiting, []
+        for spec, axis, extent, number in before:
             solved = _solved(extent, number, values)
             if solved is None:
+                waiting.append((spec, axis, extent, number))
                 continue
             name, value = solved
-            place = f"dimension {axis} of {spec.name}"
-            if name in values and values[name] != value:
-                reason = f"{place} makes {name} {value}, and {places[name]} makes it {values[name]}"
+            dimension = f"dimension {axis} of {spec.name}"
+            if name in told_by and values[name] != value:
+                former = f"{told_by[name]} makes it {values[name]}"
+                reason = f"{dimension} makes {name} {value}, and {former}"
                 raise _refusal(f"input {spec.name}", reason, "give arrays of shapes that agree")
             _check_bounds(sizes[name], value, spec, axis)
             values[name] = value
-            places.setdefault(name, place)
+            told_by.setdefault(name, dimension)
     missing = [name for name in sizes if name not in values]
     if missing:
         reason = f"no dimension of an input tells the size {missing[0]}"
         remedy = f"fix it before the call: executable.at({missing[0]}=NUMBER)"
         raise _refusal("inputs", reason, remedy)
-    for spec, shape in zip(plan.inputs, shapes, strict=True):
-        for axis, (extent, number) in enumerate(zip(spec.shape, shape, strict=True)):
-            wanted = amount_at(extent, values)
-            if wanted != number:
-                given = ", ".join(f"{name} = {value}" for name, value in values.items())
-                reason = f"dimension {axis} is {number}, and {extent} is {wanted} with {given}"
-                raise _refusal(f"input {spec.name}", reason, "give arrays of shapes that agree")
+    for spec, axis, extent, number in dimensions:
+        wanted = amount_at(extent, values)
+        if wanted != number:
+            given = ", ".join(f"{name} = {value}" for name, value in values.items())
+            reason = f"dimension {axis} is {number}, and {extent} is {wanted} with {given}"
+            raise _refusal(f"input {spec.name}", reason, "give arrays of shapes that agree")
     return values
 
 
-def _solved(extent: int | Formula, number: int, known: Mapping[str, int]) -> tuple[str, int] | None:
+def _solved(extent: int | Formula, number: int, given: Mapping[str, int]) -> tuple[str, int] | None:
     """The size that an extent decides, and its value: of n, and of 2*n + 1."""
     if isinstance(extent, int):
         return None
     if extent.text.isidentifier():
         return extent.text, number
-    open_names = [name for name in extent.names if name not in known]
+    open_names = [name for name in extent.names if name not in given]
     if len(open_names) != 1:
         return None
     name = open_names[0]
-    start, step = (extent.at({**known, name: value}) for value in (0, 1))
+    start, step = (extent.at({**given, name: value}) for value in (0, 1))
     step -= start
-    if step <= 0 or (number - start) % step or extent.at({**known, name: 97}) != start + 97 * step:
+    is_linear = extent.at({**given, name: _FAR}) == start + _FAR * step
+    if not is_linear or step == 0 or (number - start) % step:
         return None
     return name, (number - start) // step
 

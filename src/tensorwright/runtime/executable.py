@@ -198,8 +198,8 @@ class Executable:
             for maker, array in zip(sizes.makers, wanted, strict=True)
         )
         written = self._run(given, places, sizes)
-        for array, place, result in zip(wanted, places, written, strict=True):
-            if array is not place:
+        for array, buffer, result in zip(wanted, places, written, strict=True):
+            if array is not buffer:
                 np.copyto(array[tuple(map(slice, result.shape))], result)
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Bound:

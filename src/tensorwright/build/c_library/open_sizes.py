@@ -250,9 +250,9 @@ def size_texts(
 
 def _outside(size: PlanSize, field: str) -> str:
     """Whether a size may not be its number."""
-    place = f"sizes->{field}"
-    steps = f" || {place} % {size.divisor} != 0" if size.divisor > 1 else ""
-    return f"{place} < {size.least} || {place} > {size.most}{steps}"
+    member = f"sizes->{field}"
+    steps = f" || {member} % {size.divisor} != 0" if size.divisor > 1 else ""
+    return f"{member} < {size.least} || {member} > {size.most}{steps}"
 
 
 def _cases(specs: tuple[TensorSpec, ...], fields: SizeFields) -> str:

@@ -90,8 +90,8 @@ def write_entry(
     words = entry.parameters[0].array(Kind.I64)
     fields = [words.address(n).array(kind)[0] for n, (kind, _) in enumerate(region.context)]
     extent = words[len(fields)]
-    known = {name: field for (_, name), field in zip(region.context, fields, strict=True)}
-    numbers_of = {size: known[name] for size, name in sizes.items()}
+    field_of = {name: field for (_, name), field in zip(region.context, fields, strict=True)}
+    numbers_of = {size: field_of[name] for size, name in sizes.items()}
     numbers = (
         entry.call(Kind.I32, "omp_get_thread_num"),
         entry.call(Kind.I32, "omp_get_num_threads"),

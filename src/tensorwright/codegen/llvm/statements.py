@@ -277,8 +277,8 @@ class Statements(Values):
         return Piece(pointer, buffer.dtype, known_size, BUFFER_ALIGN, self.lanes)
 
     def _at(self, base: str, offset: Index) -> str:
-        place = self.scalar(self.evaluate(offset))
-        return self.function.pure(f"getelementptr i8, ptr {base}, i64 {place}", place)
+        byte = self.scalar(self.evaluate(offset))
+        return self.function.pure(f"getelementptr i8, ptr {base}, i64 {byte}", byte)
 
     def _call(self, call: Call) -> None:
         intrinsic = intrinsics_of(self.target).get(call.intrinsic)

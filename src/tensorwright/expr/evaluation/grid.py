@@ -169,5 +169,5 @@ class Grid:
             shape = np.broadcast_shapes(rank, *(place.shape for place in places))
             return np.broadcast_to(self._domain.const(0, source.dtype), shape)
         everywhere: tuple[Any, ...] = (*places, Ellipsis)  # so that no object comes bare
-        found: Array = array[everywhere]
-        return found.reshape(found.shape or rank)
+        values: Array = array[everywhere]
+        return values.reshape(values.shape or rank)

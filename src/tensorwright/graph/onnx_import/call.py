@@ -169,16 +169,16 @@ class Call:
         operand = self.operand(position)
         if isinstance(operand, SizeArray):
             raise self._undecided(operand.indices, f"{what} ({operand})")
-        found = self.known(position)
-        if found is None:
-            found = self._computed(self.tensor(position), what)
-        if found is None:
+        value = self.known(position)
+        if value is None:
+            value = self._computed(self.tensor(position), what)
+        if value is None:
             raise self.unsupported(
                 f"the value of its {what} is only known when the model runs, "
                 "and shapes depend on it",
                 "export the model with fixed shapes, or give the input that it depends on a value",
             )
-        return found
+        return value
 
     def truth(self, operand: Operand, what: str) -> bool | None:
         """The value of a bool, None where it is only known when the model runs.

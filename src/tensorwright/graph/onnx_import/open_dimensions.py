@@ -45,7 +45,7 @@ def is_identity(name: str) -> bool:
 
     ONNX says so of every name. But exporters need one for what they do not know, too, and write a
     word or a sign for that: "?", "-1", "*", "None", "unk__7", "dynamic". Such a name says nothing
-    of another place: who numbers them gives each place a number of its own, so nothing is lost.
+    of another dimension: an exporter that numbers them uses each number once.
     """
     return _UNKNOWN.fullmatch(name) is None
 

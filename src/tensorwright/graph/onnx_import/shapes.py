@@ -61,8 +61,9 @@ def _as_extents(name: str, given: Sequence[int] | int) -> tuple[int, ...]:
 def _fixed(
     infos: Sequence[ValueInfoProto], given: InputShapes, dimensions: OpenDimensions
 ) -> dict[NamedSize, int]:
-    """The sizes that are given as numbers: by their name, or by an input's shape."""
+    """The sizes that are given as numbers: by their name, or by shapes of inputs."""
     fixed: dict[NamedSize, int] = {}
+    pairs: list[tuple[str, Index, int]] = []
     for name, shape in given.items():
         if name in dimensions.named and isinstance(shape, int):
             number = _as_extents(name, shape)[0]
@@ -77,10 +78,15 @@ def _fixed(
             remedy = f"give {len(dims)} extents"
             raise _fail(f"input shape {info.name}", reason, remedy)
         for axis, extent in enumerate(extents):
-            own = dimensions.extents.get((info.name, axis), extent)
-            if any(size not in fixed for size in named_sizes_of(own)):
-                with _naming(info.name):
-                    solution = solved_size(own, extent)
+            pairs.append((info.name, dimensions.extents.get((info.name, axis), extent), extent))
+    before = -1
+    while len(fixed) != before:  # past + sequence tells past once another input tells sequence
+        before = len(fixed)
+        for name, own, extent in pairs:
+            rest = substitute(own, fixed)
+            if named_sizes_of(rest):
+                with _naming(name):
+                    solution = solved_size(rest, extent)
                     if solution is not None:
                         fixed.setdefault(*solution)
     return fixed

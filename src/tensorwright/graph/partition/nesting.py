@@ -152,8 +152,8 @@ class _Placed:
 
 def _key(array: Array, layout: Layout) -> tuple[object, ...]:
     """Equal for constants that are the same memory."""
-    place = array.__array_interface__["data"][0]
-    return place, array.shape, array.strides, array.dtype, layout
+    address = array.__array_interface__["data"][0]
+    return address, array.shape, array.strides, array.dtype, layout
 
 
 def _computed(parts: Partition) -> set[str]:

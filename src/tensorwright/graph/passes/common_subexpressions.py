@@ -27,7 +27,7 @@ def merge_common_subexpressions(graph: Graph) -> tuple[Graph, int]:
         inputs = tuple(keys.get(name, name) for name in node.inputs)
         # repr tells 0.0 from -0.0 and 1 from True, and finds nan equal to nan
         key = (node.operator, inputs, repr(node.attributes), node.graphs)
-        known = seen.setdefault(key, node.outputs)
-        return None if known == node.outputs else known
+        first = seen.setdefault(key, node.outputs)
+        return None if first == node.outputs else first
 
     return rewrite(graph, rule)

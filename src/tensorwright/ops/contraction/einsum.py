@@ -66,24 +66,24 @@ def parse_equation(equation: str, shapes: tuple[Shape, ...]) -> Summation:
         raise fault(f"equation {equation!r} has {len(written)} terms for {len(shapes)} inputs")
     pairs = list(zip(written, shapes, strict=True))
     hidden = max((len(shape) - _letters(term) for term, shape in pairs if "." in term), default=0)
-    found: dict[str, Index] = {}
+    extents: dict[str, Index] = {}
     terms = tuple(tuple(_labels(term, shape, hidden, equation)) for term, shape in pairs)
     for labels, shape in zip(terms, shapes, strict=True):
         for label, extent in zip(labels, shape, strict=True):
-            known = found.setdefault(label, extent)
-            if 1 not in (known, extent) and not is_equal(known, extent):
-                raise fault(f"equation {equation!r}: {label} is {known} and {extent}")
-            found[label] = extent if known == 1 else known
+            former = extents.setdefault(label, extent)
+            if 1 not in (former, extent) and not is_equal(former, extent):
+                raise fault(f"equation {equation!r}: {label} is {former} and {extent}")
+            extents[label] = extent if former == 1 else former
     if arrow:
         result = tuple(_expanded(right, hidden, hidden, equation))
     else:
         flat = [label for labels in terms for label in labels]
         shown = sorted(label for label in set(flat) if flat.count(label) == 1 and len(label) == 1)
         result = (*(f"e{n}" for n in range(hidden)), *shown)
-    unknown = [label for label in result if label not in found]
+    unknown = [label for label in result if label not in extents]
     if unknown or len(set(result)) < len(result):
         raise fault(f"equation {equation!r}: the output is not made of distinct input labels")
-    return Summation(terms, result, found)
+    return Summation(terms, result, extents)
 
 
 def _letters(term: str) -> int:

@@ -168,8 +168,8 @@ def _taken_of(extent: Index, start: Index, end: Index, step: int) -> Taken:
     def inside(index: Index) -> Index:
         if isinstance(index, int) and abs(index) >= _FAR:
             return high if index > 0 else low
-        place = index if decided(index >= 0) else extent + index
-        clamped = minimum(maximum(place, low), high)
+        counted = index if decided(index >= 0) else extent + index
+        clamped = minimum(maximum(counted, low), high)
         return simplify(clamped, {})
 
     first, last = inside(start), inside(end)

@@ -59,16 +59,16 @@ class Plan:
     ) -> None:
         own = graph or ColumnGraph()
         scalars = [group.of for group in groups if isinstance(group, ScalarGroup)]
-        found = formulas_of(program, own, scalars)
+        formulas = formulas_of(program, own, scalars)
         self._groups, self._places = groups, places_of(groups)
         self.program = program
-        self.statements = len(found)
+        self.statements = len(formulas)
         results = ResultNumbers()
         self._scalars = CellTable((self.statements, len(self._places)))
-        self._buffers = [CellTable((len(each.buffers), len(BUFFER_FIELDS))) for each in found]
-        levels = max((len(each.levels) for each in found), default=0)
+        self._buffers = [CellTable((len(each.buffers), len(BUFFER_FIELDS))) for each in formulas]
+        levels = max((len(each.levels) for each in formulas), default=0)
         self._levels = CellTable((len(Level._fields), levels, self.statements))
-        for n, each in enumerate(found):
+        for n, each in enumerate(formulas):
             self._place(n, each, levels, results)
         self._program: ColumnProgram = own.program(list(results))
         if graph is None:
@@ -107,8 +107,11 @@ class Plan:
 
     def _starts(self, kind: type[Group]) -> list[tuple[Group, int]]:
         """The groups of a kind, each with its first column."""
-        found = (group for group in self._groups if isinstance(group, kind))
-        return [(group, self._places[group.columns[0]]) for group in found]
+        return [
+            (group, self._places[group.columns[0]])
+            for group in self._groups
+            if isinstance(group, kind)
+        ]
 
 
 def _ordered(table: CellTable, results: NDArray[np.float64], count: int) -> Features:

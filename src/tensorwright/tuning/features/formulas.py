@@ -177,11 +177,11 @@ class Nest:
 
     def formulas(self, touching: Touching, scalars: Sequence[ScalarFormula]) -> StatementFormulas:
         """All features of the statement."""
-        found: dict[str, Cell] = {}
+        features: dict[str, Cell] = {}
         for each in scalars:
-            found |= each(self, touching)
+            features |= each(self, touching)
         buffers = tuple(self._buffer(use, touching[use.buffer]) for use in self.uses)
-        return StatementFormulas(found, buffers, self._levels(touching))
+        return StatementFormulas(features, buffers, self._levels(touching))
 
     def _levels(self, touching: Touching) -> tuple[Level, ...]:
         """The levels of the nest, all its loops first.

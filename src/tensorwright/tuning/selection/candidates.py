@@ -201,13 +201,13 @@ class Ranked:
         To wait makes a score higher: one stands as soon as the next by features alone is no better.
         """
         alone = self.scores
-        known: list[tuple[float, int]] = []
+        priced: list[tuple[float, int]] = []
         for number in sorted(numbers, key=lambda number: (alone[number], number)):
-            while known and known[0][0] <= alone[number]:
-                yield heappop(known)
-            heappush(known, (float(self.price(number).scores(self.caution)[0]), number))
-        while known:
-            yield heappop(known)
+            while priced and priced[0][0] <= alone[number]:
+                yield heappop(priced)
+            heappush(priced, (float(self.price(number).scores(self.caution)[0]), number))
+        while priced:
+            yield heappop(priced)
 
     def better_than_rule(self, policy: Policy) -> Iterator[int]:
         """The numbers of the candidates whose score is lower than the rule's by more than a margin,

@@ -93,10 +93,10 @@ def _visits(runs: list[int], steps: list[int | None]) -> int:
 
 def _place(store: Store, values: _Values) -> int | None:
     """The byte that is written; None where that is not known."""
-    place = 0
+    offset = 0
     for index, extent in zip(store.indices, store.buffer.shape, strict=True):
         position, width = substitute(index, values), substitute(extent, values)
         if not isinstance(position, int) or not isinstance(width, int):
             return None
-        place = place * width + position
-    return place * store.buffer.dtype.size_bytes
+        offset = offset * width + position
+    return offset * store.buffer.dtype.size_bytes

@@ -265,6 +265,12 @@ def test_an_expression_is_solved_for_its_size() -> None:
         load_onnx(model, {"x": (9, 3), "z": (5,)})
 
 
+def test_an_expression_is_solved_once_another_input_tells_its_other_size() -> None:
+    model = relu_of(x=("past + seq", 3), z=("seq",), w=("past",))
+    types = load_onnx(model, {"x": (9, 3), "z": (4,)}).input_types
+    assert [each.shape for each in types.values()] == [(9, 3), (4,), (5,)]
+
+
 def test_numbers_are_given_by_either_name() -> None:
     model = relu_of(x=("batch-size", None))
     for names in ({"batch-size": 2, "x_1": 3}, {"batch_size": 2, "x_1": 3}):

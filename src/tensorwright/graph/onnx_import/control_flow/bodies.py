@@ -67,9 +67,9 @@ class Captured(Mapping[str, Operand]):
 
     def inside(self, operand: str) -> Operand:
         """A tensor of the graph around, inside."""
-        known = self._outer.constant_value(operand)
-        if known is not None:
-            return known
+        constant = self._outer.constant_value(operand)
+        if constant is not None:
+            return constant
         if operand not in self.names:
             type_ = self._outer.type_of(operand)
             self.names[operand] = self._inner.input(
@@ -210,9 +210,9 @@ def _trips(call: Call, nested: Nested, limit: str, count: Index | None) -> Index
 
 
 def _is_true(operand: Operand, call: Call) -> bool:
-    """Whether a condition is known, and holds."""
-    known = call.builder.constant_value(operand) if isinstance(operand, str) else operand
-    return not isinstance(known, SizeArray) and known is not None and bool(known.all())
+    """Whether a condition is constant, and holds."""
+    constant = call.builder.constant_value(operand) if isinstance(operand, str) else operand
+    return not isinstance(constant, SizeArray) and constant is not None and bool(constant.all())
 
 
 def check_carried(
@@ -255,9 +255,9 @@ def _single(call: Call, operand: Operand) -> str:
 
 def _most(builder: GraphBuilder, tensor: str) -> int | None:
     """The greatest number that an integer may be, by the constants that it is the least of."""
-    known = builder.constant_value(tensor)
-    if known is not None:
-        return int(known.reshape(-1)[0]) if known.size == 1 else None
+    constant = builder.constant_value(tensor)
+    if constant is not None:
+        return int(constant.reshape(-1)[0]) if constant.size == 1 else None
     node = builder.producer(tensor)
     if node is None:
         return None

@@ -47,12 +47,12 @@ def kept_scan(call: Call, nested: Nested, body: GraphProto, held: int, steps: In
         within = replace(call, builder=inside.builder)
         turn = inside.given[0]
         last = within.add("full", shape=(), value=steps - 1, dtype=DType.I64)
-        found: list[Operand] = []
+        rows: list[Operand] = []
         for tensor, axis, is_back in zip(tensors, axes, backwards, strict=True):
-            place = within.add("sub", last, turn) if is_back else turn
+            row = within.add("sub", last, turn) if is_back else turn
             source = inside.tensor(tensor)
-            found.append(within.add("gather", source, place, axis=axis % _rank(call, tensor)))
-        return dict(zip(names[held:], found, strict=True))
+            rows.append(within.add("gather", source, row, axis=axis % _rank(call, tensor)))
+        return dict(zip(names[held:], rows, strict=True))
 
     numbers = {"iteration of a scan": COUNT, "condition of a scan": CONDITION}
     made = nested.body(body, {**numbers, **types}, slices)

@@ -45,14 +45,14 @@ def shared_rows(state: ScheduleState) -> tuple[Axis, ...]:
     if len(state.outputs) != 1 or last.name != state.outputs[0]:
         return ()
     order = _order_of_rows(state, last)
-    known = {last.name: len(order)}
+    depth_of = {last.name: len(order)}
     for stage in reversed(state.stages):
         axes = order if stage.name == last.name else stage.tensor.axes
         for load in loads_of(stage.tensor.body):
             if state.has_stage(load.source.name):
-                depth = min(_common_axes(axes, load.indices), known[stage.name])
-                known[load.source.name] = min(known.get(load.source.name, depth), depth)
-    rows = order[: min(known.values())]
+                depth = min(_common_axes(axes, load.indices), depth_of[stage.name])
+                depth_of[load.source.name] = min(depth_of.get(load.source.name, depth), depth)
+    rows = order[: min(depth_of.values())]
     return rows if any(axis.extent != 1 for axis in rows) else ()
 
 
