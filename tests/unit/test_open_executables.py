@@ -15,16 +15,19 @@ import tensorwright
 from tensorwright import compile as compile_model
 from tensorwright.base import DType, InputError, UsageError, cpu_target
 from tensorwright.expr import (
+    Index,
     all_of,
     cast,
     compute,
     constant,
+    floor_div,
     maximum,
     minimum,
     named_size,
     placeholder,
     reduce_axis,
     select,
+    substitute,
     sum_over,
 )
 from tensorwright.graph import (
@@ -207,18 +210,26 @@ def test_a_size_that_a_later_input_helps_to_tell() -> None:
     np.testing.assert_array_equal(results["old"], rows[:2] * 2)
 
 
-def test_an_extent_that_ends_at_a_number_tells_no_size() -> None:
-    n = named_size("n", greatest=300)
-    head, whole = placeholder("head", (minimum(n, 100),)), placeholder("whole", (n,))
+@pytest.mark.parametrize(
+    "extent", [lambda n, m: minimum(n, 100), lambda n, m: floor_div(m, n), lambda n, m: 2 * m - n]
+)
+def test_any_formula_may_be_an_extent_before_its_sizes_are(extent: Callable[..., Index]) -> None:
+    n, m = named_size("n", greatest=300), named_size("m", least=150, greatest=300)
+    shape = {"m": (m,), "formula": (extent(n, m),), "n": (n,)}
+    inputs = {name: placeholder(name, extents) for name, extents in shape.items()}
     executable = compile_model(
         [
-            compute("firsts", (minimum(n, 100),), lambda i: head[i] * 2.0),
-            compute("all", (n,), lambda i: whole[i] + 1.0),
+            compute(f"{name}_out", shape[name], lambda i, x=x: x[i] + 1.0)
+            for name, x in inputs.items()
         ]
     )
-    for size in (7, 150):
-        arrays = {"head": np.ones(min(size, 100), np.float32), "whole": np.ones(size, np.float32)}
-        assert len(executable.run(arrays)["all"]) == size
+    for values in ({n: 7, m: 151}, {n: 150, m: 150}):
+        arrays = {
+            name: np.ones([substitute(each, values) for each in extents], np.float32)
+            for name, extents in shape.items()
+        }
+        for name, array in executable.run(arrays).items():
+            np.testing.assert_array_equal(array, arrays[name.removesuffix("_out")] + 1)
 
 
 class TestWhatDoesNotFit:

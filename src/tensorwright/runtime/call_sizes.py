@@ -123,12 +123,11 @@ def _solved(extent: int | Formula, number: int, given: Mapping[str, int]) -> tup
     if len(open_names) != 1:
         return None
     name = open_names[0]
-    start, step = (extent.at({**given, name: value}) for value in (0, 1))
-    step -= start
-    is_linear = extent.at({**given, name: _FAR}) == start + _FAR * step
-    if not is_linear or step == 0 or (number - start) % step:
+    first, second, far = (extent.at({**given, name: value}) for value in (1, 2, _FAR))
+    step = second - first
+    if step == 0 or far != first + (_FAR - 1) * step or (number - first) % step:
         return None
-    return name, (number - start) // step
+    return name, 1 + (number - first) // step
 
 
 def _check_bounds(size: PlanSize, value: int, spec: TensorSpec, axis: int) -> None:
