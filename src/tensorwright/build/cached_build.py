@@ -31,7 +31,7 @@ from tensorwright.codegen import Signature
 from tensorwright.expr import EXPRESSION_KINDS
 from tensorwright.loop import Buffer, LoopProgram, Packing, Parameter, Role
 from tensorwright.runtime import default_cache
-from tensorwright.schedule import Scope, Trace, Workload, format_trace
+from tensorwright.schedule import Schedule, Scope, Workload, format_schedule
 
 _HEAD = struct.Struct("<I")
 _KINDS = {
@@ -42,14 +42,14 @@ SOURCES = ("base", "machine_code", "expr", "schedule", "loop", "codegen", "build
 """The folders whose code turns a trace into object code."""
 
 
-def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
+def build_cached(workload: Workload, schedule: Schedule, target: Target) -> Kernel:
     """As `build_kernel`, from the cache on the disk if it is there (knob `kernel_cache`).
 
     If the knob `dump` asks for a stage of the kernel, it is built again.
     """
     with dump_subject(workload.name):
-        key = _key_of(workload, trace, target)
-        return _cached(key, target, lambda: build_kernel(workload, trace, target))
+        key = _key_of(workload, schedule, target)
+        return _cached(key, target, lambda: build_kernel(workload, schedule, target))
 
 
 def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
@@ -73,10 +73,10 @@ def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
     return kernel
 
 
-def keep_kernel(workload: Workload, trace: Trace, target: Target, kernel: Kernel) -> None:
+def keep_kernel(workload: Workload, schedule: Schedule, target: Target, kernel: Kernel) -> None:
     """Let `build_cached` find a kernel that was built elsewhere (knob `kernel_cache`)."""
     if knobs.KERNEL_CACHE.get():
-        default_cache().put(_key_of(workload, trace, target), _pack(kernel))
+        default_cache().put(_key_of(workload, schedule, target), _pack(kernel))
 
 
 def compiler_digest() -> str:
@@ -84,8 +84,8 @@ def compiler_digest() -> str:
     return source_digest(*SOURCES)
 
 
-def _key_of(workload: Workload, trace: Trace, target: Target) -> str:
-    return _key(target, workload.key, format_trace(trace))
+def _key_of(workload: Workload, schedule: Schedule, target: Target) -> str:
+    return _key(target, workload.key, format_schedule(schedule))
 
 
 def _key(target: Target, *subject: str) -> str:
