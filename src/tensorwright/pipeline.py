@@ -222,7 +222,9 @@ def finish(
     for number, scheduled in enumerate(chosen):
         if on_kernel is not None:
             on_kernel(scheduled, number, len(chosen))
-        kernels[scheduled.workload.key] = build_cached(scheduled.workload, scheduled.trace, target)
+        kernels[scheduled.workload.key] = build_cached(
+            scheduled.workload, scheduled.schedule, target
+        )
     sources = (("schedules", schedules_text(chosen)),)
     hardware, count = detect_hardware().fingerprint, usable_threads(threads)
     limits = load_thread_limits(store, parts, target, hardware, count)
@@ -250,7 +252,7 @@ def compile_program(
         chosen = Scheduled(workload, trace, Source.GIVEN)
     if on_kernel is not None:
         on_kernel(chosen, 0, 1)
-    kernel = build_cached(workload, chosen.trace, target)
+    kernel = build_cached(workload, chosen.schedule, target)
     sources = (("schedules", schedules_text((chosen,))),)
     return assemble_workload(workload, kernel, target, threads, values, sources)
 

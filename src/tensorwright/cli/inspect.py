@@ -127,7 +127,7 @@ def _show_code(
         for workload in workloads:
             chosen = choose(workload, how.target, count, store, is_cold=is_cold)
             with collect_dumps(stages) as dumps:
-                program = loop_program(workload, chosen.trace, how.target)
+                program = loop_program(workload, chosen.schedule, how.target)
                 if "source" in stages or "asm" in stages:
                     emit_source(program, how.target, backend_of(how.target))
             for each in dumps if passes else last_of_each(dumps):

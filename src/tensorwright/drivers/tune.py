@@ -24,7 +24,7 @@ from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import chosen_target, compile_program
 from tensorwright.records import Records, RecordStore, load_last_choice, opened, save_choice
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.schedule import format_trace, state_of
+from tensorwright.schedule import format_schedule, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring import MeasureOptions
@@ -221,9 +221,9 @@ def choose_together(
     for workload in parts.workloads:
         key = workload.key
         default = choose_untuned(workload, target, threads, is_cold=True).trace
-        untuned[key] = format_trace(default)
+        untuned[key] = format_schedule(default)
         options[key] = options_of(store, workload, setting, untuned[key])
-        before = format_trace(last.get(key, default))
+        before = format_schedule(last.get(key, default))
         chosen[key] = before if is_replayable(state_of(workload), before) else untuned[key]
     if all(len(traces) == 1 for traces in options.values()):
         return NetworkResult(parts.graph.name, reason=_NOTHING_ELSE)

@@ -43,6 +43,7 @@ from tensorwright.graph.passes import (
 from tensorwright.graph.physical import physical_shape, to_physical
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
+from tensorwright.graph.size_points import SizePoint, SizesAt, between, points_of
 from tensorwright.graph.sizes import (
     bind_sizes,
     least_sizes,
@@ -80,11 +81,14 @@ __all__ = [
     "Partition",
     "Price",
     "Program",
+    "SizePoint",
+    "SizesAt",
     "Step",
     "Tensors",
     "Workload",
     "are_alike",
     "as_program",
+    "between",
     "bind_partition",
     "bind_sizes",
     "bind_workload",
@@ -102,6 +106,7 @@ __all__ = [
     "operator_of",
     "partition",
     "physical_shape",
+    "points_of",
     "program",
     "program_workload",
     "random_inputs",

@@ -74,6 +74,7 @@ class OpenSchedule:
         if not self.variants or self.variants[-1].ranges:
             raise ScheduleError(
                 stage="schedule",
+                step="for all sizes:",
                 where="a schedule for ranges of sizes",
                 reason="its last trace does not hold for all sizes",
                 remedy="end it with a trace without ranges",

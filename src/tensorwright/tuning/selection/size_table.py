@@ -1,0 +1,201 @@
+"""Which trace runs for which sizes: a table over some numbers of each size.
+
+    lines      of each size, the numbers at which the table has an entry
+    cells      an entry for every combination of these; it is for all sizes that are nearest to it
+    exact      entries for single combinations, whose programs hold for nothing else
+
+A table is filled from traces that were tuned for points.  Between them the time model says which of
+the neighbours' traces runs, and the untuned trace stays where none is expected to be faster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise, product
+from math import isqrt
+from typing import Protocol, TypeAlias
+
+from tensorwright.expr import NamedSize
+from tensorwright.schedule import OpenSchedule, Schedule, SizedTrace, SizeRange, Trace
+
+_LEAST_GAIN = 0.03  # of the predicted time: what a trace must gain on the untuned one off its point
+_OPEN_LOSS = 0.03  # of the predicted time: what a trace may lose by holding for more sizes
+_MOST_CELLS = 64
+
+Numbers: TypeAlias = tuple[int, ...]
+
+
+class Prices(Protocol):
+    """What a trace is expected to take for some sizes, in seconds; None where that is not known."""
+
+    def alone(self, trace: Trace, values: Mapping[str, int]) -> float | None:
+        """By a program for these sizes only."""
+
+    def opened(self, trace: Trace, values: Mapping[str, int]) -> float | None:
+        """By a program for all sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TunedTrace:
+    """The best trace that was measured for some numbers of sizes.
+
+    opens   whether it has a form that holds for all sizes
+    """
+
+    values: Mapping[str, int]
+    trace: Trace
+    opens: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SizeTable:
+    """As above; `cells` and `exact` are sorted pairs of numbers, in the order of `lines`, and a
+    trace.
+    """
+
+    lines: tuple[tuple[str, Numbers], ...]
+    cells: tuple[tuple[Numbers, Trace], ...]
+    exact: tuple[tuple[Numbers, Trace], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the sizes."""
+        return tuple(name for name, _ in self.lines)
+
+    def cell_of(self, values: Mapping[str, int]) -> Numbers:
+        """The cell of some sizes."""
+        return tuple(
+            numbers[sum(values[name] >= border for border in _borders(numbers))]
+            for name, numbers in self.lines
+        )
+
+    def at(self, values: Mapping[str, int]) -> Trace:
+        """The trace that runs for some sizes."""
+        own = tuple(values[name] for name in self.names)
+        exact = dict(self.exact)
+        return exact[own] if own in exact else dict(self.cells)[self.cell_of(values)]
+
+    def with_cell(self, values: Mapping[str, int], trace: Trace) -> SizeTable:
+        """The table with another trace in the cell of some sizes; exact entries stay."""
+        cells = {**dict(self.cells), self.cell_of(values): trace}
+        return replace(self, cells=tuple(sorted(cells.items())))
+
+    def with_exact(self, values: Mapping[str, int], trace: Trace | None) -> SizeTable:
+        """The table with an exact entry for some sizes, or with none."""
+        own = tuple(values[name] for name in self.names)
+        exact = {numbers: kept for numbers, kept in self.exact if numbers != own}
+        if trace is not None:
+            exact[own] = trace
+        return replace(self, exact=tuple(sorted(exact.items())))
+
+    @property
+    def schedule(self) -> Schedule:
+        """The traces with their ranges; the trace of most cells comes last, for all the rest."""
+        usual = Counter(trace for _, trace in self.cells).most_common(1)[0][0]
+        variants = [
+            SizedTrace(tuple(map(SizeRange, self.names, numbers, numbers)), trace)
+            for numbers, trace in self.exact
+        ]
+        variants += [each for each in self._boxes() if each.trace != usual]
+        return OpenSchedule((*variants, SizedTrace((), usual))) if variants else usual
+
+    def _boxes(self) -> list[SizedTrace]:
+        """The cells; neighbours along the last size with the same trace are one."""
+        boxes: list[SizedTrace] = []
+        for _, row in groupby(self.cells, key=lambda cell: cell[0][:-1]):
+            for trace, run in groupby(row, key=lambda cell: cell[1]):
+                numbers = [each[0] for each in run]
+                ranges = map(self._range, range(len(self.lines)), numbers[0], numbers[-1])
+                boxes.append(SizedTrace(tuple(filter(None, ranges)), trace))
+        return boxes
+
+    def _range(self, position: int, first: int, last: int) -> SizeRange | None:
+        """What a size is in the cells from one number to another; None where it may be anything."""
+        name, numbers = self.lines[position]
+        borders = _borders(numbers)
+        low = 1 if first == numbers[0] else borders[numbers.index(first) - 1]
+        high = None if last == numbers[-1] else borders[numbers.index(last)] - 1
+        return None if low == 1 and high is None else SizeRange(name, low, high)
+
+
+def _borders(numbers: Numbers) -> list[int]:
+    """Where the next number is nearer than the one before, on a logarithmic scale."""
+    return [isqrt(low * high - 1) + 1 for low, high in pairwise(numbers)]
+
+
+def filled_table(
+    sizes: Sequence[NamedSize], tuned: Sequence[TunedTrace], untuned: Trace, prices: Prices
+) -> SizeTable:
+    """The table of a workload with some sizes.
+
+    tuned     at least one, each for other numbers
+    untuned   the trace that holds for all sizes
+    prices    by the time model
+    """
+    names = sorted(size.name for size in sizes)
+    by_numbers = {tuple(each.values[name] for name in names): each for each in tuned}
+    lines = tuple(
+        (name, tuple(sorted({numbers[n] for numbers in by_numbers})))
+        for n, name in enumerate(names)
+    )
+    if len(lines) == 1:
+        lines = ((lines[0][0], _with_means(lines[0][1], sizes[0])),)
+    cells: dict[Numbers, Trace] = {}
+    exact: dict[Numbers, Trace] = {}
+    every = list(product(*(numbers for _, numbers in lines)))
+    for numbers in every:
+        values = dict(zip(names, numbers, strict=True))
+        own = by_numbers.get(numbers)
+        if own is None:
+            near = _nearest(numbers, by_numbers) if len(every) <= _MOST_CELLS else []
+            cells[numbers] = _cheapest(near, untuned, values, prices)
+            continue
+        cells[numbers] = own.trace if own.opens else untuned
+        if not own.opens or _loses(own.trace, values, prices):
+            exact[numbers] = own.trace
+    return SizeTable(lines, tuple(sorted(cells.items())), tuple(sorted(exact.items())))
+
+
+def _with_means(numbers: Numbers, size: NamedSize) -> Numbers:
+    """The numbers, their geometric means, and the ends of the bounds."""
+    means = {isqrt(low * high) for low, high in pairwise(numbers)}
+    ends = {max(1, size.least) * size.divisor}
+    if size.most is not None:
+        ends.add(size.most * size.divisor)
+    whole = {max(size.divisor, number - number % size.divisor) for number in means | ends}
+    return tuple(sorted({*numbers, *whole}))
+
+
+def _nearest(numbers: Numbers, tuned: Mapping[Numbers, TunedTrace]) -> list[TunedTrace]:
+    """The two nearest points on a logarithmic scale."""
+
+    def distance(point: Numbers) -> float:
+        return sum(math.log(a / b) ** 2 for a, b in zip(point, numbers, strict=True))
+
+    return [tuned[point] for point in sorted(tuned, key=distance)[:2]]
+
+
+def _cheapest(
+    tuned: Sequence[TunedTrace], untuned: Trace, values: Mapping[str, int], prices: Prices
+) -> Trace:
+    """The trace that is expected to be the fastest; the untuned one unless another gains."""
+    best, limit_s = untuned, prices.opened(untuned, values)
+    if limit_s is None:
+        return untuned
+    limit_s *= 1 - _LEAST_GAIN
+    for each in tuned:
+        expected_s = prices.opened(each.trace, values) if each.opens else None
+        if expected_s is not None and expected_s < limit_s:
+            best, limit_s = each.trace, expected_s
+    return best
+
+
+def _loses(trace: Trace, values: Mapping[str, int], prices: Prices) -> bool:
+    """Whether a trace that holds for all sizes is expected to be slower than for its own alone."""
+    alone_s, opened_s = prices.alone(trace, values), prices.opened(trace, values)
+    if alone_s is None or opened_s is None:
+        return False
+    return opened_s > (1 + _OPEN_LOSS) * alone_s

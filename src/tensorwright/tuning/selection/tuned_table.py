@@ -1,0 +1,87 @@
+"""The table of a workload with named sizes that was tuned for some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tensorwright.base import CpuTarget, ScheduleError, knobs
+from tensorwright.graph import Workload, bind_workload, representative
+from tensorwright.machine import detect_hardware
+from tensorwright.records import RecordStore, best_trace, load_tuned_sizes
+from tensorwright.schedule import OpenTrace, Trace, open_trace, state_of
+from tensorwright.tuning.selection.predictor import Predictor
+from tensorwright.tuning.selection.size_table import SizeTable, TunedTrace, filled_table
+
+
+def tuned_table(
+    workload: Workload,
+    target: CpuTarget,
+    threads: int,
+    store: RecordStore,
+    predictor: Predictor | None,
+    untuned: Callable[[], Trace],
+) -> SizeTable | None:
+    """The best schedules on record for the sizes for which a workload was tuned, and for the sizes
+    between them what the time model prefers; None where none is on record.
+
+    untuned   gives the trace that stands for all sizes; it is called where there are records
+    """
+    tuned = _tuned_traces(workload, target, threads, store)
+    if not tuned:
+        return None
+    return filled_table(workload.sizes, tuned, untuned(), _ModelPrices(workload, target, predictor))
+
+
+def opened_trace(workload: Workload, trace: Trace, target: CpuTarget) -> OpenTrace | None:
+    """The trace for all sizes; None where it has no form that holds for them."""
+    try:
+        return open_trace(state_of(workload), trace, target.vector_bytes)
+    except ScheduleError:
+        return None
+
+
+def _tuned_traces(
+    workload: Workload, target: CpuTarget, threads: int, store: RecordStore
+) -> tuple[TunedTrace, ...]:
+    """The best trace of each point for which the workload was tuned.  Points that differ in other
+    sizes only are one.
+    """
+    names = sorted(size.name for size in workload.sizes)
+    hardware, algorithms = detect_hardware().fingerprint, knobs.WINOGRAD.get()
+    typical = representative(workload.sizes)
+    tuned: dict[tuple[int, ...], TunedTrace] = {}
+    for point in load_tuned_sizes(store, workload.key):
+        values = {name: point.get(name, typical[name]) for name in names}
+        numbers = tuple(values[name] for name in names)
+        if numbers in tuned:
+            continue
+        instance = bind_workload(workload, values)
+        best = best_trace(store, instance, target, hardware, threads, algorithms=algorithms)
+        if best is not None:
+            opens = opened_trace(workload, best, target) is not None
+            tuned[numbers] = TunedTrace(values, best, opens)
+    return tuple(tuned.values())
+
+
+class _ModelPrices:
+    """The predicted seconds of traces of one workload; it remembers opened traces."""
+
+    def __init__(self, workload: Workload, target: CpuTarget, predictor: Predictor | None) -> None:
+        self._workload = workload
+        self._target = target
+        self._predictor = predictor
+        self._opened: dict[Trace, OpenTrace | None] = {}
+
+    def alone(self, trace: Trace, values: Mapping[str, int]) -> float | None:
+        """As `Prices.alone`."""
+        if self._predictor is None:
+            return None
+        estimate = self._predictor.estimate(bind_workload(self._workload, values), trace)
+        return None if estimate is None else estimate.seconds
+
+    def opened(self, trace: Trace, values: Mapping[str, int]) -> float | None:
+        """As `Prices.opened`."""
+        if trace not in self._opened:
+            self._opened[trace] = opened_trace(self._workload, trace, self._target)
+        opened = self._opened[trace]
+        return None if opened is None else self.alone(opened.trace, values)
