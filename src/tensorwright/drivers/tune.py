@@ -6,18 +6,24 @@ each workload runs, constants that come from memory, and a last comparison insid
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from tensorwright.base import CpuTarget, Target, UsageError, did_you_mean, override
+from tensorwright.drivers.sized_network import (
+    SizedNetwork,
+    SizedProgram,
+    choose_for_sizes,
+    note_points,
+)
 from tensorwright.graph import (
     Constants,
     Partition,
     Program,
+    Workload,
     as_program,
-    bind_partition,
     check_constants,
-    representative,
     require_numbers,
 )
 from tensorwright.machine import detect_hardware
@@ -49,6 +55,7 @@ from tensorwright.tuning.space import SpaceKind
 DEFAULT_MINUTES = 10.0
 _PATIENCE = 20  # rounds without a gain, where no budget is given
 _NETWORK_SHARE = 0.14  # the largest share of the minutes for the comparison inside the network
+_SIZES_SHARE = 0.22  # the same, where one of the networks runs at several sizes
 _NETWORK_S = 4.0
 _NETWORK_PER_WORKLOAD_S = 0.4
 _LEAST_NETWORK_S = 12.0  # for that comparison, if no minutes are given
@@ -140,7 +147,7 @@ def search(
 
 def search_networks(
     tasks: Sequence[Task],
-    networks: Sequence[Partition],
+    programs: Sequence[Partition | SizedNetwork | SizedProgram],
     setting: SessionSetting,
     store: RecordStore,
     how: SearchArguments,
@@ -150,37 +157,71 @@ def search_networks(
 ) -> TuneResult:
     """Measure schedules of every workload, and keep the measurements in the store.
 
-    At the end the best schedules are compared inside each of the networks, and the store keeps the
-    choices.  Then the chosen and the untuned networks are measured in turns.  All of this is done
-    within the minutes of the budget.
+    programs   the networks of the tasks, and the expressions with named sizes
+    At the end the best schedules are compared inside each of the networks, at all of its sizes, and
+    the store keeps the choices.  Then the chosen and the untuned networks are measured in turns.
+    All of this is done within the minutes of the budget.
     The other arguments are those of `search_tasks`.
     """
+    networks = [each for each in programs if not isinstance(each, SizedProgram)]
     seconds = _budget_of(how).seconds
-    counts = [len(parts.workloads) for parts in networks]
-    kept_s = 0.0 if seconds is None else _network_s(seconds, counts)
-    later = frozenset(workload.key for parts in networks for workload in parts.workloads)
+    kept_s = 0.0 if seconds is None else _network_s(seconds, networks)
+    later = frozenset(each.key for network in networks for each in _workloads_of(network))
     how = replace(how, options=replace(how.options, after_s=kept_s, compared_later=later))
+    for program in programs:
+        if not isinstance(program, Partition):
+            note_points(program, store)
     result = search_tasks(tasks, setting, store, how, name=name, measuring=measuring)
     if not networks:
         return result
     if result.is_interrupted:
-        stopped = [NetworkResult(parts.graph.name, reason="interrupted") for parts in networks]
-        return result.with_networks(stopped)
-    limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * len(networks))
+        return result.with_networks([each for network in networks for each in _stopped(network)])
+    wanted_s = [_wanted_s(network) for network in networks]
+    limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * _points(networks))
     if seconds is not None:
         limit_s = min(max(seconds - result.elapsed_s, _LEAST_SHARE * seconds), 2 * kept_s)
-    each_s = limit_s / len(networks)
-    return result.with_networks(
-        [choose_together(parts, setting, store, each_s) for parts in networks]
-    )
+    shares = [each_s / math.fsum(wanted_s) for each_s in wanted_s]
+    chosen: list[NetworkResult] = []
+    for network, share in zip(networks, shares, strict=True):
+        if isinstance(network, SizedNetwork):
+            chosen += choose_for_sizes(network, setting, store, share * limit_s)
+        else:
+            chosen.append(choose_together(network, setting, store, share * limit_s))
+    return result.with_networks(chosen)
 
 
-def _network_s(seconds: float, workloads: Sequence[int]) -> float:
-    """The seconds of a budget that are kept for the comparisons inside networks, by their numbers
-    of workloads.
-    """
-    wanted_s = sum(_NETWORK_S + _NETWORK_PER_WORKLOAD_S * count for count in workloads)
-    return min(_NETWORK_SHARE * seconds, wanted_s)
+def _workloads_of(network: Partition | SizedNetwork) -> tuple[Workload, ...]:
+    """The workloads that are measured."""
+    if isinstance(network, SizedNetwork):
+        return tuple(each for parts in network.instances for each in parts.workloads)
+    return network.workloads
+
+
+def _stopped(network: Partition | SizedNetwork) -> list[NetworkResult]:
+    """The results of a network that is not compared, because the user stopped the session."""
+    if isinstance(network, SizedNetwork):
+        name, points = network.name, [str(point) for point in network.points]
+    else:
+        name, points = network.graph.name, [""]
+    return [NetworkResult(name, reason="interrupted", at=point) for point in points]
+
+
+def _points(networks: Sequence[Partition | SizedNetwork]) -> int:
+    """At how many sizes networks are compared; one of numbers at one."""
+    return sum(len(n.points) if isinstance(n, SizedNetwork) else 1 for n in networks)
+
+
+def _wanted_s(network: Partition | SizedNetwork) -> float:
+    """The seconds for the comparison inside a network."""
+    count = len(_workloads_of(network))
+    return _NETWORK_S * _points((network,)) + _NETWORK_PER_WORKLOAD_S * count
+
+
+def _network_s(seconds: float, networks: Sequence[Partition | SizedNetwork]) -> float:
+    """The seconds of a budget that are kept for the comparisons inside networks."""
+    has_sizes = any(isinstance(network, SizedNetwork) for network in networks)
+    share = _SIZES_SHARE if has_sizes else _NETWORK_SHARE
+    return min(share * seconds, math.fsum(map(_wanted_s, networks)))
 
 
 def _budget_of(how: SearchArguments) -> Budget:
@@ -248,15 +289,12 @@ def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:
     )
 
 
-def typical_instance(parts: Partition) -> Partition:
-    """The same steps for typical values of the named sizes.
-
-    What is measured for them decides how the open network is compiled.
-    """
-    return bind_partition(parts, representative(parts.graph.sizes))
-
-
-def as_in_network(*networks: Partition) -> MeasureOptions:
+def as_in_network(*programs: Partition | SizedNetwork | SizedProgram) -> MeasureOptions:
     """Measure with constants as cold as in the largest of some networks."""
-    sizes = [sum(each.nbytes for each in n.graph.constants.values()) for n in networks]
+    networks = [each.parts if isinstance(each, SizedNetwork) else each for each in programs]
+    sizes = [
+        sum(array.nbytes for array in each.graph.constants.values())
+        for each in networks
+        if isinstance(each, Partition)
+    ]
     return MeasureOptions(cold_bytes=max(sizes, default=0))

@@ -10,7 +10,7 @@ from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
 from tensorwright.graph.layout import choose_layouts, conversions, describe_layouts
-from tensorwright.graph.nested import require_alone
+from tensorwright.graph.nested import counted_sizes, require_alone
 from tensorwright.graph.partition import (
     AliasCall,
     BranchCall,
@@ -98,6 +98,7 @@ __all__ = [
     "choose_layouts",
     "compute_float16_as_float32",
     "conversions",
+    "counted_sizes",
     "describe_layouts",
     "elide_concats",
     "interpret",

@@ -2,7 +2,8 @@
 
     lines      of each size, the numbers at which the table has an entry
     cells      an entry for every combination of these; it is for all sizes that are nearest to it
-    exact      entries for single combinations, whose programs hold for nothing else
+    tuned      the best trace of each combination for which the workload was tuned
+    exact      those of these combinations whose trace gets a program that holds for nothing else
 
 A table is filled from traces that were tuned for points.  Between them the time model says which of
 the neighbours' traces runs, and the untuned trace stays where none is expected to be faster.
@@ -16,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise, product
 from math import isqrt
+from operator import itemgetter
 from typing import Protocol, TypeAlias
 
 from tensorwright.expr import NamedSize
@@ -52,13 +54,17 @@ class TunedTrace:
 
 @dataclass(frozen=True, slots=True)
 class SizeTable:
-    """As above; `cells` and `exact` are sorted pairs of numbers, in the order of `lines`, and a
-    trace.
-    """
+    """As above; combinations are numbers in the order of `lines`, and all tuples are sorted."""
 
     lines: tuple[tuple[str, Numbers], ...]
     cells: tuple[tuple[Numbers, Trace], ...]
-    exact: tuple[tuple[Numbers, Trace], ...] = ()
+    tuned: tuple[tuple[Numbers, Trace], ...] = ()
+    exact: tuple[Numbers, ...] = ()
+
+    @classmethod
+    def of_one(cls, trace: Trace) -> SizeTable:
+        """The table of a trace that runs for all sizes."""
+        return cls((), (((), trace),))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,30 +80,54 @@ class SizeTable:
 
     def at(self, values: Mapping[str, int]) -> Trace:
         """The trace that runs for some sizes."""
-        own = tuple(values[name] for name in self.names)
-        exact = dict(self.exact)
-        return exact[own] if own in exact else dict(self.cells)[self.cell_of(values)]
+        own = self._numbers(values)
+        return (
+            dict(self.tuned)[own] if own in self.exact else dict(self.cells)[self.cell_of(values)]
+        )
+
+    def tuned_at(self, values: Mapping[str, int]) -> Trace:
+        """The trace that was tuned for some sizes; the one that runs where there is none."""
+        own = self._numbers(values)
+        tuned = dict(self.tuned)
+        return tuned[own] if own in tuned else self.at(values)
 
     def with_cell(self, values: Mapping[str, int], trace: Trace) -> SizeTable:
-        """The table with another trace in the cell of some sizes; exact entries stay."""
-        cells = {**dict(self.cells), self.cell_of(values): trace}
-        return replace(self, cells=tuple(sorted(cells.items())))
+        """The table with another trace in the cell of some sizes.
 
-    def with_exact(self, values: Mapping[str, int], trace: Trace | None) -> SizeTable:
-        """The table with an exact entry for some sizes, or with none."""
-        own = tuple(values[name] for name in self.names)
-        exact = {numbers: kept for numbers, kept in self.exact if numbers != own}
-        if trace is not None:
-            exact[own] = trace
-        return replace(self, exact=tuple(sorted(exact.items())))
+        If the cell is that of a combination for which the workload was tuned, and the sizes are
+        others, this combination keeps its trace by a program of its own.
+        """
+        cell, own = self.cell_of(values), self._numbers(values)
+        cells = {**dict(self.cells), cell: trace}
+        table = replace(self, cells=tuple(sorted(cells.items(), key=itemgetter(0))))
+        return table if cell == own else table._with_exact(cell)
+
+    def with_exact(self, values: Mapping[str, int]) -> SizeTable:
+        """The table with a program of its own for some sizes for which it was tuned."""
+        return self._with_exact(self._numbers(values))
+
+    def _with_exact(self, numbers: Numbers) -> SizeTable:
+        if numbers not in dict(self.tuned):
+            return self
+        return replace(self, exact=tuple(sorted({*self.exact, numbers})))
+
+    def without_exact(self, values: Mapping[str, int] | None = None) -> SizeTable:
+        """The table without a program of its own for some sizes, or for any where None."""
+        own = None if values is None else self._numbers(values)
+        kept = () if own is None else tuple(each for each in self.exact if each != own)
+        return replace(self, exact=kept)
+
+    def _numbers(self, values: Mapping[str, int]) -> Numbers:
+        return tuple(values[name] for name in self.names)
 
     @property
     def schedule(self) -> Schedule:
         """The traces with their ranges; the trace of most cells comes last, for all the rest."""
         usual = Counter(trace for _, trace in self.cells).most_common(1)[0][0]
+        tuned = dict(self.tuned)
         variants = [
-            SizedTrace(tuple(map(SizeRange, self.names, numbers, numbers)), trace)
-            for numbers, trace in self.exact
+            SizedTrace(tuple(map(SizeRange, self.names, numbers, numbers)), tuned[numbers])
+            for numbers in self.exact
         ]
         variants += [each for each in self._boxes() if each.trace != usual]
         return OpenSchedule((*variants, SizedTrace((), usual))) if variants else usual
@@ -144,7 +174,7 @@ def filled_table(
     if len(lines) == 1:
         lines = ((lines[0][0], _with_means(lines[0][1], sizes[0])),)
     cells: dict[Numbers, Trace] = {}
-    exact: dict[Numbers, Trace] = {}
+    exact: list[Numbers] = []
     every = list(product(*(numbers for _, numbers in lines)))
     for numbers in every:
         values = dict(zip(names, numbers, strict=True))
@@ -154,9 +184,10 @@ def filled_table(
             cells[numbers] = _cheapest(near, untuned, values, prices)
             continue
         cells[numbers] = own.trace if own.opens else untuned
-        if not own.opens or _loses(own.trace, values, prices):
-            exact[numbers] = own.trace
-    return SizeTable(lines, tuple(sorted(cells.items())), tuple(sorted(exact.items())))
+        if names and (not own.opens or _loses(own.trace, values, prices)):
+            exact.append(numbers)
+    best = [(numbers, by_numbers[numbers].trace) for numbers in sorted(by_numbers)]
+    return SizeTable(lines, tuple(cells.items()), tuple(best), tuple(exact))
 
 
 def _with_means(numbers: Numbers, size: NamedSize) -> Numbers:

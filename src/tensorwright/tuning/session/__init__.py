@@ -15,6 +15,11 @@ from tensorwright.tuning.session.in_network import (
 )
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.last_comparison import compare_programs
+from tensorwright.tuning.session.over_sizes import (
+    ChosenOverSizes,
+    SizedInstance,
+    choose_over_sizes,
+)
 from tensorwright.tuning.session.progress import (
     Callback,
     Drift,
@@ -38,6 +43,7 @@ __all__ = [
     "Budget",
     "Callback",
     "Chosen",
+    "ChosenOverSizes",
     "Comparison",
     "Drift",
     "Interrupt",
@@ -49,6 +55,7 @@ __all__ = [
     "SearchArguments",
     "SessionParts",
     "SessionSetting",
+    "SizedInstance",
     "StopReason",
     "TaskResult",
     "TaskRow",
@@ -57,6 +64,7 @@ __all__ = [
     "check_measures_here",
     "choose_callbacks",
     "choose_in_network",
+    "choose_over_sizes",
     "compare_programs",
     "is_replayable",
     "make_space",

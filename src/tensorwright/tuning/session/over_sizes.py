@@ -1,0 +1,247 @@
+"""Choose the schedules of an open network by running it at several sizes.
+
+Each workload has a table: which trace runs for which sizes.  A trace that is fast in a program for
+one size may be slow in the program for all sizes, and for the sizes around it.  So the untuned and
+the tuned executable take turns, at the sizes for which the network was tuned and at sizes between
+them, and each workload is timed while the network runs.  Where the tuned trace is slower, the
+untuned one stays.  At the tuned sizes a third executable takes part, which was built for that size
+alone: where it is faster, the kernel gets a program of its own for this size.
+
+At the end the new executable and the untuned one take turns again.  Speed-ups are claimed from
+these times only.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from tensorwright.base import CpuTarget
+from tensorwright.build import Kernel, assemble, build_cached
+from tensorwright.graph import KernelCall, Partition, SizePoint, Workload, random_inputs
+from tensorwright.processes import never
+from tensorwright.runtime import Executable, faster_half
+from tensorwright.schedule import Schedule, Trace, format_schedule, format_trace
+from tensorwright.tuning.selection import SizeTable
+from tensorwright.tuning.session.last_comparison import (
+    Samples,
+    compare_with_untuned,
+    take_turns,
+)
+from tensorwright.tuning.session.result import NetworkResult
+
+_MOST_LOSS = 0.03  # of the time of a workload: it may be measured so much slower than untuned
+_LEAST_GAIN = 0.03  # of the time of a workload: what a program for one size must gain
+_LEAST_SHARE = 0.005  # of the time of the network: a smaller workload gets no such program
+_FIRST = 0.55  # share of the time after building: the end of the first turns
+_EVEN = 0.5  # share of the time that is the same for all sizes; the rest goes by the time of a run
+_MOST_REPAIRS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SizedInstance:
+    """The network for some sizes.
+
+    is_between   whether it was not tuned for these sizes, which lie between others
+    """
+
+    point: SizePoint
+    parts: Partition
+    is_between: bool = False
+
+    @property
+    def label(self) -> str:
+        """The sizes, for people."""
+        return f"{self.point} (between)" if self.is_between else str(self.point)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenOverSizes:
+    """A table for each workload, by key, and the comparison with untuned schedules at each size."""
+
+    tables: Mapping[str, SizeTable]
+    results: tuple[NetworkResult, ...]
+
+
+def choose_over_sizes(
+    parts: Partition,
+    instances: Sequence[SizedInstance],
+    tables: Mapping[str, SizeTable],
+    untuned: Mapping[str, Trace],
+    target: CpuTarget,
+    threads: int,
+    limit_s: float,
+    should_stop: Callable[[], bool] = never,
+) -> ChosenOverSizes | None:
+    """Correct tables by measurement.
+
+    parts      the open network
+    instances  for the sizes at which it runs
+    tables     of each workload, by key             untuned   their untuned traces
+    limit_s    about how long it may take after the first executables are built
+
+    None if `should_stop` became true.  Raises: as building and running kernels.
+    """
+    programs = _Programs(parts, target, threads)
+    before = programs.of(untuned)
+    tables = {key: table.without_exact() for key, table in tables.items()}
+    after = programs.of_tables(tables)
+    started = time.monotonic()
+    shares = _shares(instances, before)
+    for instance, share in zip(instances, shares, strict=True):
+        rivals = [_at(before, instance), _at(after, instance)]
+        if not instance.is_between:
+            rivals.append(programs.alone(instance, tables))
+        first_s = _FIRST * share * limit_s
+        samples = take_turns(instance.parts, rivals, first_s, should_stop)
+        if should_stop():
+            return None
+        if samples is not None:
+            tables = _corrected(parts, tables, untuned, instance, samples)
+    left_s = max((1 - _FIRST) * limit_s, started + limit_s - time.monotonic())
+    results: dict[str, NetworkResult] = {}
+    for _ in range(_MOST_REPAIRS + 1):
+        after = programs.of_tables(tables)
+        for instance, share in zip(instances, shares, strict=True):
+            if instance.label in results and not results[instance.label].is_slower:
+                continue
+            texts = _texts(parts, instance, untuned), _texts(parts, instance, tables)
+            result = compare_with_untuned(
+                instance.parts,
+                _at(before, instance),
+                _at(after, instance),
+                texts,
+                share * left_s,
+                should_stop,
+            )
+            if should_stop():
+                return None
+            results[instance.label] = replace(result, at=instance.label)
+        slower = [each for each in instances if results[each.label].is_slower]
+        if not slower:
+            break
+        for instance in slower:
+            tables = _untuned_at(tables, untuned, instance)
+    return ChosenOverSizes(tables, tuple(results[each.label] for each in instances))
+
+
+class _Programs:
+    """Makes executables of an open network; it builds each kernel once."""
+
+    def __init__(self, parts: Partition, target: CpuTarget, threads: int) -> None:
+        self._parts = parts
+        self._target = target
+        self._threads = threads
+        self._built: dict[tuple[str, str], Kernel] = {}
+
+    def of(self, schedules: Mapping[str, Schedule]) -> Executable:
+        """For all sizes; `schedules` by the keys of workloads."""
+        return self._assembled(self._parts, schedules)
+
+    def of_tables(self, tables: Mapping[str, SizeTable]) -> Executable:
+        """For all sizes, by the tables of all workloads."""
+        return self.of({key: table.schedule for key, table in tables.items()})
+
+    def alone(self, instance: SizedInstance, tables: Mapping[str, SizeTable]) -> Executable:
+        """For the sizes of an instance only, with the traces that tables have there."""
+        traces: dict[str, Schedule] = {}
+        for key, workload in _workloads_at(self._parts, instance).items():
+            traces[workload.key] = tables[key].tuned_at(instance.point.values)
+        return self._assembled(instance.parts, traces)
+
+    def _assembled(self, parts: Partition, schedules: Mapping[str, Schedule]) -> Executable:
+        kernels: dict[str, Kernel] = {}
+        for workload in parts.workloads:
+            schedule = schedules[workload.key]
+            build = workload.key, format_schedule(schedule)
+            if build not in self._built:
+                self._built[build] = build_cached(workload, schedule, self._target)
+            kernels[workload.key] = self._built[build]
+        return assemble(parts, kernels, self._target, self._threads)
+
+
+def _at(program: Executable, instance: SizedInstance) -> Executable:
+    """The program for the sizes of an instance; loops decide the others."""
+    counted = program.plan.counted
+    values = instance.point.values.items()
+    return program.at(**{name: number for name, number in values if name not in counted})
+
+
+def _workloads_at(parts: Partition, instance: SizedInstance) -> dict[str, Workload]:
+    """What each workload of the open network is in an instance, by its key."""
+    pairs = zip(parts.steps, instance.parts.steps, strict=True)
+    return {
+        one.workload.key: other.workload
+        for one, other in pairs
+        if isinstance(one, KernelCall) and isinstance(other, KernelCall)
+    }
+
+
+def _shares(instances: Sequence[SizedInstance], program: Executable) -> list[float]:
+    """The share of the time for each instance: one half of it is spread evenly, the other goes by
+    the time of a run.
+    """
+    seconds = []
+    for instance in instances:
+        run = _at(program, instance).bind(dict(random_inputs(instance.parts.graph)))
+        run.run()
+        start = time.monotonic()
+        run.run()
+        seconds.append(time.monotonic() - start)
+    whole_s = math.fsum(seconds)
+    return [_EVEN / len(instances) + (1 - _EVEN) * each / whole_s for each in seconds]
+
+
+def _corrected(
+    parts: Partition,
+    tables: Mapping[str, SizeTable],
+    untuned: Mapping[str, Trace],
+    instance: SizedInstance,
+    samples: Sequence[Samples],
+) -> dict[str, SizeTable]:
+    """Tables with what was measured at one size.
+
+    samples   of the untuned executable, of the tuned one, and perhaps of one for this size alone
+    """
+    values = instance.point.values
+    least_s = _LEAST_SHARE * median(faster_half(samples[0].whole))
+    corrected = dict(tables)
+    for key, workload in _workloads_at(parts, instance).items():
+        if workload.key not in samples[0].workloads:
+            continue
+        times = [median(faster_half(each.workloads[workload.key])) for each in samples]
+        before_s, after_s = times[:2]
+        alone_s = min(times[2:], default=math.inf)
+        if after_s > (1 + _MOST_LOSS) * before_s:
+            corrected[key] = corrected[key].with_cell(values, untuned[key])
+        best_s = min(before_s, after_s)
+        if alone_s < (1 - _LEAST_GAIN) * best_s and best_s >= least_s:
+            corrected[key] = corrected[key].with_exact(values)
+    return corrected
+
+
+def _untuned_at(
+    tables: Mapping[str, SizeTable], untuned: Mapping[str, Trace], instance: SizedInstance
+) -> dict[str, SizeTable]:
+    """Tables without tuned traces at one size."""
+    values = instance.point.values
+    return {
+        key: table.with_cell(values, untuned[key]).without_exact(values)
+        for key, table in tables.items()
+    }
+
+
+def _texts(
+    parts: Partition, instance: SizedInstance, schedules: Mapping[str, SizeTable | Trace]
+) -> dict[str, str]:
+    """The traces that run at one size, by the keys of the workloads there."""
+    texts: dict[str, str] = {}
+    for key, workload in _workloads_at(parts, instance).items():
+        schedule = schedules[key]
+        if isinstance(schedule, SizeTable):
+            schedule = schedule.at(instance.point.values)
+        texts[workload.key] = format_trace(schedule)
+    return texts
