@@ -128,8 +128,8 @@ def size_table_of(
     not.
     """
 
-    def untuned() -> Trace:
-        return choose_untuned(workload, target, threads, is_cold=is_cold).trace
+    def untuned(each: Workload) -> Trace:
+        return choose_untuned(each, target, threads, is_cold=is_cold).trace
 
     predictor = open_predictor(target, threads, is_cold=is_cold)
     return tuned_table(workload, target, threads, store, predictor, untuned)

@@ -23,8 +23,7 @@ from typing import Protocol, TypeAlias
 from tensorwright.expr import NamedSize
 from tensorwright.schedule import OpenSchedule, Schedule, SizedTrace, SizeRange, Trace
 
-_LEAST_GAIN = 0.03  # of the predicted time: what a trace must gain on the untuned one off its point
-_OPEN_LOSS = 0.03  # of the predicted time: what a trace may lose by holding for more sizes
+_LEAST_GAIN = 0.03  # of the predicted time: what a choice that was not measured must gain
 _MOST_CELLS = 64
 
 Numbers: TypeAlias = tuple[int, ...]
@@ -42,14 +41,16 @@ class Prices(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TunedTrace:
-    """The best trace that was measured for some numbers of sizes.
+    """The best trace for some sizes for which a workload was tuned.
 
-    opens   whether it has a form that holds for all sizes
+    opens         whether it has a form that holds for all sizes
+    is_measured   whether it is on record there; otherwise it is the untuned trace for these sizes
     """
 
     values: Mapping[str, int]
     trace: Trace
     opens: bool
+    is_measured: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,9 @@ class SizeTable:
             dict(self.tuned)[own] if own in self.exact else dict(self.cells)[self.cell_of(values)]
         )
 
-    def tuned_at(self, values: Mapping[str, int]) -> Trace:
-        """The trace that was tuned for some sizes; the one that runs where there is none."""
-        own = self._numbers(values)
-        tuned = dict(self.tuned)
-        return tuned[own] if own in tuned else self.at(values)
+    def tuned_at(self, values: Mapping[str, int]) -> Trace | None:
+        """The trace for some sizes for which the workload was tuned; None for others."""
+        return dict(self.tuned).get(self._numbers(values))
 
     def with_cell(self, values: Mapping[str, int], trace: Trace) -> SizeTable:
         """The table with another trace in the cell of some sizes.
@@ -179,12 +178,14 @@ def filled_table(
     for numbers in every:
         values = dict(zip(names, numbers, strict=True))
         own = by_numbers.get(numbers)
-        if own is None:
+        if own is not None and own.is_measured and own.opens:
+            cells[numbers] = own.trace
+        elif own is not None:
+            cells[numbers] = _cheapest([own], untuned, values, prices)
+        else:
             near = _nearest(numbers, by_numbers) if len(every) <= _MOST_CELLS else []
             cells[numbers] = _cheapest(near, untuned, values, prices)
-            continue
-        cells[numbers] = own.trace if own.opens else untuned
-        if names and (not own.opens or _loses(own.trace, values, prices)):
+        if names and own is not None and _is_better_alone(own, cells[numbers], values, prices):
             exact.append(numbers)
     best = [(numbers, by_numbers[numbers].trace) for numbers in sorted(by_numbers)]
     return SizeTable(lines, tuple(cells.items()), tuple(best), tuple(exact))
@@ -224,9 +225,13 @@ def _cheapest(
     return best
 
 
-def _loses(trace: Trace, values: Mapping[str, int], prices: Prices) -> bool:
-    """Whether a trace that holds for all sizes is expected to be slower than for its own alone."""
-    alone_s, opened_s = prices.alone(trace, values), prices.opened(trace, values)
-    if alone_s is None or opened_s is None:
-        return False
-    return opened_s > (1 + _OPEN_LOSS) * alone_s
+def _is_better_alone(
+    own: TunedTrace, other: Trace, values: Mapping[str, int], prices: Prices
+) -> bool:
+    """Whether a trace is expected to be faster in a program for its sizes alone than another one in
+    a program for all sizes.
+    """
+    if own.is_measured and not own.opens:
+        return True
+    alone_s, opened_s = prices.alone(own.trace, values), prices.opened(other, values)
+    return alone_s is not None and opened_s is not None and alone_s < (1 - _LEAST_GAIN) * opened_s

@@ -19,17 +19,18 @@ def tuned_table(
     threads: int,
     store: RecordStore,
     predictor: Predictor | None,
-    untuned: Callable[[], Trace],
+    untuned: Callable[[Workload], Trace],
 ) -> SizeTable | None:
     """The best schedules on record for the sizes for which a workload was tuned, and for the sizes
     between them what the time model prefers; None where none is on record.
 
-    untuned   gives the trace that stands for all sizes; it is called where there are records
+    untuned   the trace of a workload without records, with named sizes and with numbers for them
     """
-    tuned = _tuned_traces(workload, target, threads, store)
-    if not tuned:
+    tuned = _tuned_traces(workload, target, threads, store, untuned)
+    if not any(each.is_measured for each in tuned):
         return None
-    return filled_table(workload.sizes, tuned, untuned(), _ModelPrices(workload, target, predictor))
+    prices = _ModelPrices(workload, target, predictor)
+    return filled_table(workload.sizes, tuned, untuned(workload), prices)
 
 
 def opened_trace(workload: Workload, trace: Trace, target: CpuTarget) -> OpenTrace | None:
@@ -41,7 +42,11 @@ def opened_trace(workload: Workload, trace: Trace, target: CpuTarget) -> OpenTra
 
 
 def _tuned_traces(
-    workload: Workload, target: CpuTarget, threads: int, store: RecordStore
+    workload: Workload,
+    target: CpuTarget,
+    threads: int,
+    store: RecordStore,
+    untuned: Callable[[Workload], Trace],
 ) -> tuple[TunedTrace, ...]:
     """The best trace of each point for which the workload was tuned.  Points that differ in other
     sizes only are one.
@@ -57,9 +62,9 @@ def _tuned_traces(
             continue
         instance = bind_workload(workload, values)
         best = best_trace(store, instance, target, hardware, threads, algorithms=algorithms)
-        if best is not None:
-            opens = opened_trace(workload, best, target) is not None
-            tuned[numbers] = TunedTrace(values, best, opens)
+        trace = untuned(instance) if best is None else best
+        opens = opened_trace(workload, trace, target) is not None
+        tuned[numbers] = TunedTrace(values, trace, opens, best is not None)
     return tuple(tuned.values())
 
 

@@ -25,7 +25,7 @@ from tensorwright.graph import KernelCall, Partition, SizePoint, Workload, rando
 from tensorwright.processes import never
 from tensorwright.runtime import Executable, faster_half
 from tensorwright.schedule import Schedule, Trace, format_schedule, format_trace
-from tensorwright.tuning.selection import SizeTable
+from tensorwright.tuning.selection import SizeTable, choose_untuned
 from tensorwright.tuning.session.last_comparison import (
     Samples,
     compare_with_untuned,
@@ -146,10 +146,14 @@ class _Programs:
         return self.of({key: table.schedule for key, table in tables.items()})
 
     def alone(self, instance: SizedInstance, tables: Mapping[str, SizeTable]) -> Executable:
-        """For the sizes of an instance only, with the traces that tables have there."""
+        """For the sizes of an instance only, with the traces that were tuned there."""
         traces: dict[str, Schedule] = {}
         for key, workload in _workloads_at(self._parts, instance).items():
-            traces[workload.key] = tables[key].tuned_at(instance.point.values)
+            trace = tables[key].tuned_at(instance.point.values)
+            if trace is None:
+                chosen = choose_untuned(workload, self._target, self._threads, is_cold=True)
+                trace = chosen.trace
+            traces[workload.key] = trace
         return self._assembled(instance.parts, traces)
 
     def _assembled(self, parts: Partition, schedules: Mapping[str, Schedule]) -> Executable:
