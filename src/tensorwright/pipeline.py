@@ -128,9 +128,9 @@ def compile(
     machine = chosen_target(target)
     workload = as_program(model, constants)
     if workload is None:
-        _refuse_for_models(trace, constants)
+        refuse_for_models(trace, constants)
     else:
-        _refuse_for_programs(input_shapes, sizes)
+        refuse_for_programs(input_shapes, sizes)
     with opened(records) as store:
         if workload is not None:
             steps = None if trace is None else _checked_trace(trace)
@@ -278,14 +278,16 @@ def _checked_trace(trace: object) -> Trace:
     )
 
 
-def _refuse_for_programs(input_shapes: Shapes | None, sizes: Sizes | None) -> None:
+def refuse_for_programs(input_shapes: Shapes | None, sizes: Sizes | None) -> None:
+    """Refuse what only models take, with a UsageError."""
     for argument, given in (("input_shapes", input_shapes), ("sizes", sizes)):
         if given is not None:
             reason = "a tensor expression says the shapes of its inputs, and the bounds of sizes"
             raise _wrong(argument, reason, "leave it out")
 
 
-def _refuse_for_models(trace: Trace | str | None, constants: Constants | None) -> None:
+def refuse_for_models(trace: Trace | str | None, constants: Constants | None) -> None:
+    """Refuse what only tensor expressions take, with a UsageError."""
     if trace is not None:
         reason = "a model has many workloads, and a trace schedules only one"
         raise _wrong("trace", reason, "give a tensor expression, or keep traces in a record store")

@@ -12,6 +12,7 @@ executable for all sizes is measured at the points and between them.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,7 @@ from tensorwright.graph import (
     between,
     bind_partition,
     bind_workload,
+    bound_workloads,
     counted_sizes,
     points_of,
 )
@@ -80,15 +82,17 @@ def sized_network(parts: Partition, at: SizesAt | None, name: str = "") -> Sized
 
 def tasks_of_sizes(network: SizedNetwork, setting: SessionSetting) -> tuple[Task, ...]:
     """The workloads at all points; equal ones are joined by the session."""
-    counts = [
-        [(workload, parts.count(workload)) for workload in parts.workloads]
-        for parts in network.instances
+    workloads = [
+        list(bound_workloads(network.parts, bound).values()) for bound in network.instances
     ]
-    weights = point_weights(network.points, counts, setting)
+    counts = [network.parts.count(workload) for workload in network.parts.workloads]
+    calls = [list(zip(own, counts, strict=True)) for own in workloads]
+    weights = point_weights(network.points, calls, setting)
+    alike = [tuple(each.key for each in own) for own in zip(*workloads, strict=True)]
     return tuple(
-        Task(workload, count * weight, f"{network.name} at {point}")
-        for point, weight, own in zip(network.points, weights, counts, strict=True)
-        for workload, count in own
+        Task(workload, count * weight, f"{network.name} at {point}", alike=keys)
+        for point, weight, own in zip(network.points, weights, calls, strict=True)
+        for (workload, count), keys in zip(own, alike, strict=True)
     )
 
 
@@ -103,8 +107,9 @@ def tasks_of_sized_program(
     """The expression at all points."""
     instances = [bind_workload(program.workload, point.values) for point in program.points]
     weights = point_weights(program.points, [[(each, 1)] for each in instances], setting)
+    alike = tuple(instance.key for instance in instances)
     return tuple(
-        Task(instance, weight, f"{name} at {point}")
+        Task(instance, weight, f"{name} at {point}", alike=alike)
         for instance, weight, point in zip(instances, weights, program.points, strict=True)
     )
 
@@ -150,6 +155,7 @@ def choose_for_sizes(
 
     limit_s   about how long it may take
     """
+    started = time.monotonic()
     parts, target, threads = network.parts, setting.target, setting.threads
     untuned = {
         each.key: choose_untuned(each, target, threads, is_cold=True).trace
@@ -172,6 +178,7 @@ def choose_for_sizes(
         SizedInstance(point, bind_partition(parts, point.values), is_between=True)
         for point in between(parts.graph.sizes, network.points)
     ]
+    limit_s = max(limit_s / 2, limit_s - (time.monotonic() - started))
     with override(dump=""):  # these are candidates still
         chosen = choose_over_sizes(parts, sized, tables, untuned, target, threads, limit_s)
     if chosen is None:

@@ -7,8 +7,11 @@ each workload runs, constants that come from memory, and a last comparison insid
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import replace
+
+from onnx import ModelProto
 
 from tensorwright.base import CpuTarget, Target, UsageError, did_you_mean, override
 from tensorwright.drivers.sized_network import (
@@ -16,18 +19,35 @@ from tensorwright.drivers.sized_network import (
     SizedProgram,
     choose_for_sizes,
     note_points,
+    sized_network,
+    sized_program,
+    tasks_of_sized_program,
+    tasks_of_sizes,
 )
 from tensorwright.graph import (
     Constants,
+    Graph,
     Partition,
     Program,
+    SizesAt,
     Workload,
     as_program,
     check_constants,
     require_numbers,
 )
 from tensorwright.machine import detect_hardware
-from tensorwright.pipeline import chosen_target, compile_program
+from tensorwright.pipeline import (
+    Model,
+    Shapes,
+    Sizes,
+    chosen_target,
+    compile_program,
+    cut,
+    finish,
+    import_graph,
+    refuse_for_models,
+    refuse_for_programs,
+)
 from tensorwright.records import Records, RecordStore, load_last_choice, opened, save_choice
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import format_schedule, state_of
@@ -64,9 +84,12 @@ _LEAST_SHARE = 0.02  # of the minutes for that comparison, even if they are spen
 
 
 def tune(
-    expression: Program,
+    model: Model | Program,
     *,
     constants: Constants | None = None,
+    input_shapes: Shapes | None = None,
+    sizes: Sizes | None = None,
+    at: SizesAt | None = None,
     minutes: float | None = None,
     trials: int | None = None,
     target: str | Target | None = None,
@@ -79,41 +102,82 @@ def tune(
     measuring: MeasureOptions | None = None,
     learning: Learning = USUAL,
 ) -> Executable:
-    """Tune a tensor expression on this machine, and return its executable.
+    """Tune a tensor expression or a model on this machine, and return its executable.
 
-    expression  a tensor, several tensors, or the result of `program`
+    model       a tensor, several tensors, the result of `program`, or a model as of `compile`
     constants   values of inputs that stay the same from call to call; the executable has them
+    input_shapes, sizes   as of `compile`
+    at          for which values of the open sizes: `{"batch": 1, "sequence": (1, 32, 128)}`, in all
+                combinations, or a list of such mappings; a few that the bounds suggest where None
     minutes, trials   the budget; if both are None, 10 minutes or 20 rounds without a gain
     space       the schedules to try: "sketches", "templates" or "both"
     options     patience and the like                measuring   how candidates are measured
     learning    features and cost model, by name
-    The other arguments are those of `optimize`.
-    Raises:  UsageError if it is not an expression, and as `optimize`.
+    The other arguments are those of `optimize`, which also looks for a faster graph.
+    Raises:  UsageError for what is neither a model nor an expression, and for sizes that it does
+             not have; as `optimize`.
     """
-    machine = chosen_target(target)
-    workload = as_program(expression, constants)
-    if workload is None:
-        raise UsageError(
-            stage="tune",
-            where=f"argument of type {type(expression).__name__}",
-            reason="it is not a tensor expression",
-            remedy="tensorwright.optimize tunes models",
-        )
-    check_constants(workload, constants)
+    machine, setting = chosen_target(target), setting_of(chosen_target(target), threads)
     budget = Budget(minutes, trials)
     usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
     kind, chosen = parse_space(space), options or usual
     how = SearchArguments(budget, seed, tuple(callbacks), chosen, space=kind, learning=learning)
-    with opened(records, create=True) as store:
-        search_tasks(
-            [Task(workload)],
-            setting_of(machine, threads),
-            store,
-            how,
-            name=workload.name,
-            measuring=measuring,
+    workload = as_program(model, constants)
+    if workload is not None:
+        refuse_for_programs(input_shapes, sizes)
+        check_constants(workload, constants)
+        programs, tasks = _program_to_tune(workload, at, setting)
+        with opened(records, create=True) as store:
+            name = workload.name
+            search_networks(tasks, programs, setting, store, how, name=name, measuring=measuring)
+            return compile_program(workload, machine, threads, store, constants)
+    if not isinstance(model, str | os.PathLike | bytes | ModelProto | Graph):
+        raise UsageError(
+            stage="tune",
+            where=f"argument of type {type(model).__name__}",
+            reason="it is neither a tensor expression nor a model",
+            remedy="give tensors, an ONNX file, its bytes or its ModelProto, or a Graph",
         )
-        return compile_program(workload, machine, threads, store, constants)
+    refuse_for_models(None, constants)
+    parts = cut(import_graph(model, input_shapes, sizes), machine, threads)
+    networks, tasks = _network_to_tune(parts, at, setting)
+    with opened(records, create=True) as store:
+        cold = measuring or as_in_network(parts)
+        name = parts.graph.name
+        search_networks(tasks, networks, setting, store, how, name=name, measuring=cold)
+        return finish(parts, machine, threads, store)
+
+
+def _program_to_tune(
+    workload: Workload, at: SizesAt | None, setting: SessionSetting
+) -> tuple[tuple[SizedProgram, ...], tuple[Task, ...]]:
+    """An expression with open sizes and its tasks; no program where its sizes are numbers."""
+    if not workload.sizes:
+        _refuse_sizes(at)
+        return (), (Task(workload),)
+    program = sized_program(workload, at)
+    return (program,), tasks_of_sized_program(program, workload.name, setting)
+
+
+def _network_to_tune(
+    parts: Partition, at: SizesAt | None, setting: SessionSetting
+) -> tuple[tuple[Partition | SizedNetwork], tuple[Task, ...]]:
+    """A network and its tasks, with points where it has open sizes."""
+    if not parts.graph.sizes:
+        _refuse_sizes(at)
+        return (parts,), tasks_of(parts)
+    network = sized_network(parts, at)
+    return (network,), tasks_of_sizes(network, setting)
+
+
+def _refuse_sizes(at: SizesAt | None) -> None:
+    if at is not None:
+        raise UsageError(
+            stage="tune",
+            where="argument at",
+            reason="all shapes are numbers: there are no open sizes",
+            remedy="leave it out",
+        )
 
 
 def parse_space(text: SpaceKind | str) -> SpaceKind:

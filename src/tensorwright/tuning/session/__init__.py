@@ -10,7 +10,6 @@ from tensorwright.tuning.session.arguments import (
 from tensorwright.tuning.session.in_network import (
     Chosen,
     choose_in_network,
-    is_replayable,
     options_of,
 )
 from tensorwright.tuning.session.interrupt import Interrupt
@@ -37,6 +36,7 @@ from tensorwright.tuning.session.result import (
     TaskResult,
     TuneResult,
 )
+from tensorwright.tuning.session.seeds import is_replayable
 from tensorwright.tuning.session.session import check_measures_here, make_space, tune
 
 __all__ = [

@@ -21,7 +21,7 @@ from statistics import median
 
 from tensorwright.base import CpuTarget
 from tensorwright.build import Kernel, assemble, build_cached
-from tensorwright.graph import KernelCall, Partition, SizePoint, Workload, random_inputs
+from tensorwright.graph import Partition, SizePoint, bound_workloads, random_inputs
 from tensorwright.processes import never
 from tensorwright.runtime import Executable, faster_half
 from tensorwright.schedule import Schedule, Trace, format_schedule, format_trace
@@ -38,6 +38,7 @@ _LEAST_GAIN = 0.03  # of the time of a workload: what a program for one size mus
 _LEAST_SHARE = 0.005  # of the time of the network: a smaller workload gets no such program
 _FIRST = 0.55  # share of the time after building: the end of the first turns
 _EVEN = 0.5  # share of the time that is the same for all sizes; the rest goes by the time of a run
+_LEAST_S = 0.5  # for the turns at one size: one disturbance must not end them
 _MOST_REPAIRS = 2
 
 
@@ -95,7 +96,7 @@ def choose_over_sizes(
         rivals = [_at(before, instance), _at(after, instance)]
         if not instance.is_between:
             rivals.append(programs.alone(instance, tables))
-        first_s = _FIRST * share * limit_s
+        first_s = max(_LEAST_S, _FIRST * share * limit_s)
         samples = take_turns(instance.parts, rivals, first_s, should_stop)
         if should_stop():
             return None
@@ -114,7 +115,7 @@ def choose_over_sizes(
                 _at(before, instance),
                 _at(after, instance),
                 texts,
-                share * left_s,
+                max(_LEAST_S, share * left_s),
                 should_stop,
             )
             if should_stop():
@@ -148,7 +149,7 @@ class _Programs:
     def alone(self, instance: SizedInstance, tables: Mapping[str, SizeTable]) -> Executable:
         """For the sizes of an instance only, with the traces that were tuned there."""
         traces: dict[str, Schedule] = {}
-        for key, workload in _workloads_at(self._parts, instance).items():
+        for key, workload in bound_workloads(self._parts, instance.parts).items():
             trace = tables[key].tuned_at(instance.point.values)
             if trace is None:
                 chosen = choose_untuned(workload, self._target, self._threads, is_cold=True)
@@ -172,16 +173,6 @@ def _at(program: Executable, instance: SizedInstance) -> Executable:
     counted = program.plan.counted
     values = instance.point.values.items()
     return program.at(**{name: number for name, number in values if name not in counted})
-
-
-def _workloads_at(parts: Partition, instance: SizedInstance) -> dict[str, Workload]:
-    """What each workload of the open network is in an instance, by its key."""
-    pairs = zip(parts.steps, instance.parts.steps, strict=True)
-    return {
-        one.workload.key: other.workload
-        for one, other in pairs
-        if isinstance(one, KernelCall) and isinstance(other, KernelCall)
-    }
 
 
 def _shares(instances: Sequence[SizedInstance], program: Executable) -> list[float]:
@@ -213,7 +204,7 @@ def _corrected(
     values = instance.point.values
     least_s = _LEAST_SHARE * median(faster_half(samples[0].whole))
     corrected = dict(tables)
-    for key, workload in _workloads_at(parts, instance).items():
+    for key, workload in bound_workloads(parts, instance.parts).items():
         if workload.key not in samples[0].workloads:
             continue
         times = [median(faster_half(each.workloads[workload.key])) for each in samples]
@@ -243,7 +234,7 @@ def _texts(
 ) -> dict[str, str]:
     """The traces that run at one size, by the keys of the workloads there."""
     texts: dict[str, str] = {}
-    for key, workload in _workloads_at(parts, instance).items():
+    for key, workload in bound_workloads(parts, instance.parts).items():
         schedule = schedules[key]
         if isinstance(schedule, SizeTable):
             schedule = schedule.at(instance.point.values)
