@@ -37,7 +37,6 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 import tensorwright
 from tensorwright.base import InputError, ModelError, UnsupportedError, override
 from tensorwright.drivers.c_library import export_c
-
 from tensorwright.graph import bind_partition, bind_sizes, interpret, representative, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
@@ -259,6 +258,7 @@ def test_workloads_of_nested_graphs_are_among_the_others() -> None:
 
 def test_a_loop_ends_at_the_number_that_stands_for_its_size() -> None:
     parts = prepare(loop(), chosen_target(None))
+    typical = bind_partition(parts, representative(parts.graph.sizes))
     with opened(None) as store:
         executable = finish(typical, chosen_target(None), 1, store)
     assert [spec.shape for spec in executable.outputs] == [(3,), (4, 3)]
