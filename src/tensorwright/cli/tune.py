@@ -117,7 +117,7 @@ def command(
 
     MODULE:EXPR names a tensor expression in a Python module, or in a file (op.py:y): a tensor, a
     tuple of tensors, `tensorwright.program(...)`, or a function that returns one of these.
-    Several MODELs share the budget. Ctrl-C stops; the same command continues.
+    Several MODELs share the budget. A model with open sizes is tuned for several of them. Ctrl-C stops; the same command continues.
 
     Example: tensorwright tune model.onnx --minutes 10
     """
@@ -126,7 +126,7 @@ def command(
         refuse_given(unused, because=f"the strategy {strategy} does not use a model")
     proposer = _PROPOSING.load()(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
-    tasks, networks = read_tasks(programs, how, at)
+    tasks, networks = read_tasks(programs, how, at, is_weighted=wanted is None)
     check_names("--limit", limits, tasks)
     check_names("--reference", references, tasks)
     if wanted is not None:  # call it once now, to show its errors before the work
@@ -165,11 +165,16 @@ def command(
 
 
 def read_tasks(
-    programs: Sequence[str], how: Compilation, at: SizesAt | None = None
+    programs: Sequence[str],
+    how: Compilation,
+    at: SizesAt | None = None,
+    *,
+    is_weighted: bool = True,
 ) -> tuple[tuple[Task, ...], tuple[Partition | SizedNetwork | SizedProgram, ...]]:
     """The workloads of all arguments, and the models and open expressions among them.
 
-    at      the sizes for which those with open sizes are tuned
+    at            the sizes for which those with open sizes are tuned
+    is_weighted   whether each of these sizes counts alike
     Raises:  UsageError and ModelError for an argument without a program, UsageError for sizes that
              they do not have.
     """
@@ -186,7 +191,7 @@ def read_tasks(
                 continue
             program = sized_program(workload, at)
             networks.append(program)
-            tasks += tasks_of_sized_program(program, text, setting)
+            tasks += tasks_of_sized_program(program, text, setting, is_weighted=is_weighted)
             continue
         parts, name = prepare(text, how), short_name(text)
         if not parts.graph.sizes:
@@ -195,7 +200,7 @@ def read_tasks(
             continue
         network = sized_network(parts, at, name)
         networks.append(network)
-        tasks += tasks_of_sizes(network, setting)
+        tasks += tasks_of_sizes(network, setting, is_weighted=is_weighted)
     if all(isinstance(each, Partition) for each in networks):
         refuse_given(("at",), because="all shapes are numbers")
     return tuple(tasks), tuple(networks)

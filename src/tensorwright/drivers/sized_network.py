@@ -80,14 +80,19 @@ def sized_network(parts: Partition, at: SizesAt | None, name: str = "") -> Sized
     return SizedNetwork(name or parts.graph.name, parts, points, instances)
 
 
-def tasks_of_sizes(network: SizedNetwork, setting: SessionSetting) -> tuple[Task, ...]:
-    """The workloads at all points; equal ones are joined by the session."""
+def tasks_of_sizes(
+    network: SizedNetwork, setting: SessionSetting, *, is_weighted: bool = True
+) -> tuple[Task, ...]:
+    """The workloads at all points; equal ones are joined by the session.
+
+    is_weighted   whether points have weights; an objective of the user's own asks for plain times
+    """
     workloads = [
         list(bound_workloads(network.parts, bound).values()) for bound in network.instances
     ]
     counts = [network.parts.count(workload) for workload in network.parts.workloads]
     calls = [list(zip(own, counts, strict=True)) for own in workloads]
-    weights = point_weights(network.points, calls, setting)
+    weights = _weights(network.points, calls, setting, is_weighted=is_weighted)
     alike = [tuple(each.key for each in own) for own in zip(*workloads, strict=True)]
     return tuple(
         Task(workload, count * weight, f"{network.name} at {point}", alike=keys)
@@ -102,11 +107,12 @@ def sized_program(workload: Workload, at: SizesAt | None) -> SizedProgram:
 
 
 def tasks_of_sized_program(
-    program: SizedProgram, name: str, setting: SessionSetting
+    program: SizedProgram, name: str, setting: SessionSetting, *, is_weighted: bool = True
 ) -> tuple[Task, ...]:
-    """The expression at all points."""
+    """The expression at all points; `is_weighted` as of `tasks_of_sizes`."""
     instances = [bind_workload(program.workload, point.values) for point in program.points]
-    weights = point_weights(program.points, [[(each, 1)] for each in instances], setting)
+    calls = [[(each, 1)] for each in instances]
+    weights = _weights(program.points, calls, setting, is_weighted=is_weighted)
     alike = tuple(instance.key for instance in instances)
     return tuple(
         Task(instance, weight, f"{name} at {point}", alike=alike)
@@ -114,16 +120,20 @@ def tasks_of_sized_program(
     )
 
 
-def point_weights(
+def _weights(
     points: Sequence[SizePoint],
     workloads: Sequence[Sequence[tuple[Workload, int]]],
     setting: SessionSetting,
+    *,
+    is_weighted: bool,
 ) -> tuple[float, ...]:
     """How much each point counts: as often as it was named, over what it is expected to take.
 
     workloads   at each point, with their numbers of calls
     Returns:    weights of which the least is 1 where every point was named once.
     """
+    if not is_weighted:
+        return (1.0,) * len(points)
     price = open_price(setting.target, setting.threads) or _operations
     costs = [
         math.fsum(count * (price(workload) or 0.0) for workload, count in own) or 1.0
