@@ -117,7 +117,8 @@ def command(
 
     MODULE:EXPR names a tensor expression in a Python module, or in a file (op.py:y): a tensor, a
     tuple of tensors, `tensorwright.program(...)`, or a function that returns one of these.
-    Several MODELs share the budget. A model with open sizes is tuned for several of them. Ctrl-C stops; the same command continues.
+    Several MODELs share the budget. A model with open sizes is tuned for several of them. Ctrl-C
+    stops; the same command continues.
 
     Example: tensorwright tune model.onnx --minutes 10
     """
