@@ -25,10 +25,13 @@ class SizePoint:
     """A number for each named size.
 
     numbers   sorted pairs (name, number)      count   how often the point was named
+    shown     the sizes that its text names: those that other points have different numbers for; all
+              where none is named here
     """
 
     numbers: tuple[tuple[str, int], ...]
     count: int = 1
+    shown: tuple[str, ...] = ()
 
     @property
     def values(self) -> dict[str, int]:
@@ -36,7 +39,8 @@ class SizePoint:
         return dict(self.numbers)
 
     def __str__(self) -> str:
-        return ",".join(f"{name}={number}" for name, number in self.numbers)
+        names = self.shown or tuple(self.values)
+        return ",".join(f"{name}={number}" for name, number in self.numbers if name in names)
 
 
 def points_of(
@@ -62,7 +66,14 @@ def points_of(
         point = SizePoint(tuple(sorted({**typical, **each}.items())))
         before = points.get(point.numbers)
         points[point.numbers] = point if before is None else replace(before, count=before.count + 1)
-    return tuple(points.values())
+    shown = _differing(list(points))
+    return tuple(replace(point, shown=shown) for point in points.values())
+
+
+def _differing(points: Sequence[tuple[tuple[str, int], ...]]) -> tuple[str, ...]:
+    """The names of sizes that are not the same at all points."""
+    columns = zip(*points, strict=True)
+    return tuple(column[0][0] for column in columns if len(set(column)) > 1)
 
 
 def between(sizes: Sequence[NamedSize], points: Sequence[SizePoint]) -> tuple[SizePoint, ...]:
@@ -73,7 +84,8 @@ def between(sizes: Sequence[NamedSize], points: Sequence[SizePoint]) -> tuple[Si
     for low, high in pairwise(order):
         pairs = zip(low, high, strict=True)
         means[tuple((name, _mean(a, b, divisors[name])) for (name, a), (_, b) in pairs)] = None
-    return tuple(SizePoint(numbers) for numbers in means if numbers not in order)
+    shown = points[0].shown if points else ()
+    return tuple(SizePoint(numbers, shown=shown) for numbers in means if numbers not in order)
 
 
 def _combined(sizes: Sequence[NamedSize], values: Values) -> list[dict[str, int]]:

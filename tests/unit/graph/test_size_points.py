@@ -36,6 +36,8 @@ def test_several_mappings_are_added_up() -> None:
 
 def test_sizes_that_are_not_named_are_typical() -> None:
     assert texts({"length": 64}) == ["batch=8,length=64"]
+    assert texts({"length": (8, 64)}) == ["length=8", "length=64"]
+    assert [each.values["batch"] for each in points_of(SIZES, {"length": (8, 64)})] == [8, 8]
 
 
 def test_a_point_that_is_named_twice_counts_twice() -> None:

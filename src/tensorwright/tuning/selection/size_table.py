@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise, product
-from math import isqrt
+from math import isqrt, prod
 from operator import itemgetter
 from typing import Protocol, TypeAlias
 
@@ -24,7 +24,8 @@ from tensorwright.expr import NamedSize
 from tensorwright.schedule import OpenSchedule, Schedule, SizedTrace, SizeRange, Trace
 
 _LEAST_GAIN = 0.03  # of the predicted time: what a choice that was not measured must gain
-_MOST_CELLS = 64
+_FAR = 4  # times as large: between nearer neighbours a table has no entry
+_MOST_CELLS = 24  # between points: each asks for prices
 
 Numbers: TypeAlias = tuple[int, ...]
 
@@ -166,12 +167,8 @@ def filled_table(
     """
     names = sorted(size.name for size in sizes)
     by_numbers = {tuple(each.values[name] for name in names): each for each in tuned}
-    lines = tuple(
-        (name, tuple(sorted({numbers[n] for numbers in by_numbers})))
-        for n, name in enumerate(names)
-    )
-    if len(lines) == 1:
-        lines = ((lines[0][0], _with_means(lines[0][1], sizes[0])),)
+    ordered = sorted(sizes, key=lambda size: size.name)
+    lines = _lines(ordered, list(by_numbers))
     cells: dict[Numbers, Trace] = {}
     exact: list[Numbers] = []
     every = list(product(*(numbers for _, numbers in lines)))
@@ -183,7 +180,7 @@ def filled_table(
         elif own is not None:
             cells[numbers] = _cheapest([own], untuned, values, prices)
         else:
-            near = _nearest(numbers, by_numbers) if len(every) <= _MOST_CELLS else []
+            near = _nearest(numbers, by_numbers, 2 if len(names) == 1 else 1)
             cells[numbers] = _cheapest(near, untuned, values, prices)
         if names and own is not None and _is_better_alone(own, cells[numbers], values, prices):
             exact.append(numbers)
@@ -191,23 +188,40 @@ def filled_table(
     return SizeTable(lines, tuple(cells.items()), tuple(best), tuple(exact))
 
 
-def _with_means(numbers: Numbers, size: NamedSize) -> Numbers:
-    """The numbers, their geometric means, and the ends of the bounds."""
-    means = {isqrt(low * high) for low, high in pairwise(numbers)}
+def _lines(
+    sizes: Sequence[NamedSize], points: Sequence[Numbers]
+) -> tuple[tuple[str, Numbers], ...]:
+    """The numbers of each size that points have, with the ends of its bounds and the means of
+    neighbours, as far as this makes no more than some cells.
+    """
+    own = [tuple(sorted({numbers[n] for numbers in points})) for n in range(len(sizes))]
+    wider = [_with_ends(numbers, size) for numbers, size in zip(own, sizes, strict=True)]
+    widest = [_with_means(numbers, size) for numbers, size in zip(wider, sizes, strict=True)]
+    fitting = (each for each in (widest, wider) if prod(map(len, each)) <= _MOST_CELLS)
+    chosen = next(fitting, own)
+    return tuple((size.name, numbers) for size, numbers in zip(sizes, chosen, strict=True))
+
+
+def _with_ends(numbers: Numbers, size: NamedSize) -> Numbers:
     ends = {max(1, size.least) * size.divisor}
     if size.most is not None:
         ends.add(size.most * size.divisor)
-    whole = {max(size.divisor, number - number % size.divisor) for number in means | ends}
+    return tuple(sorted({*numbers, *ends}))
+
+
+def _with_means(numbers: Numbers, size: NamedSize) -> Numbers:
+    means = [isqrt(low * high) for low, high in pairwise(numbers) if high >= _FAR * low]
+    whole = {max(size.divisor, mean - mean % size.divisor) for mean in means}
     return tuple(sorted({*numbers, *whole}))
 
 
-def _nearest(numbers: Numbers, tuned: Mapping[Numbers, TunedTrace]) -> list[TunedTrace]:
-    """The two nearest points on a logarithmic scale."""
+def _nearest(numbers: Numbers, tuned: Mapping[Numbers, TunedTrace], count: int) -> list[TunedTrace]:
+    """The nearest points on a logarithmic scale."""
 
     def distance(point: Numbers) -> float:
         return sum(math.log(a / b) ** 2 for a, b in zip(point, numbers, strict=True))
 
-    return [tuned[point] for point in sorted(tuned, key=distance)[:2]]
+    return [tuned[point] for point in sorted(tuned, key=distance)[:count]]
 
 
 def _cheapest(

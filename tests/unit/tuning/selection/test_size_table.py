@@ -95,8 +95,8 @@ def test_of_two_sizes_the_nearest_points_are_asked() -> None:
     table = filled_table((M, K), tuned, UNTUNED, MadeUp())
     assert table.names == ("k", "m")
     assert ranges(table) == [
-        ("1 <= k <= 15, 1 <= m <= 3", FEW),
-        ("16 <= k, 4 <= m", MANY),
+        ("2 <= k <= 15, 1 <= m <= 3", FEW),
+        ("16 <= k, 4 <= m <= 31", MANY),
         ("all sizes", UNTUNED),
     ]
 
