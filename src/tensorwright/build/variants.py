@@ -33,6 +33,7 @@ from tensorwright.expr import (
     negate,
     sizes_of_tensors,
     substitute,
+    with_sizes,
 )
 from tensorwright.loop import (
     If,
@@ -60,6 +61,8 @@ from tensorwright.schedule import (
 
 _ROWS = (None, 8, 4, 1)
 """The greatest tiles of open loops: those of the trace, and smaller ones."""
+
+_LONG = 8  # tiles of a loop: the rest of it is less than an eighth
 
 _TILE_START = 2  # what a tile costs beside its rows, in rows: each reads the same operands again
 
@@ -195,8 +198,16 @@ def _sizes(state: ScheduleState) -> tuple[NamedSize, ...]:
 
 
 def _is_single(opened: OpenTrace, state: ScheduleState) -> bool:
-    """Whether no smaller tiles than those of the trace can be made."""
-    return all(tile.tile == 1 for tile in opened.tiles if tile.stage in state.outputs)
+    """Whether no smaller tiles than those of the trace can be made, or none that matter: those of
+    long loops waste little.
+    """
+    least = {size.name: size.least * size.divisor for size in _sizes(state)}
+    tiles = [each for each in opened.tiles if each.stage in state.outputs]
+    extents = [with_sizes(each.extent, least) for each in tiles]
+    return all(
+        each.tile == 1 or (isinstance(extent, int) and each.tile * _LONG <= extent)
+        for each, extent in zip(tiles, extents, strict=True)
+    )
 
 
 def _is_cheapest(number: int, variants: Sequence[_Variant]) -> Condition:

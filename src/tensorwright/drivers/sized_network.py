@@ -175,7 +175,7 @@ def choose_for_sizes(
     for workload in parts.workloads:
         table = None
         if workload.sizes:
-            table = size_table_of(workload, target, threads, store, is_cold=True)
+            table = size_table_of(workload, target, threads, store, is_cold=True, has_exact=False)
         else:
             best = best_trace(store, workload, target, setting.hardware, threads)
             table = None if best is None else SizeTable.of_one(best)

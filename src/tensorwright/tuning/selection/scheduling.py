@@ -123,16 +123,19 @@ def size_table_of(
     store: RecordStore,
     *,
     is_cold: bool = False,
+    has_exact: bool = True,
 ) -> SizeTable | None:
     """The traces of a workload with named sizes that was tuned for some of them; None if it was
     not.
+
+    has_exact   whether it is predicted which of them get a program for their sizes alone
     """
 
     def untuned(each: Workload) -> Trace:
         return choose_untuned(each, target, threads, is_cold=is_cold).trace
 
     predictor = open_predictor(target, threads, is_cold=is_cold)
-    return tuned_table(workload, target, threads, store, predictor, untuned)
+    return tuned_table(workload, target, threads, store, predictor, untuned, has_exact=has_exact)
 
 
 def _choose_open(

@@ -23,7 +23,8 @@ from typing import Protocol, TypeAlias
 from tensorwright.expr import NamedSize
 from tensorwright.schedule import OpenSchedule, Schedule, SizedTrace, SizeRange, Trace
 
-_LEAST_GAIN = 0.03  # of the predicted time: what a choice that was not measured must gain
+_LEAST_GAIN = 0.03  # of the predicted time: what a program for one size must gain
+_SAME = 0.02  # of the predicted time: traces that differ by less are alike
 _FAR = 4  # times as large: between nearer neighbours a table has no entry
 _MOST_CELLS = 24  # between points: each asks for prices
 
@@ -46,12 +47,14 @@ class TunedTrace:
 
     opens         whether it has a form that holds for all sizes
     is_measured   whether it is on record there; otherwise it is the untuned trace for these sizes
+    equals        traces that were measured there, too, and are about as fast
     """
 
     values: Mapping[str, int]
     trace: Trace
     opens: bool
     is_measured: bool = True
+    equals: tuple[Trace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,35 +160,57 @@ def _borders(numbers: Numbers) -> list[int]:
 
 
 def filled_table(
-    sizes: Sequence[NamedSize], tuned: Sequence[TunedTrace], untuned: Trace, prices: Prices
+    sizes: Sequence[NamedSize],
+    tuned: Sequence[TunedTrace],
+    untuned: Trace,
+    prices: Prices,
+    *,
+    has_exact: bool = True,
 ) -> SizeTable:
     """The table of a workload with some sizes.
 
-    tuned     at least one, each for other numbers
-    untuned   the trace that holds for all sizes
-    prices    by the time model
+    tuned      at least one, each for other numbers
+    untuned    the trace that holds for all sizes
+    prices     by the time model
+    has_exact  whether it predicts, too, which traces get a program for their sizes alone
+
+    Of traces that are about as good in several cells the table has few: each makes the kernel
+    longer.
     """
-    names = sorted(size.name for size in sizes)
-    by_numbers = {tuple(each.values[name] for name in names): each for each in tuned}
     ordered = sorted(sizes, key=lambda size: size.name)
-    lines = _lines(ordered, list(by_numbers))
-    cells: dict[Numbers, Trace] = {}
-    exact: list[Numbers] = []
-    every = list(product(*(numbers for _, numbers in lines)))
-    for numbers in every:
+    names = [size.name for size in ordered]
+    points = {tuple(each.values[name] for name in names): each for each in tuned}
+    lines = _lines(ordered, list(points))
+    good: dict[Numbers, tuple[Trace, ...]] = {}
+    for numbers in product(*(numbers for _, numbers in lines)):
         values = dict(zip(names, numbers, strict=True))
-        own = by_numbers.get(numbers)
+        own = points.get(numbers)
         if own is not None and own.is_measured and own.opens:
-            cells[numbers] = own.trace
-        elif own is not None:
-            cells[numbers] = _cheapest([own], untuned, values, prices)
+            good[numbers] = (own.trace, *own.equals)
         else:
-            near = _nearest(numbers, by_numbers, 2 if len(names) == 1 else 1)
-            cells[numbers] = _cheapest(near, untuned, values, prices)
-        if names and own is not None and _is_better_alone(own, cells[numbers], values, prices):
-            exact.append(numbers)
-    best = [(numbers, by_numbers[numbers].trace) for numbers in sorted(by_numbers)]
+            near = _near(numbers, points) if own is None else [own]
+            good[numbers] = _cheapest(near, untuned, values, prices)
+    cells = _few(good)
+    exact = [
+        numbers
+        for numbers, own in sorted(points.items(), key=itemgetter(0))
+        if names and has_exact and _is_better_alone(own, cells[numbers], prices)
+    ]
+    best = [(numbers, points[numbers].trace) for numbers in sorted(points)]
     return SizeTable(lines, tuple(cells.items()), tuple(best), tuple(exact))
+
+
+def _few(good: Mapping[Numbers, tuple[Trace, ...]]) -> dict[Numbers, Trace]:
+    """One of the good traces of each cell: first the one that is good in most of the cells that
+    have none yet.
+    """
+    chosen: dict[Numbers, Trace] = {}
+    while len(chosen) < len(good):
+        left = {numbers: traces for numbers, traces in good.items() if numbers not in chosen}
+        counts = Counter(trace for traces in left.values() for trace in traces)
+        best = counts.most_common(1)[0][0]
+        chosen |= {numbers: best for numbers, traces in left.items() if best in traces}
+    return {numbers: chosen[numbers] for numbers in good}
 
 
 def _lines(
@@ -215,37 +240,44 @@ def _with_means(numbers: Numbers, size: NamedSize) -> Numbers:
     return tuple(sorted({*numbers, *whole}))
 
 
-def _nearest(numbers: Numbers, tuned: Mapping[Numbers, TunedTrace], count: int) -> list[TunedTrace]:
-    """The nearest points on a logarithmic scale."""
+def _near(numbers: Numbers, points: Mapping[Numbers, TunedTrace]) -> list[TunedTrace]:
+    """The two nearest points on a logarithmic scale; none where the cell has another number for a
+    size that is the same at all points.
+    """
+    for own, others in zip(numbers, zip(*points, strict=True), strict=True):
+        if own not in others and len(set(others)) == 1 and len(points) > 1:
+            return []
 
     def distance(point: Numbers) -> float:
         return sum(math.log(a / b) ** 2 for a, b in zip(point, numbers, strict=True))
 
-    return [tuned[point] for point in sorted(tuned, key=distance)[:count]]
+    return [points[point] for point in sorted(points, key=distance)[:2]]
 
 
 def _cheapest(
     tuned: Sequence[TunedTrace], untuned: Trace, values: Mapping[str, int], prices: Prices
-) -> Trace:
-    """The trace that is expected to be the fastest; the untuned one unless another gains."""
-    best, limit_s = untuned, prices.opened(untuned, values)
-    if limit_s is None:
-        return untuned
-    limit_s *= 1 - _LEAST_GAIN
-    for each in tuned:
-        expected_s = prices.opened(each.trace, values) if each.opens else None
-        if expected_s is not None and expected_s < limit_s:
-            best, limit_s = each.trace, expected_s
-    return best
+) -> tuple[Trace, ...]:
+    """The traces that are expected to be about the fastest, the fastest first; the untuned one
+    where nothing is known.
+    """
+    seconds: dict[Trace, float] = {}
+    for trace in (untuned, *(each.trace for each in tuned if each.opens)) if tuned else ():
+        expected_s = prices.opened(trace, values)
+        if expected_s is not None:
+            seconds[trace] = expected_s
+    if untuned not in seconds:
+        return (untuned,)
+    limit_s = (1 + _SAME) * min(seconds.values())
+    return tuple(
+        trace for trace in sorted(seconds, key=seconds.__getitem__) if seconds[trace] <= limit_s
+    )
 
 
-def _is_better_alone(
-    own: TunedTrace, other: Trace, values: Mapping[str, int], prices: Prices
-) -> bool:
+def _is_better_alone(own: TunedTrace, other: Trace, prices: Prices) -> bool:
     """Whether a trace is expected to be faster in a program for its sizes alone than another one in
     a program for all sizes.
     """
     if own.is_measured and not own.opens:
         return True
-    alone_s, opened_s = prices.alone(own.trace, values), prices.opened(other, values)
+    alone_s, opened_s = prices.alone(own.trace, own.values), prices.opened(other, own.values)
     return alone_s is not None and opened_s is not None and alone_s < (1 - _LEAST_GAIN) * opened_s

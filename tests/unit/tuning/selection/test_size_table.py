@@ -58,9 +58,22 @@ def test_between_points_the_cheapest_trace_runs() -> None:
     assert ranges(table) == [("2 <= n <= 3", FEW), ("all sizes", MANY)]
 
 
-def test_a_gain_that_is_no_more_than_doubt_does_not_replace_the_untuned_trace() -> None:
-    table = filled_table((N,), TUNED, UNTUNED, MadeUp({FEW: 0.99, MANY: 0.98, UNTUNED: 1.0}))
-    assert table.at({"n": 8}) == UNTUNED
+def test_of_traces_that_are_about_as_fast_there_are_few() -> None:
+    table = filled_table((N,), TUNED, UNTUNED, MadeUp({FEW: 0.99, MANY: 1.0, UNTUNED: 1.0}))
+    assert ranges(table) == [("16 <= n <= 45", MANY), ("all sizes", FEW)]
+    equal = (TUNED[0], TunedTrace({"n": 32}, MANY, opens=True, equals=(FEW,)))
+    assert filled_table((N,), equal, UNTUNED, MadeUp({FEW: 1.0, UNTUNED: 1.0})).schedule == FEW
+
+
+def test_for_a_size_that_points_do_not_vary_nothing_was_tuned() -> None:
+    tuned = (
+        TunedTrace({"m": 1, "k": 2}, FEW, opens=True),
+        TunedTrace({"m": 1, "k": 32}, MANY, opens=True),
+    )
+    prices = MadeUp({FEW: 0.5, MANY: 0.5, UNTUNED: 1.0})
+    table = filled_table((M, K), tuned, UNTUNED, prices)
+    assert table.at({"m": 1, "k": 8}) in (FEW, MANY)
+    assert table.at({"m": 64, "k": 8}) == UNTUNED
 
 
 def test_a_trace_that_does_not_open_has_a_program_for_its_size_alone() -> None:
