@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.graph.open_networks import n, perceptron
+from tests.unit.graph.open_networks import images_of_a_batch, n, perceptron
 from tests.unit.graph.small_networks import Maker
 from tests.unit.test_open_executables import dense
 
 import tensorwright
-from tensorwright.base import UsageError, cpu_target
+from tensorwright.base import UsageError, cpu_target, override
+from tensorwright.build import BuildRequest, build
 from tensorwright.drivers.sized_network import (
     SizedNetwork,
     note_points,
@@ -43,6 +44,7 @@ from tensorwright.records import (
 )
 from tensorwright.schedule import OpenSchedule, Trace, format_trace, state_of
 from tensorwright.tuning import Task
+from tensorwright.tuning.measuring.builder import BuildResult
 from tensorwright.tuning.selection import SizeTable, Source, choose, choose_untuned
 from tensorwright.tuning.session import (
     Budget,
@@ -247,6 +249,41 @@ def test_a_network_that_is_slower_at_a_size_is_untuned_there(
     for table in tables.values():
         assert table.exact == ()
         assert table.at({"n": 1}) != SLOW
+
+
+class CountingBuilder:
+    """Builds here, and counts."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def build(
+        self, requests: Sequence[BuildRequest], *_: object, **__: object
+    ) -> list[BuildResult]:
+        self.count += len(requests)
+        return [build(request) for request in requests]
+
+    def start(self) -> None:
+        """Nothing to start."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def test_kernels_are_built_together_and_each_once(tmp_path: Path) -> None:
+    with override(home=tmp_path):
+        graph = images_of_a_batch()
+        network = sized_network(cut(graph, TARGET, 1), {"n": 1})
+        parts, builder = network.parts, CountingBuilder()
+        untuned = {each.key: choose_untuned(each, TARGET, 1).trace for each in parts.workloads}
+        tables = {key: SizeTable.of_one(trace) for key, trace in untuned.items()}
+        instance = SizedInstance(network.points[0], network.instances[0], is_between=True)
+        chosen = choose_over_sizes(
+            parts, [instance], tables, untuned, TARGET, 1, 0.1, builder=builder
+        )
+    assert chosen is not None
+    assert len(parts.workloads) > 1
+    assert builder.count == len(parts.workloads)
 
 
 def test_an_expression_of_any_size_is_tuned_for_several(tmp_path: Path) -> None:

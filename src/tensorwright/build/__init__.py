@@ -7,7 +7,7 @@ Read `loop_program.py` first (from a schedule to loops), then `kernel.py` (to ob
 
 from tensorwright.build.assemble import assemble, assemble_workload, plan_sizes
 from tensorwright.build.backend import BACKENDS, backend_of, load_backend
-from tensorwright.build.cached_build import SOURCES, build_cached, keep_kernel
+from tensorwright.build.cached_build import SOURCES, build_cached, find_kernel, keep_kernel
 from tensorwright.build.kernel import (
     BuildRequest,
     Kernel,
@@ -36,6 +36,7 @@ __all__ = [
     "build_kernel",
     "build_request",
     "emit_source",
+    "find_kernel",
     "keep_kernel",
     "load_backend",
     "load_kernel",

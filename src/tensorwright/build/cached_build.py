@@ -60,17 +60,33 @@ def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
 
 
 def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
-    if not knobs.KERNEL_CACHE.get() or is_dumped("schedule", "loop", "source", "asm"):
+    if not _is_used():
         return make()
-    start = time.perf_counter()
-    cache = default_cache()
-    entry = cache.get(key)
-    if entry is not None:
-        signature, object_code = _unpack(entry)
-        return Kernel(object_code, signature, time.perf_counter() - start, target)
+    kept = _find(key, target)
+    if kept is not None:
+        return kept
     kernel = make()
-    cache.put(key, _pack(kernel))
+    default_cache().put(key, _pack(kernel))
     return kernel
+
+
+def find_kernel(workload: Workload, schedule: Schedule, target: Target) -> Kernel | None:
+    """The kernel from the cache; None where `build_cached` would build it."""
+    return _find(_key_of(workload, schedule, target), target) if _is_used() else None
+
+
+def _is_used() -> bool:
+    """Whether kernels come from the cache: not where the stages of their building are shown."""
+    return knobs.KERNEL_CACHE.get() and not is_dumped("schedule", "loop", "source", "asm")
+
+
+def _find(key: str, target: Target) -> Kernel | None:
+    start = time.perf_counter()
+    entry = default_cache().get(key)
+    if entry is None:
+        return None
+    signature, object_code = _unpack(entry)
+    return Kernel(object_code, signature, time.perf_counter() - start, target)
 
 
 def keep_kernel(workload: Workload, schedule: Schedule, target: Target, kernel: Kernel) -> None:

@@ -40,6 +40,7 @@ from tensorwright.records import (
 )
 from tensorwright.schedule import format_schedule
 from tensorwright.tuning import Task
+from tensorwright.tuning.measuring import PoolBuilder
 from tensorwright.tuning.selection import SizeTable, choose_untuned, size_table_of
 from tensorwright.tuning.session import (
     NetworkResult,
@@ -47,6 +48,8 @@ from tensorwright.tuning.session import (
     SizedInstance,
     choose_over_sizes,
 )
+
+_BUILD_S = 120.0  # a kernel for many ranges of sizes takes longer than a candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +192,10 @@ def choose_for_sizes(
         for point in between(parts.graph.sizes, network.points)
     ]
     limit_s = max(limit_s / 2, limit_s - (time.monotonic() - started))
-    with override(dump=""):  # these are candidates still
-        chosen = choose_over_sizes(parts, sized, tables, untuned, target, threads, limit_s)
+    with override(dump=""), PoolBuilder(limit_s=_BUILD_S) as builder:  # these are candidates still
+        chosen = choose_over_sizes(
+            parts, sized, tables, untuned, target, threads, limit_s, builder=builder
+        )
     if chosen is None:
         return tuple(NetworkResult(network.name, reason="stopped", at=each.label) for each in sized)
     schedules = {key: format_schedule(table.schedule) for key, table in chosen.tables.items()}

@@ -20,11 +20,19 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from tensorwright.base import CpuTarget
-from tensorwright.build import Kernel, assemble, build_cached
-from tensorwright.graph import Partition, SizePoint, bound_workloads, random_inputs
+from tensorwright.build import (
+    Kernel,
+    assemble,
+    build_cached,
+    build_request,
+    find_kernel,
+    keep_kernel,
+)
+from tensorwright.graph import Partition, SizePoint, Workload, bound_workloads, random_inputs
 from tensorwright.processes import never
 from tensorwright.runtime import Executable, faster_half
 from tensorwright.schedule import Schedule, Trace, format_schedule, format_trace
+from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.selection import SizeTable, choose_untuned
 from tensorwright.tuning.session.last_comparison import (
     Samples,
@@ -76,6 +84,7 @@ def choose_over_sizes(
     threads: int,
     limit_s: float,
     should_stop: Callable[[], bool] = never,
+    builder: Builder | None = None,
 ) -> ChosenOverSizes | None:
     """Correct tables by measurement.
 
@@ -83,10 +92,11 @@ def choose_over_sizes(
     instances  for the sizes at which it runs
     tables     of each workload, by key             untuned   their untuned traces
     limit_s    about how long it may take after the first executables are built
+    builder    builds kernels in other processes; they are built in this one where None
 
     None if `should_stop` became true.  Raises: as building and running kernels.
     """
-    programs = _Programs(parts, target, threads)
+    programs = _Programs(parts, target, threads, builder)
     before = programs.of(untuned)
     tables = {key: table.without_exact() for key, table in tables.items()}
     after = programs.of_tables(tables)
@@ -132,10 +142,13 @@ def choose_over_sizes(
 class _Programs:
     """Makes executables of an open network; it builds each kernel once."""
 
-    def __init__(self, parts: Partition, target: CpuTarget, threads: int) -> None:
+    def __init__(
+        self, parts: Partition, target: CpuTarget, threads: int, builder: Builder | None
+    ) -> None:
         self._parts = parts
         self._target = target
         self._threads = threads
+        self._builder = builder
         self._built: dict[tuple[str, str], Kernel] = {}
 
     def of(self, schedules: Mapping[str, Schedule]) -> Executable:
@@ -158,14 +171,34 @@ class _Programs:
         return self._assembled(instance.parts, traces)
 
     def _assembled(self, parts: Partition, schedules: Mapping[str, Schedule]) -> Executable:
-        kernels: dict[str, Kernel] = {}
-        for workload in parts.workloads:
-            schedule = schedules[workload.key]
-            build = workload.key, format_schedule(schedule)
-            if build not in self._built:
-                self._built[build] = build_cached(workload, schedule, self._target)
-            kernels[workload.key] = self._built[build]
+        texts = {key: format_schedule(schedule) for key, schedule in schedules.items()}
+        missing = [
+            each for each in parts.workloads if (each.key, texts[each.key]) not in self._built
+        ]
+        self._build_elsewhere(missing, schedules)
+        for workload in missing:
+            build = workload.key, texts[workload.key]
+            self._built[build] = build_cached(workload, schedules[workload.key], self._target)
+        kernels = {each.key: self._built[each.key, texts[each.key]] for each in parts.workloads}
         return assemble(parts, kernels, self._target, self._threads)
+
+    def _build_elsewhere(
+        self, workloads: Sequence[Workload], schedules: Mapping[str, Schedule]
+    ) -> None:
+        """Put kernels into the cache that other processes build at the same time."""
+        new = [
+            each
+            for each in workloads
+            if find_kernel(each, schedules[each.key], self._target) is None
+        ]
+        if self._builder is None or len(new) < 2:
+            return
+        requests = [
+            build_request(each, format_schedule(schedules[each.key]), self._target) for each in new
+        ]
+        for workload, kernel in zip(new, self._builder.build(requests, never), strict=True):
+            if isinstance(kernel, Kernel):
+                keep_kernel(workload, schedules[workload.key], self._target, kernel)
 
 
 def _at(program: Executable, instance: SizedInstance) -> Executable:
