@@ -34,14 +34,13 @@ from tensorwright.pipeline import open_price
 from tensorwright.records import (
     NetworkChoice,
     RecordStore,
-    best_trace,
     save_choice,
     save_tuned_sizes,
 )
 from tensorwright.schedule import format_schedule
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import PoolBuilder
-from tensorwright.tuning.selection import SizeTable, choose_untuned, size_table_of
+from tensorwright.tuning.selection import SizeTable, choose, choose_untuned, size_table_of
 from tensorwright.tuning.session import (
     NetworkResult,
     SessionSetting,
@@ -175,14 +174,11 @@ def choose_for_sizes(
         for each in parts.workloads
     }
     tables: dict[str, SizeTable] = {}
-    for workload in parts.workloads:
-        table = None
-        if workload.sizes:
-            table = size_table_of(workload, target, threads, store, is_cold=True, has_exact=False)
-        else:
-            best = best_trace(store, workload, target, setting.hardware, threads)
-            table = None if best is None else SizeTable.of_one(best)
-        tables[workload.key] = table or SizeTable.of_one(untuned[workload.key])
+    for each in parts.workloads:
+        table = size_table_of(each, target, threads, store, is_cold=True, has_exact=False)
+        if table is None:
+            table = SizeTable.of_one(choose(each, target, threads, store, is_cold=True).trace)
+        tables[each.key] = table
     sized = [
         SizedInstance(point, bound)
         for point, bound in zip(network.points, network.instances, strict=True)

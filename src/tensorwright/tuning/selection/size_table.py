@@ -6,7 +6,7 @@
     exact      those of these combinations whose trace gets a program that holds for nothing else
 
 A table is filled from traces that were tuned for points.  Between them the time model says which of
-the neighbours' traces runs, and the untuned trace stays where none is expected to be faster.
+the neighbours' traces and the untuned one runs.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ class SizeTable:
     def at(self, values: Mapping[str, int]) -> Trace:
         """The trace that runs for some sizes."""
         own = self._numbers(values)
-        return (
-            dict(self.tuned)[own] if own in self.exact else dict(self.cells)[self.cell_of(values)]
-        )
+        if own in self.exact:
+            return dict(self.tuned)[own]
+        return dict(self.cells)[self.cell_of(values)]
 
     def tuned_at(self, values: Mapping[str, int]) -> Trace | None:
         """The trace for some sizes for which the workload was tuned; None for others."""
@@ -97,13 +97,14 @@ class SizeTable:
     def with_cell(self, values: Mapping[str, int], trace: Trace) -> SizeTable:
         """The table with another trace in the cell of some sizes.
 
-        If the cell is that of a combination for which the workload was tuned, and the sizes are
-        others, this combination keeps its trace by a program of its own.
+        If the cell has the trace of a combination for which the workload was tuned, and the sizes
+        are others, this combination keeps its trace by a program of its own.
         """
-        cell, own = self.cell_of(values), self._numbers(values)
-        cells = {**dict(self.cells), cell: trace}
+        cell, cells = self.cell_of(values), dict(self.cells)
+        keeps = cell != self._numbers(values) and cells[cell] == dict(self.tuned).get(cell) != trace
+        cells[cell] = trace
         table = replace(self, cells=tuple(sorted(cells.items(), key=itemgetter(0))))
-        return table if cell == own else table._with_exact(cell)
+        return table._with_exact(cell) if keeps else table
 
     def with_exact(self, values: Mapping[str, int]) -> SizeTable:
         """The table with a program of its own for some sizes for which it was tuned."""

@@ -98,36 +98,48 @@ def choose_over_sizes(
     """
     programs = _Programs(parts, target, threads, builder)
     before = programs.of(untuned)
-    tables = {key: table.without_exact() for key, table in tables.items()}
-    after = programs.of_tables(tables)
+    first = {key: table.without_exact() for key, table in tables.items()}
+    after = programs.of_tables(first)
     started = time.monotonic()
     shares = _shares(instances, before)
+    measured = dict(first)
     for instance, share in zip(instances, shares, strict=True):
         rivals = [_at(before, instance), _at(after, instance)]
         if not instance.is_between:
-            rivals.append(programs.alone(instance, tables))
+            rivals.append(programs.alone(instance, first))
         first_s = max(_LEAST_S, _FIRST * share * limit_s)
         samples = take_turns(instance.parts, rivals, first_s, should_stop)
         if should_stop():
             return None
         if samples is not None:
-            tables = _corrected(parts, tables, untuned, instance, samples)
+            measured = _corrected(parts, measured, untuned, instance, samples)
     left_s = max((1 - _FIRST) * limit_s, started + limit_s - time.monotonic())
+    limits = [max(_LEAST_S, share * left_s) for share in shares]
+    return _last_turns(programs, before, measured, untuned, instances, limits, should_stop)
+
+
+def _last_turns(
+    programs: _Programs,
+    before: Executable,
+    tables: Mapping[str, SizeTable],
+    untuned: Mapping[str, Trace],
+    instances: Sequence[SizedInstance],
+    limits_s: Sequence[float],
+    should_stop: Callable[[], bool],
+) -> ChosenOverSizes | None:
+    """Compare with the untuned executable; at sizes where that is faster, its traces stay.
+
+    before   the untuned executable      limits_s   about how long it may take at each instance
+    """
     results: dict[str, NetworkResult] = {}
     for _ in range(_MOST_REPAIRS + 1):
         after = programs.of_tables(tables)
-        for instance, share in zip(instances, shares, strict=True):
+        for instance, limit_s in zip(instances, limits_s, strict=True):
             if instance.label in results and not results[instance.label].is_slower:
                 continue
-            texts = _texts(parts, instance, untuned), _texts(parts, instance, tables)
-            result = compare_with_untuned(
-                instance.parts,
-                _at(before, instance),
-                _at(after, instance),
-                texts,
-                max(_LEAST_S, share * left_s),
-                should_stop,
-            )
+            texts = programs.texts(instance, untuned), programs.texts(instance, tables)
+            pair = _at(before, instance), _at(after, instance)
+            result = compare_with_untuned(instance.parts, *pair, texts, limit_s, should_stop)
             if should_stop():
                 return None
             results[instance.label] = replace(result, at=instance.label)
@@ -169,6 +181,18 @@ class _Programs:
                 trace = chosen.trace
             traces[workload.key] = trace
         return self._assembled(instance.parts, traces)
+
+    def texts(
+        self, instance: SizedInstance, schedules: Mapping[str, SizeTable | Trace]
+    ) -> dict[str, str]:
+        """The traces that run at one size, by the keys of the workloads there."""
+        texts: dict[str, str] = {}
+        for key, workload in bound_workloads(self._parts, instance.parts).items():
+            schedule = schedules[key]
+            if isinstance(schedule, SizeTable):
+                schedule = schedule.at(instance.point.values)
+            texts[workload.key] = format_trace(schedule)
+        return texts
 
     def _assembled(self, parts: Partition, schedules: Mapping[str, Schedule]) -> Executable:
         texts = {key: format_schedule(schedule) for key, schedule in schedules.items()}
@@ -260,16 +284,3 @@ def _untuned_at(
         key: table.with_cell(values, untuned[key]).without_exact(values)
         for key, table in tables.items()
     }
-
-
-def _texts(
-    parts: Partition, instance: SizedInstance, schedules: Mapping[str, SizeTable | Trace]
-) -> dict[str, str]:
-    """The traces that run at one size, by the keys of the workloads there."""
-    texts: dict[str, str] = {}
-    for key, workload in bound_workloads(parts, instance.parts).items():
-        schedule = schedules[key]
-        if isinstance(schedule, SizeTable):
-            schedule = schedule.at(instance.point.values)
-        texts[workload.key] = format_trace(schedule)
-    return texts
