@@ -47,6 +47,7 @@ _LEAST_SHARE = 0.005  # of the time of the network: a smaller workload gets no s
 _FIRST = 0.55  # share of the time after building: the end of the first turns
 _EVEN = 0.5  # share of the time that is the same for all sizes; the rest goes by the time of a run
 _LEAST_S = 0.5  # for the turns at one size: one disturbance must not end them
+_LEAST_RUNS = 30  # the same, for a network that runs longer
 _MOST_REPAIRS = 2
 
 
@@ -101,21 +102,20 @@ def choose_over_sizes(
     first = {key: table.without_exact() for key, table in tables.items()}
     after = programs.of_tables(first)
     started = time.monotonic()
-    shares = _shares(instances, before)
+    runs_s = [_run_s(_at(before, instance), instance) for instance in instances]
     measured = dict(first)
-    for instance, share in zip(instances, shares, strict=True):
+    for instance, turns_s in zip(instances, _limits_s(runs_s, _FIRST * limit_s), strict=True):
         rivals = [_at(before, instance), _at(after, instance)]
         if not instance.is_between:
             rivals.append(programs.alone(instance, first))
-        first_s = max(_LEAST_S, _FIRST * share * limit_s)
-        samples = take_turns(instance.parts, rivals, first_s, should_stop)
+        samples = take_turns(instance.parts, rivals, turns_s, should_stop)
         if should_stop():
             return None
         if samples is not None:
             measured = _corrected(parts, measured, untuned, instance, samples)
     left_s = max((1 - _FIRST) * limit_s, started + limit_s - time.monotonic())
-    limits = [max(_LEAST_S, share * left_s) for share in shares]
-    return _last_turns(programs, before, measured, untuned, instances, limits, should_stop)
+    limits_s = _limits_s(runs_s, left_s)
+    return _last_turns(programs, before, measured, untuned, instances, limits_s, should_stop)
 
 
 def _last_turns(
@@ -232,19 +232,27 @@ def _at(program: Executable, instance: SizedInstance) -> Executable:
     return program.at(**{name: number for name, number in values if name not in counted})
 
 
-def _shares(instances: Sequence[SizedInstance], program: Executable) -> list[float]:
-    """The share of the time for each instance: one half of it is spread evenly, the other goes by
-    the time of a run.
+def _run_s(program: Executable, instance: SizedInstance) -> float:
+    """The seconds of a run."""
+    run = program.bind(dict(random_inputs(instance.parts.graph)))
+    run.run()
+    start = time.monotonic()
+    run.run()
+    return time.monotonic() - start
+
+
+def _limits_s(runs_s: Sequence[float], whole_s: float) -> list[float]:
+    """The seconds for the turns at each size: one half of the time is spread evenly, the other goes
+    by the time of a run.  None gets less than a few turns take.
     """
-    seconds = []
-    for instance in instances:
-        run = _at(program, instance).bind(dict(random_inputs(instance.parts.graph)))
-        run.run()
-        start = time.monotonic()
-        run.run()
-        seconds.append(time.monotonic() - start)
-    whole_s = math.fsum(seconds)
-    return [_EVEN / len(instances) + (1 - _EVEN) * each / whole_s for each in seconds]
+    return [
+        max(
+            _LEAST_S,
+            _LEAST_RUNS * run_s,
+            whole_s * (_EVEN / len(runs_s) + (1 - _EVEN) * run_s / math.fsum(runs_s)),
+        )
+        for run_s in runs_s
+    ]
 
 
 def _corrected(
