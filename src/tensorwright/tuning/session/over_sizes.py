@@ -44,7 +44,8 @@ from tensorwright.tuning.session.result import NetworkResult
 _MOST_LOSS = 0.03  # of the time of a workload: it may be measured so much slower than untuned
 _LEAST_GAIN = 0.03  # of the time of a workload: what a program for one size must gain
 _LEAST_SHARE = 0.005  # of the time of the network: a smaller workload gets no such program
-_FIRST = 0.55  # share of the time after building: the end of the first turns
+_LEAST_LEFT = 0.5  # share of the time: the least that is left after the first building
+_FIRST = 0.55  # share of the time after it: the end of the first turns
 _EVEN = 0.5  # share of the time that is the same for all sizes; the rest goes by the time of a run
 _LEAST_S = 0.5  # for the turns at one size: one disturbance must not end them
 _LEAST_RUNS = 30  # the same, for a network that runs longer
@@ -92,16 +93,18 @@ def choose_over_sizes(
     parts      the open network
     instances  for the sizes at which it runs
     tables     of each workload, by key             untuned   their untuned traces
-    limit_s    about how long it may take after the first executables are built
+    limit_s    about how long it may take; half of it is left after the first executables are built
     builder    builds kernels in other processes; they are built in this one where None
 
     None if `should_stop` became true.  Raises: as building and running kernels.
     """
+    begun = time.monotonic()
     programs = _Programs(parts, target, threads, builder)
     before = programs.of(untuned)
     first = {key: table.without_exact() for key, table in tables.items()}
     after = programs.of_tables(first)
     started = time.monotonic()
+    limit_s = max(_LEAST_LEFT * limit_s, limit_s - (started - begun))
     runs_s = [_run_s(_at(before, instance), instance) for instance in instances]
     measured = dict(first)
     for instance, turns_s in zip(instances, _limits_s(runs_s, _FIRST * limit_s), strict=True):
