@@ -10,7 +10,7 @@ from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
 from tensorwright.graph.layout import choose_layouts, conversions, describe_layouts
-from tensorwright.graph.nested import require_alone
+from tensorwright.graph.nested import counted_sizes, require_alone
 from tensorwright.graph.partition import (
     AliasCall,
     BranchCall,
@@ -26,6 +26,7 @@ from tensorwright.graph.partition import (
     Step,
     Tensors,
     bind_partition,
+    bound_workloads,
     check_memory,
     elide_concats,
     partition,
@@ -43,6 +44,7 @@ from tensorwright.graph.passes import (
 from tensorwright.graph.physical import physical_shape, to_physical
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
+from tensorwright.graph.size_points import SizePoint, SizesAt, between, points_of
 from tensorwright.graph.sizes import (
     bind_sizes,
     least_sizes,
@@ -80,20 +82,25 @@ __all__ = [
     "Partition",
     "Price",
     "Program",
+    "SizePoint",
+    "SizesAt",
     "Step",
     "Tensors",
     "Workload",
     "are_alike",
     "as_program",
+    "between",
     "bind_partition",
     "bind_sizes",
     "bind_workload",
+    "bound_workloads",
     "build_workload",
     "check_constants",
     "check_memory",
     "choose_layouts",
     "compute_float16_as_float32",
     "conversions",
+    "counted_sizes",
     "describe_layouts",
     "elide_concats",
     "interpret",
@@ -102,6 +109,7 @@ __all__ = [
     "operator_of",
     "partition",
     "physical_shape",
+    "points_of",
     "program",
     "program_workload",
     "random_inputs",
