@@ -22,7 +22,7 @@ from tensorwright.build.step_names import (
     step_names,
 )
 from tensorwright.codegen import Signature
-from tensorwright.expr import NamedSize, Tensor, room_for, sum_of
+from tensorwright.expr import Index, NamedSize, Tensor, room_for, sum_of
 from tensorwright.graph import (
     PLAIN,
     AliasCall,
@@ -39,6 +39,8 @@ from tensorwright.graph import (
     Step,
     Tensors,
     Workload,
+    counted_bounds,
+    counted_size_of,
     physical_shape,
     to_physical,
 )
@@ -126,7 +128,7 @@ def plan_network(
         tuple(calls),
         tuple((name, _stored_type(tensors, name)) for name in tensors.types),
         tuple(network_calls.parts),
-        plan_sizes(graph.sizes),
+        plan_sizes(graph.sizes, counted_bounds(graph)),
         tuple(_rooms(tensors)),
     )
     plan = choose_teams(make_plan(network))
@@ -170,8 +172,12 @@ def assemble_workload(
     return Executable(make_plan(network), objects, arrays, threads=threads, sources=texts)
 
 
-def plan_sizes(sizes: Sequence[NamedSize]) -> tuple[PlanSize, ...]:
+def plan_sizes(
+    sizes: Sequence[NamedSize], bounds: Mapping[str, Index] = MappingProxyType({})
+) -> tuple[PlanSize, ...]:
     """The named sizes of a plan, sorted by name.
+
+    bounds   of sizes that nodes decide, by the sizes of the inputs
 
     A size without a greatest number begins with room for the least.
     """
@@ -182,6 +188,7 @@ def plan_sizes(sizes: Sequence[NamedSize]) -> tuple[PlanSize, ...]:
             None if size.most is None else size.most * size.divisor,
             size.divisor,
             size.divisor * (size.most or size.least),
+            amount_of(bounds[size.name]) if size.name in bounds else None,
         )
         for size in sorted(sizes, key=lambda size: size.name)
     )
@@ -316,7 +323,9 @@ def _opaque_call(
     if program is None:
         label = f"{node.operator} on the host"
         attributes = tuple((name, _with_formulas(value)) for name, value in node.attributes)
-        return HostStep(node.operator, attributes, read, node.outputs, label)
+        size = counted_size_of(node)
+        counted = "" if size is None else size.name
+        return HostStep(node.operator, attributes, read, node.outputs, label, counted)
     types = [graph.types[name] for name in (*node.inputs, *node.outputs)]
     moved = sum_of([product_of(sizes_of(each)) * each.dtype.size_bytes for each in types])
     arguments = (*read, *node.outputs)

@@ -185,6 +185,11 @@ def _with_bounds(name: str, bounds: object) -> Index:
         raise _refused(f"{name}={bounds!r}", error.reason, _REMEDY) from None
 
 
+def is_bounds(text: str) -> bool:
+    """Whether a text says bounds of a size, or a number."""
+    return _BOUNDS.fullmatch(text.strip()) is not None
+
+
 def read_bounds(name: str, bounds: object) -> tuple[int, int | None, int]:
     """The least and the greatest number, and what divides them.
 

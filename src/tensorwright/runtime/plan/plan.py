@@ -235,13 +235,17 @@ class CopyStep:
 
 @dataclass(frozen=True, slots=True)
 class HostStep(Generic[Place]):
-    """Run an operator's NumPy implementation; attributes are complete and sorted."""
+    """Run an operator's NumPy implementation; attributes are complete and sorted.
+
+    counted   the named size that its values decide, an extent of a result; "" where there is none
+    """
 
     operator: str
     attributes: Attributes
     inputs: tuple[Place, ...]
     outputs: tuple[Place, ...]
     label: str
+    counted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,8 +396,9 @@ class Plan:
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """The named sizes that loops decide, each when it has run."""
-        counted = [step.counted for step in self.steps if isinstance(step, LoopStep)]
+        """The named sizes that steps decide, each when it has run."""
+        deciding = (step for step in self.steps if isinstance(step, LoopStep | HostStep))
+        counted = [step.counted for step in deciding]
         return tuple(dict.fromkeys(each for each in counted if each and isinstance(each, str)))
 
     def scratch_bytes(self, threads: int) -> int:

@@ -1,0 +1,127 @@
+"""What a model computes of values, as sizes: nodes that decide them, and numbers that are extents.
+
+A size that values decide is that of an operator's results (`decide`), or a number that nodes
+compute (`size_from`).  Elements of a tensor that are known stay what they are (`numbers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from tensorwright.base import AttributeValue, DType
+from tensorwright.expr import Index, minimum
+from tensorwright.graph.onnx_import.call import Call, Operand
+from tensorwright.graph.onnx_import.counted_sizes import greatest_value
+from tensorwright.ops import as_size, number_of, product_of
+
+_KEEPING = frozenset({"identity", "reshape", "squeeze", "unsqueeze"})
+
+
+def decide(
+    call: Call,
+    operator: str,
+    inputs: Sequence[Operand],
+    attributes: Mapping[str, AttributeValue] = MappingProxyType({}),
+    *,
+    most: Index | None,
+    word: str = "count",
+) -> tuple[str, ...]:
+    """The results of an operator whose values decide how many there are.
+
+    most   how many there may be, as the graph says it     word   of the size's name, at its end
+
+    An operator on the same tensors decides the same size.
+    Raises:  UnsupportedError where nobody says how many there may be.
+    """
+    tensors = tuple(map(call.as_tensor, inputs))
+    same = call.builder.alike(operator, tensors, attributes)
+    if same is not None:
+        return same.outputs
+    name = f"{call.stem}_{word}"
+    made = call.counted.of(name, most)
+    if made is None:
+        raise call.unsupported(
+            f"values decide the size {name}, and nothing says how large it may be",
+            f'say it, sizes={{"{name}": "..64"}} or --sizes {name}=..64',
+        )
+    size, bound = made
+    return call.apply(operator, *tensors, count=size, most=bound, **attributes)
+
+
+def size_from(call: Call, tensor: str, most: Index | None = None, word: str = "count") -> Index:
+    """An integer that nodes compute, as a size.
+
+    most   as of `decide`
+
+    Raises:  as `decide`.
+    """
+    least = greatest_value(call.builder, tensor)
+    if least is not None:
+        most = least if most is None else minimum(most, least)
+    rows = decide(call, "range_below", (tensor,), most=most, word=word)[0]
+    return call.sizes_of(rows)[0]
+
+
+def numbers(call: Call, position: int, what: str) -> tuple[Index | str, ...]:
+    """The elements of a 1-D integer input: numbers, sizes, and tensors of one element for what
+    nodes compute.
+    """
+    operand = call.operand(position)
+    if not isinstance(operand, str) or call.known_value(position, what) is not None:
+        return call.indices(position, what)
+    return _elements(call, operand)
+
+
+def sizes_from(call: Call, position: int, what: str) -> tuple[Index, ...]:
+    """The elements of a 1-D integer input; sizes stand for those that nodes compute.
+
+    Raises:  as `decide`.
+    """
+    return tuple(
+        size_from(call, each, word=str(at)) if isinstance(each, str) else each
+        for at, each in enumerate(numbers(call, position, what))
+    )
+
+
+def size_at(call: Call, position: int, what: str, most: Index | None = None) -> Index:
+    """An integer input of one element; a size stands for one that nodes compute.
+
+    Raises:  as `decide`.
+    """
+    operand = call.operand(position)
+    if not isinstance(operand, str) or call.known_value(position, what) is not None:
+        return call.index(position, what)
+    return size_from(call, operand, most)
+
+
+def as_number(call: Call, number: Index | str, dtype: DType = DType.I64) -> Operand:
+    """A number as a tensor without dimensions."""
+    if isinstance(number, str):
+        scalar = call.add("reshape", number, shape=()) if call.sizes_of(number) else number
+        is_so = call.type_of(scalar).dtype is dtype
+        return scalar if is_so else call.add("cast", scalar, to=dtype)
+    if isinstance(number, int):
+        return np.asarray(number, dtype.numpy)
+    return call.add("full", shape=(), value=number, dtype=dtype)
+
+
+def _elements(call: Call, tensor: str) -> tuple[Index | str, ...]:
+    """The elements of a tensor of integers, as far back as they are only put together."""
+    constant = call.builder.constant_value(tensor)
+    if constant is not None:
+        return tuple(int(item) for item in constant.reshape(-1))
+    count = number_of(product_of(call.sizes_of(tensor)))
+    node = call.builder.producer(tensor)
+    if node is not None and node.operator == "concat":
+        return tuple(each for name in node.inputs for each in _elements(call, name))
+    if node is not None and node.operator in _KEEPING:
+        return _elements(call, node.inputs[0])
+    if node is not None and node.operator == "full":
+        return (as_size(node.attribute_map["value"]),) * count
+    if count == 1:
+        return (tensor,)
+    flat = call.add("reshape", tensor, shape=(count,))
+    return tuple(call.take(flat, at, 0) for at in range(count))
