@@ -187,7 +187,7 @@ def plan_sizes(
             size.least * size.divisor,
             None if size.most is None else size.most * size.divisor,
             size.divisor,
-            size.divisor * (size.most or size.least),
+            size.divisor * (size.most or max(1, size.least)),  # tensors of no bytes have no place
             amount_of(bounds[size.name]) if size.name in bounds else None,
         )
         for size in sorted(sizes, key=lambda size: size.name)

@@ -247,8 +247,7 @@ class Frame:
         condition, iteration = self._view(step.condition), self._view(step.iteration)
         while number < count and condition.item():
             if number == room:
-                reason = f"a loop runs more than {room} times"
-                raise _too_many(size, room, f"{reason}, and there is no room for more of its rows")
+                raise _too_many(size, room, f"a loop runs more than {room} times", " of its rows")
             iteration[...] = number
             for inner in segment.body:
                 run(inner)
@@ -263,7 +262,21 @@ class Frame:
         return None if self._sizes is None else self._sizes.values.get(size)
 
     def _decide(self, size: str, number: int) -> None:
-        """Set a size that a step has decided: later steps compute with it."""
+        """Set a size that a step has decided: later steps compute with it.
+
+        Raises:  InputError where it is more or less than it may be.
+        """
+        room = self._room(size) or 0
+        if number > room:
+            raise _too_many(size, room, f"values make it more than {room}")
+        least = next(each.least for each in self._program.plan.sizes if each.name == size)
+        if number < least:
+            raise InputError(
+                stage="run",
+                where=f"size {size}",
+                reason=f"values make it {number}, and it is at least {least}",
+                remedy=f'compile with a smaller number: sizes={{"{size}": "{number}..{room}"}}',
+            )
         self._values[size] = number
         amounts = self._program.amounts
         self._bases[self._amount_base :] = [each.at(self._values) for each in amounts]
@@ -295,20 +308,13 @@ class Frame:
             np.copyto(self._view(typed), actual)
 
     def _decide_by_results(self, step: HostStep[TypedRef], results: Sequence[Array]) -> None:
-        """Set the size of a step by the extent that a result has.
-
-        Raises:  InputError where there is no room for so many.
-        """
-        size, room = step.counted, self._room(step.counted)
+        """Set the size of a step by the extent that a result has.  Raises: as `_decide`."""
         for typed, result in zip(step.outputs, results, strict=True):
             for extent, number in zip(typed.type.shape, np.shape(result), strict=False):
-                if isinstance(extent, Formula) and extent.text == size:
-                    if room is None or number > room:
-                        reason = f"{step.operator} gives more than {room} results"
-                        raise _too_many(size, room or 0, f"{reason}, and there is no room for more")
-                    self._decide(size, number)
+                if isinstance(extent, Formula) and extent.text == step.counted:
+                    self._decide(step.counted, number)
                     return
-        raise _fault(step, f"none of its results tells the size {size}")
+        raise _fault(step, f"none of its results tells the size {step.counted}")
 
     def _view(self, typed: TypedRef) -> Array:
         """The tensor at a reference, as a fresh view."""
@@ -326,11 +332,11 @@ class Frame:
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
 
 
-def _too_many(size: str, room: int, reason: str) -> InputError:
+def _too_many(size: str, room: int, reason: str, of_what: str = "") -> InputError:
     return InputError(
         stage="run",
         where=f"size {size}",
-        reason=reason,
+        reason=f"{reason}, and there is no room for more{of_what}",
         remedy=f'compile with a greater number: sizes={{"{size}": "..{2 * max(1, room)}"}}',
     )
 

@@ -111,13 +111,14 @@ def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: 
     return NamedSize(name, divisor, low, most) * divisor
 
 
-def counted_size(name: str, greatest: int | None = None) -> Index:
-    """A size that is counted when a network runs, and may be 0.
+def counted_size(name: str, greatest: int | None = None, least: int = 0) -> Index:
+    """A size that is counted when a network runs, and may be 0 where nobody says otherwise.
 
     Raises:  ExpressionError as `named_size`.
     """
-    (size,) = named_sizes_of(named_size(name, 1, None if greatest is None else max(1, greatest)))
-    return NamedSize(size.name, 1, 0, size.most)
+    most = None if greatest is None else max(1, greatest)
+    (size,) = named_sizes_of(named_size(name, max(1, least), most))
+    return NamedSize(size.name, 1, least, size.most)
 
 
 _CONSTRAINTS = r"(?:(?:(\d+) <= )?NAME(?: <= (\d+))?)?(?:, )?(?:NAME % (\d+) == 0)?"

@@ -27,11 +27,13 @@ def decide(
     attributes: Mapping[str, AttributeValue] = MappingProxyType({}),
     *,
     most: Index | None,
+    least: int = 0,
     word: str = "count",
 ) -> tuple[str, ...]:
     """The results of an operator whose values decide how many there are.
 
-    most   how many there may be, as the graph says it     word   of the size's name, at its end
+    most, least   how many there may be, as the graph says it
+    word          of the size's name, at its end
 
     An operator on the same tensors decides the same size.
     Raises:  UnsupportedError where nobody says how many there may be.
@@ -41,7 +43,7 @@ def decide(
     if same is not None:
         return same.outputs
     name = f"{call.stem}_{word}"
-    made = call.counted.of(name, most)
+    made = call.counted.of(name, most, least)
     if made is None:
         raise call.unsupported(
             f"values decide the size {name}, and nothing says how large it may be",

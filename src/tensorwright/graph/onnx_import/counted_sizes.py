@@ -74,14 +74,15 @@ class CountedSizes:
         extents = (each for each in type_.shape if isinstance(each, IndexExpr))
         self._taken.update(size.name for size in named_sizes_of(*extents))
 
-    def of(self, name: str, most: Index | None) -> tuple[Index, Index] | None:
+    def of(self, name: str, most: Index | None, least: int = 0) -> tuple[Index, Index] | None:
         """A size, and what it is never above; None where nobody says how large it may be.
 
-        most   what the graph says, which may be made of sizes
+        most   what the graph says, which may be made of sizes     least   as the graph says it
         """
         self._asked.add(name)
         if name in self._bounds:
-            _, given, _ = read_bounds(name, self._bounds[name])
+            low, given, _ = read_bounds(name, self._bounds[name], 0)
+            least = max(low, least)
             most = given if most is None else most if given is None else minimum(most, given)
         if most is None:
             return None
@@ -90,7 +91,7 @@ class CountedSizes:
         while free in self._taken:
             free, number = f"{name}_{number}", number + 1
         self._taken.add(free)
-        size = counted_size(free, greatest_number(bound))
+        size = counted_size(free, greatest_number(bound), least)
         self._most.update(dict.fromkeys(named_sizes_of(size), bound))
         return size, bound
 

@@ -9,7 +9,7 @@ from tensorwright.expr import Index, ceil_div, counted_size, minimum, simplify
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
 from tensorwright.graph.onnx_import.computed_sizes import as_number, decide
 from tensorwright.graph.onnx_import.counted_sizes import greatest_value
-from tensorwright.ops import Array, AttributeValue, axis_in, operator, product_of
+from tensorwright.ops import Array, AttributeValue, axis_in, is_certain, operator, product_of
 
 _LEAST_SCORE = np.asarray(np.finfo(np.float32).min)
 
@@ -56,7 +56,8 @@ def _unique(call: Call) -> Results:
         most = shape[axis]
     known = call.known_value(0, "data")
     if known is None:
-        return decide(call, "unique", (call.tensor(0),), attributes, most=most)
+        least = 1 if is_certain(product_of(shape) >= 1) else 0
+        return decide(call, "unique", (call.tensor(0),), attributes, most=most, least=least)
     record = operator("unique")
     free = counted_size("count")
     given = record.complete({**attributes, "count": free, "most": free})
