@@ -41,6 +41,7 @@ from tensorwright.ops.operator import Attribute
 from tensorwright.ops.shapes import axis_in
 
 COUNT, MOST = "count", "most"
+_MOST_AT_ONCE = 1 << 17  # boxes of all lines that suppression handles together
 
 
 def _count_of(attributes: Attributes) -> Index:
@@ -139,55 +140,69 @@ def _suppression(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Arr
     """
     boxes, scores = (np.asarray(array, np.float32) for array in arrays[:2])
     most, iou, least = (array.reshape(-1)[0] for array in arrays[2:])
+    examples, classes, count = scores.shape
+    corners = _corners(boxes, is_centred=bool_of(attributes, "center_point_box"))
+    example, label = (each.ravel() for each in np.indices((examples, classes)))
+    lines = scores.reshape(-1, count)
     rows = [np.zeros((0, 3), np.int64)]
-    for example, given in enumerate(boxes):
-        corners = _corners(given, is_centred=bool_of(attributes, "center_point_box"))
-        for label, one in enumerate(scores[example]):
-            kept = _best_apart(corners, one, int(most), iou, least)
-            own = np.full((len(kept), 3), (example, label, 0), np.int64)
-            own[:, 2] = kept
-            rows.append(own)
+    at_once = max(1, _MOST_AT_ONCE // max(count, 1))
+    for first in range(0, len(lines), at_once):
+        part = slice(first, first + at_once)
+        chosen = _best_apart(corners[:, example[part]], lines[part], int(most), iou, least)
+        line, turn = np.nonzero(chosen >= 0)
+        kept = (example[part][line], label[part][line], chosen[line, turn])
+        rows.append(np.stack(kept, axis=1).astype(np.int64))
     return (_as_many(np.concatenate(rows), attributes),)
 
 
 def _corners(boxes: NDArray[Any], *, is_centred: bool) -> NDArray[Any]:
-    """The least and the greatest coordinates of boxes (n, 4): any two opposite corners, or centre
-    and extents.
+    """The least, then the greatest coordinates (4, batch, n) of boxes (batch, n, 4), which are any
+    two opposite corners, or centre and extents.
     """
-    one, other = boxes[:, :2], boxes[:, 2:]
+    one, other = np.moveaxis(boxes[..., :2], 2, 0), np.moveaxis(boxes[..., 2:], 2, 0)
     if is_centred:
         one, other = one - other / 2, one + other / 2
-    return np.concatenate([np.minimum(one, other), np.maximum(one, other)], axis=1)
+    return np.concatenate([np.minimum(one, other), np.maximum(one, other)])
 
 
 def _best_apart(
     corners: NDArray[Any], scores: NDArray[Any], most: int, iou: float, least: float
-) -> list[int]:
-    """The boxes that are kept, the best first; of equal ones the first."""
-    left = np.flatnonzero(scores > least)
-    left = left[np.argsort(-scores[left], kind="stable")]
-    kept: list[int] = []
-    while len(left) and len(kept) < most:
-        kept.append(int(left[0]))
-        left = left[1:]
-        left = left[~(_overlaps(corners[kept[-1]], corners[left]) > iou)]
-    return kept
+) -> NDArray[np.int64]:
+    """The boxes that are kept in each line, the best first, of equal ones the first; -1 where there
+    are no more.
+
+    corners   (4, lines, n)     scores   (lines, n)
+    """
+    is_left = scores > least
+    order = np.argsort(np.where(is_left, -scores, np.inf), axis=1, kind="stable")
+    order = order[:, : is_left.sum(axis=1).max(initial=0)]
+    is_left = np.take_along_axis(is_left, order, axis=1)
+    low_y, low_x, high_y, high_x = np.take_along_axis(corners, order[None], axis=2)
+    areas = (high_y - low_y) * (high_x - low_x)
+    chosen: list[NDArray[np.int64]] = []
+    lines = np.arange(len(scores))
+    while len(chosen) < most and is_left.any():
+        best = lines, is_left.argmax(axis=1)
+        chosen.append(np.where(is_left[best], order[best], -1))
+        height = _common(low_y, high_y, best)
+        common = np.maximum(height, 0) * np.maximum(_common(low_x, high_x, best), 0)
+        with np.errstate(invalid="ignore"):  # two empty boxes, which overlap none
+            overlaps = common / (areas + areas[best][:, None] - common)
+        is_left &= ~(overlaps > iou)
+        is_left[best] = False
+    return np.stack(chosen, axis=1) if chosen else np.zeros((len(scores), 0), np.int64)
 
 
-def _overlaps(box: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
-    """Intersection over union of a box and others; 0 where they do not meet, or one is empty."""
-    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
-    common = np.prod(np.maximum(sides, 0), axis=1)
-    area, areas = np.prod(box[2:] - box[:2]), np.prod(others[:, 2:] - others[:, :2], axis=1)
-    union = area + areas - common
-    is_sound = (common > 0) & (area > 0) & (areas > 0) & (union > 0)
-    overlaps: NDArray[Any] = np.divide(common, union, out=np.zeros_like(common), where=is_sound)
-    return overlaps
+def _common(
+    low: NDArray[Any], high: NDArray[Any], best: tuple[NDArray[Any], NDArray[Any]]
+) -> NDArray[Any]:
+    """How much of each range (lines, n) lies in the best one of its line; negative for a gap."""
+    return np.minimum(high, high[best][:, None]) - np.maximum(low, low[best][:, None])
 
 
 def _infer_below(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     (limit,) = types
-    require_dtype("limit", limit, frozenset({DType.I64}))
+    require_dtype("limit", limit, POSITIONS)
     _require_single("limit", limit)
     return (TensorType(DType.I64, (_count_of(attributes),)),)
 

@@ -234,6 +234,7 @@ class Executable:
             frame.connect(given, _fresh(sizes), sizes)
             frame.run()
             runs = [frame.run_timed() for _ in range(max(1, repeat))]
+            values = dict(frame.values)
         finally:
             self._pool.give(frame)
         return tuple(
@@ -244,7 +245,7 @@ class Executable:
                 getattr(step, "bytes_moved", 0),
             )
             for step, times_s in zip(
-                self.plan.at(sizes.values).steps, zip(*runs, strict=True), strict=True
+                self.plan.at(values).steps, zip(*runs, strict=True), strict=True
             )
         )
 

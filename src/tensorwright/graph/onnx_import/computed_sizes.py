@@ -47,7 +47,8 @@ def decide(
     if made is None:
         raise call.unsupported(
             f"values decide the size {name}, and nothing says how large it may be",
-            f'say it, sizes={{"{name}": "..64"}} or --sizes {name}=..64',
+            f'say it, sizes={{"{name}": "..64"}} or --sizes {name}=..64, or give the input that it '
+            "depends on a value",
         )
     size, bound = made
     return call.apply(operator, *tensors, count=size, most=bound, **attributes)
