@@ -355,6 +355,35 @@ def test_a_number_that_must_have_one_value_is_checked() -> None:
         executable.run({**call, "shape": numbers(3, 5)})
 
 
+def test_a_number_that_is_computed_of_sizes_and_rounded_may_end_a_slice() -> None:
+    nodes = [
+        node("Shape", "x", "shape"),
+        node("Gather", "shape zero", "rows"),
+        node("Cast", "rows", "float", to=FLOAT),
+        node("Mul", "float share", "part"),
+        node("Cast", "part", "end", to=INT),
+    ]
+    constants = {"zero": numbers(0), "share": np.array(0.3, np.float32)}
+    inputs = [("x", FLOAT, ("n", 5))]
+    cut = [*nodes, node("Slice", "x zero end", "y"), node("Neg", "y", "z")]
+    given = model(graph("cut", cut, inputs, ("z", FLOAT, ("k", 5))), constants)
+    executable = tensorwright.compile(given)
+    for rows in (1, 10, 33):
+        call = {"x": weights(1, rows, 5)}
+        close(list(executable.run(call).values()), by_onnxruntime(given, call))
+    zeros = [*nodes, node("ConstantOfShape", "end", "z")]
+    given = model(graph("zeros", zeros, inputs, ("z", FLOAT, ("k",))), constants)
+    with pytest.raises(UnsupportedError) as caught:
+        tensorwright.compile(given)
+    assert str(caught.value) == (
+        "operator ConstantOfShape: node z (ConstantOfShape): nodes compute of n the size z_0, and"
+        ' nothing says how large it may be\n  try: say it, sizes={"z_0": "..64"} or --sizes '
+        "z_0=..64, or give a number for n"
+    )
+    executable = tensorwright.compile(given, sizes={"z_0": "..9"})
+    assert executable(weights(1, 10, 5)).shape == (3,)
+
+
 def test_a_node_is_kept_for_the_size_that_it_decides() -> None:
     """Nothing reads the positions themselves."""
     nodes = [
@@ -422,6 +451,25 @@ def test_sizes_inside_of_branches_and_loops() -> None:
     late = x > 5
     for trips, yes in ((4, True), (0, False), (9, True)):
         call = {"x": x, "trips": np.array(trips), "yes": np.array(yes), "late": late}
+        close(list(executable.run(call).values()), by_onnxruntime(given, call))
+
+
+def test_a_branch_is_taken_by_the_number_of_results() -> None:
+    sides = [
+        graph(name, [node(operator, tensor, name, keepdims=0)], (), (name, FLOAT, ()))
+        for name, operator, tensor in (("a", "ReduceMax", "kept"), ("b", "ReduceMin", "x"))
+    ]
+    nodes = [
+        node("Compress", "x mask", "kept"),
+        node("Size", "kept", "count"),
+        node("Greater", "count zero", "any"),
+        node("If", "any", "y", then_branch=sides[0], else_branch=sides[1]),
+    ]
+    inputs = [("x", FLOAT, ("n",)), ("mask", BOOL, ("n",))]
+    given = model(graph("best", nodes, inputs, ("y", FLOAT, ())), {"zero": np.array(0)})
+    executable = tensorwright.compile(given)
+    for share in (0.0, 0.5, 1.0):
+        call = {"x": weights(6, 9), "mask": RANDOM.random(9) < share}
         close(list(executable.run(call).values()), by_onnxruntime(given, call))
 
 

@@ -197,8 +197,9 @@ def _common(
     low: NDArray[Any], high: NDArray[Any], best: tuple[NDArray[Any], NDArray[Any]]
 ) -> NDArray[Any]:
     """How much of each range (lines, n) lies in the best one of its line; negative for a gap."""
-    common: NDArray[Any] = np.minimum(high, high[best][:, None])
-    return common - np.maximum(low, low[best][:, None])
+    end, begin = np.minimum(high, high[best][:, None]), np.maximum(low, low[best][:, None])
+    common: NDArray[Any] = end - begin
+    return common
 
 
 def _infer_below(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from onnx import GraphProto, SparseTensorProto, TensorProto
 
 from tensorwright.base import DType, ModelError, UnsupportedError
-from tensorwright.expr import Index
+from tensorwright.expr import Index, named_sizes_of
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.interpret import interpret
 from tensorwright.graph.onnx_import.counted_sizes import CountedSizes
@@ -192,15 +192,21 @@ class Call:
         return self._computed(self.tensor(position), what) if value is None else value
 
     def truth(self, operand: Operand, what: str) -> bool | None:
-        """The value of a bool, None where it is only known when the model runs.
+        """The value of a bool, None where it is only known when the model runs: sizes that values
+        decide are known then.
 
-        Raises:  UnsupportedError where sizes decide it.
+        Raises:  UnsupportedError where sizes of inputs decide it.
         """
         if isinstance(operand, SizeArray):
+            if self.counted.have_decided(named_sizes_of(*operand.indices)):
+                return None
             raise self._undecided(operand.indices, what)
         value: Array | None
         if isinstance(operand, str):
             value = self.builder.constant_value(operand)
+            graph = self.builder.constant_graph(operand) if value is None else None
+            if graph is not None and self.counted.have_decided(graph.sizes):
+                return None
             value = self._computed(operand, what) if value is None else value
         else:
             value = operand

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tensorwright.base import AttributeValue, DType
+from tensorwright.base import AttributeValue, DType, UnsupportedError
 from tensorwright.expr import Index, minimum
 from tensorwright.graph.onnx_import.call import Call, Operand
 from tensorwright.graph.onnx_import.counted_sizes import greatest_value
@@ -45,13 +45,22 @@ def decide(
     name = f"{call.stem}_{word}"
     made = call.counted.of(name, most, least)
     if made is None:
-        raise call.unsupported(
-            f"values decide the size {name}, and nothing says how large it may be",
-            f'say it, sizes={{"{name}": "..64"}} or --sizes {name}=..64, or give the input that it '
-            "depends on a value",
-        )
+        raise _unbounded(call, name, tensors)
     size, bound = made
     return call.apply(operator, *tensors, count=size, most=bound, **attributes)
+
+
+def _unbounded(call: Call, name: str, tensors: Sequence[str]) -> UnsupportedError:
+    """What is raised for a size of which nobody says how large it may be."""
+    graphs = filter(None, map(call.builder.constant_graph, tensors))
+    sizes = ", ".join(dict.fromkeys(size.name for graph in graphs for size in graph.sizes))
+    what, instead = "values decide the size", "give the input that it depends on a value"
+    if sizes:
+        what, instead = f"nodes compute of {sizes} the size", f"give a number for {sizes}"
+    return call.unsupported(
+        f"{what} {name}, and nothing says how large it may be",
+        f'say it, sizes={{"{name}": "..64"}} or --sizes {name}=..64, or {instead}',
+    )
 
 
 def size_from(call: Call, tensor: str, most: Index | None = None, word: str = "count") -> Index:
@@ -68,14 +77,25 @@ def size_from(call: Call, tensor: str, most: Index | None = None, word: str = "c
     return call.sizes_of(rows)[0]
 
 
+def is_computed(call: Call, position: int) -> bool:
+    """Whether an input is known when the network runs, and not before: nodes make it of inputs, or
+    of sizes in a way that no expression of sizes says.
+    """
+    operand = call.operand(position)
+    if not isinstance(operand, str) or call.known(position) is not None:
+        return False
+    graph = call.builder.constant_graph(operand)
+    return graph is None or bool(graph.sizes)
+
+
 def numbers(call: Call, position: int, what: str) -> tuple[Index | str, ...]:
     """The elements of a 1-D integer input: numbers, sizes, and tensors of one element for what
     nodes compute.
     """
     operand = call.operand(position)
-    if not isinstance(operand, str) or call.known_value(position, what) is not None:
-        return call.indices(position, what)
-    return _elements(call, operand)
+    if isinstance(operand, str) and is_computed(call, position):
+        return _elements(call, operand)
+    return call.indices(position, what)
 
 
 def sizes_from(call: Call, position: int, what: str) -> tuple[Index, ...]:
@@ -95,9 +115,9 @@ def size_at(call: Call, position: int, what: str, most: Index | None = None) -> 
     Raises:  as `decide`.
     """
     operand = call.operand(position)
-    if not isinstance(operand, str) or call.known_value(position, what) is not None:
-        return call.index(position, what)
-    return size_from(call, operand, most)
+    if isinstance(operand, str) and is_computed(call, position):
+        return size_from(call, operand, most)
+    return call.index(position, what)
 
 
 def as_number(call: Call, number: Index | str, dtype: DType = DType.I64) -> Operand:

@@ -10,7 +10,7 @@ The graph says how large such a size may be, or the caller does, under the name 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from onnx import ModelProto, NodeProto
@@ -94,6 +94,10 @@ class CountedSizes:
         size = counted_size(free, greatest_number(bound), least)
         self._most.update(dict.fromkeys(named_sizes_of(size), bound))
         return size, bound
+
+    def have_decided(self, sizes: Sequence[NamedSize]) -> bool:
+        """Whether some sizes, at least one, are all such that nodes decide them."""
+        return bool(sizes) and all(size in self._most for size in sizes)
 
     def check_all_used(self, names: Iterable[str]) -> None:
         """Refuse bounds of a size that no node has asked for.

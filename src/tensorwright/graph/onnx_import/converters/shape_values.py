@@ -13,7 +13,7 @@ from tensorwright.base import DType
 from tensorwright.expr import ceil_div, maximum, simplify
 from tensorwright.graph.builder import LARGE_BYTES
 from tensorwright.graph.onnx_import.call import Call, Results, Table
-from tensorwright.graph.onnx_import.computed_sizes import sizes_from
+from tensorwright.graph.onnx_import.computed_sizes import is_computed, sizes_from
 from tensorwright.graph.onnx_import.converters.selecting import computed_range
 from tensorwright.graph.onnx_import.size_array import SizeArray, known_array
 from tensorwright.graph.onnx_import.size_terms import term_of
@@ -47,7 +47,7 @@ def _constant_of_shape(call: Call) -> Results:
     if isinstance(value, TensorProto):
         fill = to_array(value, call.folder, call.label)
     number = fill.reshape(-1)[0]
-    if isinstance(call.operand(0), SizeArray) or _is_computed(call, 0):
+    if isinstance(call.operand(0), SizeArray) or is_computed(call, 0):
         dtype = DType.from_numpy(fill.dtype)
         sizes = sizes_from(call, 0, "shape")
         return (call.add("full", shape=sizes, value=number.item(), dtype=dtype),)
@@ -76,7 +76,7 @@ def _size(call: Call) -> Results:
 
 def _range(call: Call) -> Results:
     dtype = call.type_at(0).dtype
-    if any(_is_computed(call, at) for at in range(3)):
+    if any(is_computed(call, at) for at in range(3)):
         return computed_range(call, dtype)
     if any(isinstance(operand, SizeArray) for operand in call.operands):
         return _open_range(call, dtype)
@@ -93,12 +93,6 @@ def _range(call: Call) -> Results:
         made = call.add("range", size=count, start=start, step=delta, dtype=wide)
         return (made if wide is dtype else call.add("cast", made, to=dtype),)
     return ((start + np.arange(count) * delta).astype(dtype.numpy),)
-
-
-def _is_computed(call: Call, position: int) -> bool:
-    """Whether an input is only known when the model runs."""
-    operand = call.operand(position)
-    return isinstance(operand, str) and call.known_value(position, "value") is None
 
 
 def _open_range(call: Call, dtype: DType) -> Results:
