@@ -162,6 +162,33 @@ def expanded() -> ModelProto:
     return model(graph("expanded", nodes, inputs, *outputs), {"width": numbers(4)})
 
 
+def read_by_many() -> ModelProto:
+    """Folds over the chosen rows, along them, and products of them."""
+    nodes = [
+        node("Compress", "x mask", "rows", axis=0),
+        node("Softmax", "rows", "softmax", axis=0),
+        node("ReduceSum", "rows first", "sum", keepdims=0),
+        node("Concat", "rows x", "joined", axis=0),
+        node("Transpose", "rows", "turned", perm=[1, 0]),
+        node("MatMul", "turned rows", "gram"),
+        node("CumSum", "rows axis", "running"),
+        node("Reshape", "rows flat", "line"),
+        node("ArgMax", "rows", "best", axis=1, keepdims=0),
+    ]
+    outputs = [
+        ("softmax", FLOAT, ("k", 4)),
+        ("sum", FLOAT, (4,)),
+        ("joined", FLOAT, ("j", 4)),
+        ("gram", FLOAT, (4, 4)),
+        ("running", FLOAT, ("k", 4)),
+        ("line", FLOAT, ("l",)),
+        ("best", INT, ("k",)),
+    ]
+    inputs = [("x", FLOAT, ("n", 4)), ("mask", BOOL, ("n",))]
+    constants = {"first": numbers(0), "axis": np.array(0), "flat": numbers(-1)}
+    return model(graph("many", nodes, inputs, *outputs), constants)
+
+
 UNIQUE = [("u", FLOAT, ("k",)), ("f", INT, ("k",)), ("i", INT, ("m",)), ("c", INT, ("k",))]
 COLUMNS = [{"x": weights(n, 4, n), "c": RANDOM.random(n) < 0.5} for n in (1, 6, 17)]
 TOP = [{"x": weights(5, 3, 9), "k": numbers(k)} for k in (0, 1, 6, 9)]
@@ -187,6 +214,12 @@ CASES: list[Any] = [
         one_node("Unique", "x", [("x", FLOAT, ("n", 3))], UNIQUE),
         {},
         [{"x": RANDOM.integers(0, 4, (n, 3)).astype(np.float32)} for n in (1, 2, 9)],
+    ),
+    (
+        "read by many",
+        read_by_many(),
+        {},
+        [{"x": call["x"][:, :4], "mask": call["mask"]} for call in masks(1, 12, 90)],
     ),
     ("slice", sliced(1), {}, CUTS),
     ("slice backwards", sliced(-2), {}, CUTS),

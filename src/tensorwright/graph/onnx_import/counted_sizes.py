@@ -120,13 +120,14 @@ class CountedSizes:
 
 def greatest_number(bound: Index) -> int | None:
     """The greatest number of what is greatest where all of its sizes are; None without one."""
-    most: dict[NamedSize, Index] = {}
-    for size in named_sizes_of(bound):
-        if size.most is None:
-            return None
-        most[size] = size.most
-    number = substitute(bound, most)
-    return number if isinstance(number, int) else None
+    sizes = named_sizes_of(bound)
+    number, beyond = (
+        substitute(bound, {size: far if size.most is None else size.most for size in sizes})
+        for far in (_NO_LIMIT, 4 * _NO_LIMIT)
+    )
+    if isinstance(number, int) and number == beyond:
+        return number  # as of min(n, 12), which is 12 for every large n
+    return None
 
 
 def greatest_value(builder: GraphBuilder, tensor: str) -> Index | None:
