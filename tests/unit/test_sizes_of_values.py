@@ -446,6 +446,31 @@ def test_the_same_positions_are_one_size() -> None:
     assert [each.operator for each in imported.nodes] == ["nonzero", "add"]
 
 
+def test_a_loop_over_any_number_of_rows_may_end_early() -> None:
+    """The sizes of the inputs say how many rows it collects at most."""
+    steps = [
+        node("Gather", "x i", "row"),
+        node("ReduceSum", "row", "sum", keepdims=0),
+        node("Less", "sum limit", "again"),
+    ]
+    given = [("i", INT, ()), ("c", BOOL, ())]
+    body = graph("body", steps, given, ("again", BOOL, ()), ("row", FLOAT, (4,)))
+    nodes = [
+        node("Shape", "x", "shape"),
+        node("Gather", "shape zero", "count"),
+        node("Loop", "count yes", "rows", "walk", body=body),
+    ]
+    inputs = [("x", FLOAT, ("n", 4)), ("limit", FLOAT, ())]
+    constants = {"zero": np.array(0), "yes": np.array(True)}
+    walk = model(graph("early", nodes, inputs, ("rows", FLOAT, ("k", 4))), constants)
+    executable = tensorwright.compile(walk)
+    assert [str(size) for size in executable.sizes] == ["n in 1..", "walk_trips in 0.."]
+    for rows, limit in ((30, 20.0), (3, 99.0), (300, 1e9)):
+        call = {"x": np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)}
+        call["limit"] = np.array(limit, np.float32)
+        close(list(executable.run(call).values()), by_onnxruntime(walk, call))
+
+
 def test_sizes_inside_of_branches_and_loops() -> None:
     """A branch and each iteration find other rows, whose sum goes on."""
     steps = [
