@@ -322,6 +322,21 @@ def test_an_executable_for_one_size_has_room_for_what_values_decide() -> None:
     close(list(one.run(call).values()), by_onnxruntime(rows_of_nonzero("n"), call))
 
 
+def test_the_rest_of_a_split_has_room() -> None:
+    """It is longer where the size that is decided is smaller."""
+    nodes = [node("Split", "x parts", "a b", "cut", axis=0), node("Relu", "b", "z")]
+    inputs = [("x", FLOAT, (9, 3)), ("parts", INT, (2,))]
+    outputs = [("a", FLOAT, ("k", 3)), ("z", FLOAT, ("m", 3))]
+    given = model(graph("split", nodes, inputs, *outputs), {})
+    executable = tensorwright.compile(given)
+    for first in (0, 4, 9, 1):
+        call = {"x": weights(first, 9, 3), "parts": numbers(first, 9 - first)}
+        close(list(executable.run(call).values()), by_onnxruntime(given, call))
+    places = {"a": np.zeros((9, 3), np.float32), "z": np.zeros((9, 3), np.float32)}
+    executable.run_into(call, places)
+    assert np.array_equal(places["z"][:8], executable.run(call)["z"])
+
+
 def test_the_host_finds_and_the_rest_is_compiled() -> None:
     executable = tensorwright.compile(detection("batch", "boxes"))
     assert executable.host_operators == ("non_max_suppression", "topk")

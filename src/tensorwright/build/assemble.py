@@ -7,6 +7,7 @@ which its kernel reads it. Views, and tensors that are parts of others, get no s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -22,7 +23,7 @@ from tensorwright.build.step_names import (
     step_names,
 )
 from tensorwright.codegen import Signature
-from tensorwright.expr import Index, NamedSize, Tensor, room_for, sum_of
+from tensorwright.expr import Index, NamedSize, Tensor, named_sizes_of, room_for, sum_of
 from tensorwright.graph import (
     PLAIN,
     AliasCall,
@@ -30,6 +31,7 @@ from tensorwright.graph import (
     CollectCall,
     ConcatInPlace,
     CopyCall,
+    Graph,
     KernelCall,
     Layout,
     LoopCall,
@@ -41,6 +43,7 @@ from tensorwright.graph import (
     Workload,
     counted_bounds,
     counted_size_of,
+    counted_sizes,
     physical_shape,
     to_physical,
 )
@@ -122,7 +125,7 @@ def plan_network(
         target,
         usable_threads(threads),
         tuple(_spec(name, graph.types[name]) for name in graph.inputs),
-        tuple(_spec(name, graph.types[name]) for name in graph.outputs),
+        tuple(_roomy(_spec(name, graph.types[name]), graph) for name in graph.outputs),
         constants.specs,
         tuple(kernel_spec(signatures[key]) for key in keys),
         tuple(calls),
@@ -347,6 +350,17 @@ def _specs(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[Tens
 
 def _spec(name: str, kind: TensorType) -> TensorSpec:
     return TensorSpec(name, kind.dtype, tuple(map(amount_of, kind.shape)))
+
+
+def _roomy(spec: TensorSpec, graph: Graph) -> TensorSpec:
+    """The output with room for all values of sizes that nodes decide: 9 for 9 - n."""
+    counted = counted_sizes(graph)
+    shape = sizes_of(graph.types[spec.name])
+    room = tuple(
+        room_for(extent) if any(each.name in counted for each in named_sizes_of(extent)) else extent
+        for extent in shape
+    )
+    return spec if room == shape else replace(spec, room=tuple(map(amount_of, room)))
 
 
 def _rooms(graph: Tensors) -> Iterator[tuple[str, Amount]]:

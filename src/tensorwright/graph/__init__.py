@@ -6,7 +6,7 @@ package onnx, so this folder does not import them.
 """
 
 from tensorwright.graph.builder import GraphBuilder
-from tensorwright.graph.counted import counted_bounds, counted_size_of
+from tensorwright.graph.counted import counted_bounds, counted_size_of, counted_sizes
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
@@ -97,6 +97,7 @@ __all__ = [
     "conversions",
     "counted_bounds",
     "counted_size_of",
+    "counted_sizes",
     "describe_layouts",
     "elide_concats",
     "interpret",

@@ -38,7 +38,7 @@ def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) 
     shapes = tuple([array.shape for array in inputs])
     values = values_of(plan, shapes) if plan.sizes else {}
     makers = tuple(
-        Maker.of(tuple([amount_at(extent, values) for extent in spec.shape]), spec.dtype)
+        Maker.of(tuple([amount_at(extent, values) for extent in spec.roomy.shape]), spec.dtype)
         for spec in plan.outputs
     )
     return CallSizes(shapes, values, makers, tuple([each.at(values) for each in amounts]))

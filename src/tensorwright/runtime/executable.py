@@ -330,7 +330,8 @@ class Executable:
             self._pool.trim()
 
     def _outputs_at(self, sizes: CallSizes) -> tuple[TensorSpec, ...]:
-        return numbered(self.outputs, sizes.values) if self.plan.sizes else self.outputs
+        roomy = tuple([spec.roomy for spec in self.outputs])
+        return numbered(roomy, sizes.values) if self.plan.sizes else roomy
 
     def _take(self) -> Frame:
         """A frame of the present layout of memory."""

@@ -98,13 +98,17 @@ def numbers(call: Call, position: int, what: str) -> tuple[Index | str, ...]:
     return call.indices(position, what)
 
 
-def sizes_from(call: Call, position: int, what: str) -> tuple[Index, ...]:
+def sizes_from(
+    call: Call, position: int, what: str, most: Index | None = None
+) -> tuple[Index, ...]:
     """The elements of a 1-D integer input; sizes stand for those that nodes compute.
+
+    most   as of `decide`
 
     Raises:  as `decide`.
     """
     return tuple(
-        size_from(call, each, word=str(at)) if isinstance(each, str) else each
+        size_from(call, each, most, str(at)) if isinstance(each, str) else each
         for at, each in enumerate(numbers(call, position, what))
     )
 

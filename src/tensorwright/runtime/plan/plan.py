@@ -54,16 +54,26 @@ Place = TypeVar("Place")
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A named tensor at the border of the program; inputs and outputs are plain row-major."""
+    """A named tensor at the border of the program; inputs and outputs are plain row-major.
+
+    room   what its extents are never above in a call, and what is greatest where the sizes are that
+           steps decide; None where that is the shape
+    """
 
     name: str
     dtype: DType
     shape: tuple[Amount, ...]
+    room: tuple[Amount, ...] | None = None
 
     @property
     def type(self) -> TensorType:
         """Element type and shape, without the name."""
         return TensorType(self.dtype, self.shape)
+
+    @property
+    def roomy(self) -> TensorSpec:
+        """The tensor as large as it may be in a call."""
+        return self if self.room is None else TensorSpec(self.name, self.dtype, self.room)
 
     @property
     def extents(self) -> tuple[int, ...]:

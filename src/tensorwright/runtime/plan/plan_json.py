@@ -67,6 +67,9 @@ def plan_to_data(plan: Plan) -> object:
             del part["sizes"]
     if not data["pieces"]:
         del data["pieces"]
+    for spec in (*data["inputs"], *data["outputs"], *data["constants"]):
+        if spec["room"] is None:
+            del spec["room"]
     for step in data["steps"]:
         if step["_"] == HostStep.__name__ and not step["counted"]:
             del step["counted"]

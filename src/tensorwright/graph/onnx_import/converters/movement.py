@@ -15,7 +15,7 @@ from tensorwright.expr import (
     simplify,
 )
 from tensorwright.graph.onnx_import.call import Call, Results, Table
-from tensorwright.graph.onnx_import.computed_sizes import numbers, sizes_from
+from tensorwright.graph.onnx_import.computed_sizes import numbers, size_from, sizes_from
 from tensorwright.graph.onnx_import.converters.selecting import computed_slice
 from tensorwright.ops import axis_in, shape_text
 
@@ -94,7 +94,7 @@ def _split(call: Call) -> Results:
     extent = call.sizes(0)[axis]
     sizes: tuple[Index, ...]
     if call.opset >= 13 and call.has(1):
-        sizes = sizes_from(call, 1, "split")
+        sizes = _parts(call, extent)
     else:
         sizes = call.integers("split", ()) if call.opset < 13 else ()
     if not sizes:
@@ -108,6 +108,18 @@ def _split(call: Call) -> Results:
     if len(sizes) != len(call.wanted):
         raise call.unsupported(f"it names {len(call.wanted)} outputs for {len(sizes)} parts")
     return call.apply("split", call.tensor(0), sizes=sizes, axis=axis)
+
+
+def _parts(call: Call, extent: Index) -> tuple[Index, ...]:
+    """The sizes of the parts of a Split; the last one is the rest where it is computed."""
+    given = numbers(call, 1, "split")
+    if not isinstance(given[-1], str):
+        return sizes_from(call, 1, "split", extent)
+    parts = [
+        size_from(call, each, extent, str(at)) if isinstance(each, str) else each
+        for at, each in enumerate(given[:-1])
+    ]
+    return (*parts, extent - sum(parts))
 
 
 def _slice(call: Call) -> Results:
