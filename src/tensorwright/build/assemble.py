@@ -127,7 +127,7 @@ def plan_network(
         tuple(_spec(name, graph.types[name]) for name in graph.inputs),
         tuple(_roomy(_spec(name, graph.types[name]), graph) for name in graph.outputs),
         constants.specs,
-        tuple(kernel_spec(signatures[key]) for key in keys),
+        tuple(kernel_spec(_with_room(signatures[key])) for key in keys),
         tuple(calls),
         tuple((name, _stored_type(tensors, name)) for name in tensors.types),
         tuple(network_calls.parts),
@@ -361,6 +361,12 @@ def _roomy(spec: TensorSpec, graph: Graph) -> TensorSpec:
         for extent in shape
     )
     return spec if room == shape else replace(spec, room=tuple(map(amount_of, room)))
+
+
+def _with_room(signature: Signature) -> Signature:
+    """The signature with scratch memory that is greatest for the greatest sizes."""
+    own, each = signature.workspace_bytes, signature.local_workspace_bytes
+    return replace(signature, workspace_bytes=room_for(own), local_workspace_bytes=room_for(each))
 
 
 def _rooms(graph: Tensors) -> Iterator[tuple[str, Amount]]:
