@@ -255,9 +255,9 @@ CASES: list[Any] = [
 ]
 
 
-def close(found: Sequence[Any], wanted: Sequence[Any]) -> None:
+def close(results: Sequence[Any], wanted: Sequence[Any]) -> None:
     """Equal shapes, and values but for rounding."""
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(results, wanted, strict=True):
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, 1e-4, 1e-5)
 
@@ -294,9 +294,9 @@ def test_calls_of_other_counts_share_one_prepared_call_and_one_executable() -> N
     def check(number: int) -> None:
         call = calls[number % len(calls)]
         chosen = np.flatnonzero(call["mask"])
-        found = executable.run(call)
-        assert found["where"].tolist() == [chosen.tolist()]
-        assert found["y"].shape == (len(chosen), 8)
+        results = executable.run(call)
+        assert results["where"].tolist() == [chosen.tolist()]
+        assert results["y"].shape == (len(chosen), 8)
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(check, range(100)))
@@ -561,8 +561,8 @@ def test_a_typical_number_of_results_is_measured() -> None:
     parts = typical_instance(prepare(rows_of_nonzero(), chosen_target(None)))
     assert parts.graph.sizes == ()
     bound = bind_sizes(load_onnx(rows_of_nonzero()), {"where_count": 4})
-    found = interpret(bound, {"mask": np.arange(10) < 2, "x": weights(1, 10, 16)})
-    assert found["where"].tolist() == [[0, 1, 0, 0]]
+    results = interpret(bound, {"mask": np.arange(10) < 2, "x": weights(1, 10, 16)})
+    assert results["where"].tolist() == [[0, 1, 0, 0]]
 
 
 class Masked(nn.Module):
@@ -595,7 +595,7 @@ def test_networks_of_pytorch(make: Callable[[], nn.Module], dynamo: bool) -> Non
     for count, shift in ((8, 0.0), (3, -9.0), (41, 9.0)):
         x, scores = torch.randn(count, 6) + shift, torch.randn(count) + shift
         with torch.no_grad():
-            results = module(x, scores)
-        wanted = results if isinstance(results, tuple) else (results,)
-        found = executable.run({"x": x.numpy(), "scores": scores.numpy()})
-        close(list(found.values()), [each.numpy() for each in wanted])
+            answer = module(x, scores)
+        wanted = answer if isinstance(answer, tuple) else (answer,)
+        results = executable.run({"x": x.numpy(), "scores": scores.numpy()})
+        close(list(results.values()), [each.numpy() for each in wanted])

@@ -17,7 +17,7 @@ COUNT = counted_size("n", 9)
 ANY = {"count": COUNT, "most": 9}
 
 
-def found(name: str, *arrays: Any, **attributes: Any) -> list[Any]:
+def results_of(name: str, *arrays: Any, **attributes: Any) -> list[Any]:
     """What the host gives where values decide how much that is."""
     host = operator(name).host
     assert host is not None
@@ -27,12 +27,12 @@ def found(name: str, *arrays: Any, **attributes: Any) -> list[Any]:
 
 def test_positions_and_distinct_elements() -> None:
     x, repeated = np.array([[0, 5], [7, 0]]), np.array([3, 1, 3, 2])
-    assert found("nonzero", x) == [[[0, 1], [1, 0]]]
-    assert found("nonzero", np.zeros((2, 3))) == [[[], []]]
-    assert found("unique", repeated) == [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
-    first = found("unique", repeated, sorted=False)
+    assert results_of("nonzero", x) == [[[0, 1], [1, 0]]]
+    assert results_of("nonzero", np.zeros((2, 3))) == [[[], []]]
+    assert results_of("unique", repeated) == [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
+    first = results_of("unique", repeated, sorted=False)
     assert first == [[3, 1, 2], [0, 1, 3], [0, 1, 0, 2], [2, 1, 1]]
-    columns = found("unique", np.array([[1, 0, 1], [2, 0, 2]]), flat=False, axis=1)
+    columns = results_of("unique", np.array([[1, 0, 1], [2, 0, 2]]), flat=False, axis=1)
     assert columns == [[[0, 1], [0, 2]], [1, 0], [1, 0, 1], [1, 2]]
 
 
@@ -50,12 +50,12 @@ def test_a_number_of_results_leaves_out_or_fills_in(count: int) -> None:
 
 
 def test_the_numbers_below_a_number() -> None:
-    assert found("range_below", np.array(3)) == [[0, 1, 2]]
-    assert found("range_below", np.array([0])) == [[]]
-    beyond = found("range_below", np.array(1 << 60))
+    assert results_of("range_below", np.array(3)) == [[0, 1, 2]]
+    assert results_of("range_below", np.array([0])) == [[]]
+    beyond = results_of("range_below", np.array(1 << 60))
     assert len(beyond[0]) == 10, "one more than there may be, which is refused later"
     with pytest.raises(InputError, match="size n: the network computes -2 for it"):
-        found("range_below", np.array(-2))
+        results_of("range_below", np.array(-2))
 
 
 def overlap(one: Any, other: Any) -> float:
@@ -85,14 +85,16 @@ def test_suppressed_boxes(most: int, iou: float, least: float, is_centred: bool)
         given = np.concatenate([(one + other) / 2, other - one], axis=2)
     thresholds = (np.array([iou], np.float32), np.array([least], np.float32))
     arrays = (given, scores, np.array([most]), *thresholds)
-    assert found("non_max_suppression", *arrays, center_point_box=is_centred) == [wanted]
+    assert results_of("non_max_suppression", *arrays, center_point_box=is_centred) == [wanted]
 
 
 def test_empty_boxes_overlap_nothing() -> None:
     boxes = np.array([[[1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 2, 2], [2, 2, 0, 0]]], np.float32)
     scores = np.array([[[4, 3, 2, 1]]], np.float32)
     thresholds = (np.float32(0.0), np.float32(0.0))
-    rows = found("non_max_suppression", boxes, scores, np.array(9), *map(np.asarray, thresholds))
+    rows = results_of(
+        "non_max_suppression", boxes, scores, np.array(9), *map(np.asarray, thresholds)
+    )
     assert rows == [[[0, 0, 0], [0, 0, 1], [0, 0, 2]]]
 
 

@@ -134,14 +134,14 @@ def _slice(call: Call) -> Results:
         steps = call.ints(4, "steps") if call.has(4) else ()
     axes = axes or tuple(range(len(starts)))
     steps = steps or (1,) * len(starts)
-    known = [
+    fixed = [
         (start, end, axis, step)
         for start, end, axis, step in zip(starts, ends, axes, steps, strict=True)
         if not isinstance(start, str) and not isinstance(end, str)
     ]
     x = call.tensor(0)
-    if known or not starts:
-        left = tuple(zip(*known, strict=True)) or ((),) * 4
+    if fixed or not starts:
+        left = tuple(zip(*fixed, strict=True)) or ((),) * 4
         x = call.add("slice", x, starts=left[0], ends=left[1], axes=left[2], steps=left[3])
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if isinstance(start, str) or isinstance(end, str):

@@ -15,9 +15,9 @@ _LEAST_SCORE = np.asarray(np.finfo(np.float32).min)
 
 
 def _nonzero(call: Call) -> Results:
-    known = call.known_value(0, "data")
-    if known is not None:
-        return (np.asarray(np.nonzero(np.atleast_1d(known)), np.int64),)
+    value = call.known_value(0, "data")
+    if value is not None:
+        return (np.asarray(np.nonzero(np.atleast_1d(value)), np.int64),)
     return (_positions_of(call, call.tensor(0)),)
 
 
@@ -33,14 +33,14 @@ def _compress(call: Call) -> Results:
     x, axis = call.tensor(0), call.integer("axis", 0)
     if not call.given("axis"):
         x = call.add("reshape", x, shape=(product_of(call.sizes(0)),))
-    known = call.known_value(1, "condition")
-    places: Operand
-    if known is None:
+    value = call.known_value(1, "condition")
+    positions: Operand
+    if value is None:
         rows = _positions_of(call, call.tensor(1))
-        places = call.add("squeeze", rows, axes=(0,))
+        positions = call.add("squeeze", rows, axes=(0,))
     else:
-        places = np.flatnonzero(known).astype(np.int64)
-    return (call.add("gather", x, places, axis=axis),)
+        positions = np.flatnonzero(value).astype(np.int64)
+    return (call.add("gather", x, positions, axis=axis),)
 
 
 def _unique(call: Call) -> Results:
@@ -54,15 +54,15 @@ def _unique(call: Call) -> Results:
         axis = axis_in(call.integer("axis"), len(shape))
         attributes |= {"axis": axis, "flat": False}
         most = shape[axis]
-    known = call.known_value(0, "data")
-    if known is None:
+    value = call.known_value(0, "data")
+    if value is None:
         least = 1 if is_certain(product_of(shape) >= 1) else 0
         return decide(call, "unique", (call.tensor(0),), attributes, most=most, least=least)
     record = operator("unique")
     free = counted_size("count")
     given = record.complete({**attributes, "count": free, "most": free})
     assert record.host is not None, "it has no tensor expression"
-    return record.host((known,), given)
+    return record.host((value,), given)
 
 
 def _non_max_suppression(call: Call) -> Results:
@@ -71,13 +71,13 @@ def _non_max_suppression(call: Call) -> Results:
         raise call.unsupported(f"its scores have {call.rank(1)} dimensions, not 3")
     batch, classes, count = call.sizes(1)
     limit: Operand = np.asarray(0)
-    known: Array | None = np.asarray(0)
+    value: Array | None = np.asarray(0)
     if call.has(2):
         limit = call.operand(2)
-        known = call.known_value(2, "max_output_boxes_per_class")
+        value = call.known_value(2, "max_output_boxes_per_class")
     each: Index = count
-    if known is not None:
-        each = minimum(max(0, int(known.reshape(-1)[0])), count)
+    if value is not None:
+        each = minimum(max(0, int(value.reshape(-1)[0])), count)
     elif (most := greatest_value(call.builder, call.as_tensor(limit))) is not None:
         each = minimum(most, count)
     most_rows = simplify(batch * classes * each, {})
@@ -104,12 +104,12 @@ def computed_range(call: Call, dtype: DType) -> Results:
     if call.builder.constant_value(delta) is None:  # which is no range if it is 0
         delta = _where_not_zero(call, delta)
     count = _steps_between(call, start, limit, delta)
-    (places,) = decide(call, "range_below", (count,), most=most)
+    (positions,) = decide(call, "range_below", (count,), most=most)
     if is_plain:
-        return (call.add("cast", places, to=dtype),)
+        return (call.add("cast", positions, to=dtype),)
     wide = DType.F32 if dtype in (DType.F16, DType.BF16) else dtype
     first, step = (call.add("cast", each, to=wide) for each in (start, delta))
-    steps = call.add("mul", call.add("cast", places, to=wide), step)
+    steps = call.add("mul", call.add("cast", positions, to=wide), step)
     return (call.add("cast", call.add("add", steps, first), to=dtype),)
 
 
@@ -159,12 +159,12 @@ def computed_slice(
     if step < 0:
         first = call.add("max", first, np.asarray(0))
     count = _steps_between(call, first, limit, np.asarray(step))
-    (places,) = decide(call, "range_below", (count,), most=ceil_div(extent, abs(step)))
+    (positions,) = decide(call, "range_below", (count,), most=ceil_div(extent, abs(step)))
     if step != 1:
-        places = call.add("mul", places, np.asarray(step))
+        positions = call.add("mul", positions, np.asarray(step))
     if not (step > 0 and start == 0):
-        places = call.add("add", places, first)
-    return call.add("gather", x, places, axis=axis)
+        positions = call.add("add", positions, first)
+    return call.add("gather", x, positions, axis=axis)
 
 
 def _inside(call: Call, number: Index | str, length: Operand, least: Operand, most: Operand) -> str:
