@@ -6,6 +6,7 @@ package onnx, so this folder does not import them.
 """
 
 from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.counted import counted_bounds, counted_size_of, counted_sizes
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
@@ -100,6 +101,8 @@ __all__ = [
     "choose_layouts",
     "compute_float16_as_float32",
     "conversions",
+    "counted_bounds",
+    "counted_size_of",
     "counted_sizes",
     "describe_layouts",
     "elide_concats",

@@ -11,6 +11,7 @@ import numpy as np
 from tensorwright.base import DType
 from tensorwright.expr import Index, floor_div
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.graph.onnx_import.computed_sizes import sizes_from
 from tensorwright.graph.onnx_import.converters.windows import window_of
 from tensorwright.ops import axis_in, number_of
 
@@ -93,7 +94,7 @@ def _resize(call: Call) -> Results:
         scales = _all_axes(call, scales, (1.0,) * len(own))
         _refuse_antialias(call, scales)
         return _scaled(call, scales, **more)
-    wanted = _all_axes(call, call.indices(3, "sizes"), own)
+    wanted = _all_axes(call, sizes_from(call, 3, "sizes"), own)
     policy = call.text("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch" and not call.flag("antialias", default=False):
         return (call.add("resize", call.tensor(0), sizes=wanted, **more),)
