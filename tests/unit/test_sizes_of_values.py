@@ -19,8 +19,14 @@ from torch import Tensor, nn
 import tensorwright
 from tensorwright.base import InputError, UnsupportedError, UsageError, override
 from tensorwright.drivers.c_library import export_c
-from tensorwright.drivers.tune import typical_instance
-from tensorwright.graph import bind_sizes, interpret, simplify, verify
+from tensorwright.graph import (
+    bind_partition,
+    bind_sizes,
+    interpret,
+    representative,
+    simplify,
+    verify,
+)
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.pipeline import chosen_target, prepare
 from tensorwright.records import opened
@@ -558,8 +564,8 @@ def test_a_c_library_has_no_results_of_a_size_that_values_decide(tmp_path: Path)
 
 
 def test_a_typical_number_of_results_is_measured() -> None:
-    parts = typical_instance(prepare(rows_of_nonzero(), chosen_target(None)))
-    assert parts.graph.sizes == ()
+    parts = prepare(rows_of_nonzero(), chosen_target(None))
+    assert bind_partition(parts, representative(parts.graph.sizes)).graph.sizes == ()
     bound = bind_sizes(load_onnx(rows_of_nonzero()), {"where_count": 4})
     results = interpret(bound, {"mask": np.arange(10) < 2, "x": weights(1, 10, 16)})
     assert results["where"].tolist() == [[0, 1, 0, 0]]

@@ -6,12 +6,11 @@ package onnx, so this folder does not import them.
 """
 
 from tensorwright.graph.builder import GraphBuilder
-from tensorwright.graph.counted import counted_bounds, counted_size_of, counted_sizes
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
 from tensorwright.graph.layout import choose_layouts, conversions, describe_layouts
-from tensorwright.graph.nested import counted_sizes, require_alone
+from tensorwright.graph.nested import require_alone
 from tensorwright.graph.partition import (
     AliasCall,
     BranchCall,
@@ -45,10 +44,16 @@ from tensorwright.graph.passes import (
 from tensorwright.graph.physical import physical_shape, to_physical
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.rename import are_alike, rename_tensors
-from tensorwright.graph.size_points import SizePoint, SizesAt, between, points_of
 from tensorwright.graph.sizes import (
+    SizePoint,
+    SizesAt,
+    between,
     bind_sizes,
+    counted_bounds,
+    counted_size_of,
+    counted_sizes,
     least_sizes,
+    points_of,
     representative,
     require_numbers,
     require_uncounted,

@@ -8,12 +8,14 @@ import numpy as np
 
 from tensorwright.base import DType, InputError, InternalError
 from tensorwright.expr import evaluate, placeholder
-from tensorwright.graph.counted import counted_size_of, counted_sizes, number_told
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.nested import BRANCH, LoopForm
 from tensorwright.graph.sizes import (
     bind_sizes,
+    counted_size_of,
+    counted_sizes,
+    number_told,
     require_numbers,
     sizes_of_shapes,
     with_typical_sizes,

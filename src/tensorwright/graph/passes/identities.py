@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 from tensorwright.base import DType
 from tensorwright.expr import NamedSize
-from tensorwright.graph.counted import counted_size_of, sizes_used
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
+from tensorwright.graph.sizes import counted_size_of, sizes_used
 
 _HELD = frozenset(
     {

@@ -14,12 +14,12 @@ from onnx import GraphProto, ValueInfoProto
 from tensorwright.base import AttributeValue
 from tensorwright.expr import Index, IndexExpr, named_sizes_of
 from tensorwright.graph.builder import GraphBuilder
-from tensorwright.graph.counted import counted_sizes
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.nested import BRANCH, CONDITION, COUNT, LOOP
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, as_tensor
 from tensorwright.graph.onnx_import.counted_sizes import greatest_value
 from tensorwright.graph.onnx_import.size_array import SizeArray
+from tensorwright.graph.sizes import counted_sizes
 from tensorwright.ops import TensorType
 
 Operands: TypeAlias = Mapping[str, Operand]

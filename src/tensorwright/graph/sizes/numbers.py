@@ -18,9 +18,9 @@ from tensorwright.base import (
     typical_number,
 )
 from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of, solved_size, with_sizes
-from tensorwright.graph.counted import counted_sizes
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.nested import LOOP
+from tensorwright.graph.sizes.counted import counted_sizes
 from tensorwright.ops import product_of, sizes_of
 
 

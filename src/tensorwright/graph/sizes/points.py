@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from tensorwright.base import UsageError, did_you_mean, typical_number
 from tensorwright.expr import NamedSize
-from tensorwright.graph.sizes import representative
+from tensorwright.graph.sizes.numbers import representative
 
 Values: TypeAlias = Mapping[str, int | Sequence[int]]
 SizesAt: TypeAlias = Values | Sequence[Values]
