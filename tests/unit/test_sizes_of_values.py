@@ -195,6 +195,69 @@ def read_by_many() -> ModelProto:
     return model(graph("many", nodes, inputs, *outputs), constants)
 
 
+def best_of_two() -> ModelProto:
+    """The best ten, or fewer, of two choices of rows."""
+    nodes = [
+        node("Compress", "x one", "a", axis=0),
+        node("Compress", "x other", "b", axis=0),
+        node("Concat", "a b", "both", axis=0),
+        node("Gather", "both zero", "score", axis=1),
+        node("Shape", "score", "count"),
+        node("Min", "count ten", "k"),
+        node("TopK", "score k", "top order"),
+        node("Gather", "both order", "best", axis=0),
+        node("MatMul", "best w", "y"),
+    ]
+    inputs = [("x", FLOAT, ("n", 4)), ("one", BOOL, ("n",)), ("other", BOOL, ("n",))]
+    constants = {"zero": np.array(0), "ten": numbers(10), "w": weights(3, 4, 3)}
+    return model(graph("best", nodes, inputs, ("y", FLOAT, ("k", 3))), constants)
+
+
+def pooled_by_size() -> ModelProto:
+    """Large regions are pooled from one image, small ones from another, and put in order again."""
+    nodes = [
+        node("Gather", "regions three", "end", axis=1),
+        node("Greater", "end half", "large"),
+        node("Not", "large", "small"),
+    ]
+    for which, image in (("large", "coarse"), ("small", "fine")):
+        nodes += [
+            node("NonZero", which, f"{which}_at"),
+            node("Squeeze", f"{which}_at first", f"{which}_rows"),
+            node("Gather", f"regions {which}_rows", f"{which}_regions"),
+            node("Shape", f"{which}_rows", f"{which}_count"),
+            node("ConstantOfShape", f"{which}_count", f"{which}_zeros"),
+            node("Cast", f"{which}_zeros", f"{which}_image", to=INT),
+            node(
+                "RoiAlign",
+                f"{image} {which}_regions {which}_image",
+                f"{which}_pooled",
+                output_height=2,
+                output_width=2,
+                sampling_ratio=2,
+            ),
+        ]
+    nodes += [
+        node("Concat", "large_pooled small_pooled", "pooled", axis=0),
+        node("Concat", "large_rows small_rows", "rows", axis=0),
+        node("Shape", "rows", "count"),
+        node("TopK", "rows count", "sorted back", largest=0),
+        node("Gather", "pooled back", "y"),
+    ]
+    inputs = [("regions", FLOAT, ("n", 4)), ("coarse", FLOAT, (1, 3, 8, 8))]
+    inputs.append(("fine", FLOAT, (1, 3, 16, 16)))
+    constants = {"three": np.array(3), "half": np.array([5], np.float32), "first": numbers(0)}
+    return model(graph("pooled", nodes, inputs, ("y", FLOAT, ("m", 3, 2, 2))), constants)
+
+
+def regions_of(*counts: int) -> list[Call]:
+    """Calls of `pooled_by_size`."""
+    images = {"coarse": weights(1, 1, 3, 8, 8), "fine": weights(2, 1, 3, 16, 16)}
+    corners = [RANDOM.random((count, 2)) * 3 for count in counts]
+    boxes = [np.concatenate([at, at + 1 + RANDOM.random(at.shape) * 4], 1) for at in corners]
+    return [{"regions": each.astype(np.float32), **images} for each in boxes]
+
+
 UNIQUE = [("u", FLOAT, ("k",)), ("f", INT, ("k",)), ("i", INT, ("m",)), ("c", INT, ("k",))]
 COLUMNS = [{"x": weights(n, 4, n), "c": RANDOM.random(n) < 0.5} for n in (1, 6, 17)]
 TOP = [{"x": weights(5, 3, 9), "k": numbers(k)} for k in (0, 1, 6, 9)]
@@ -227,6 +290,16 @@ CASES: list[Any] = [
         {},
         [{"x": call["x"][:, :4], "mask": call["mask"]} for call in masks(1, 12, 90)],
     ),
+    (
+        "best of two",
+        best_of_two(),
+        {},
+        [
+            {"x": call["x"][:, :4], "one": call["mask"], "other": call["mask"][::-1].copy()}
+            for call in masks(1, 5, 30)
+        ],
+    ),
+    ("pooled by size", pooled_by_size(), {}, regions_of(1, 2, 30)),
     ("slice", sliced(1), {}, CUTS),
     ("slice backwards", sliced(-2), {}, CUTS),
     (

@@ -156,11 +156,13 @@ def _roi_align(call: Call) -> Results:
             "it takes maxima, or as many samples as a region is large",
             "export it with mode avg and a sampling_ratio",
         )
-    count, channels, height, width = call.shape(0)
-    regions = call.shape(1)[0]
+    count = call.sizes(0)[0]
+    channels, height, width = map(number_of, call.sizes(0)[1:])
+    regions = call.sizes(1)[0]
     dtype = call.type_at(0).dtype
     bins = (call.integer("output_height", 1), call.integer("output_width", 1))
-    call.check_elements(regions * math.prod(bins) * ratio * ratio)
+    if isinstance(regions, int):
+        call.check_elements(regions * math.prod(bins) * ratio * ratio)
     is_shifted = call.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     is_shifted &= call.opset >= 16
     scale = call.as_array(call.real("spatial_scale", 1.0), dtype)
