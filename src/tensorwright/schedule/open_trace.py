@@ -35,12 +35,14 @@ class OpenTrace:
 
     state   after it
     tiles   of open loops, in order      needs   the least value of sizes for which tiles are whole
+    lanes   of open loops: tiles that are whole vectors, perhaps several
     """
 
     trace: Trace
     state: ScheduleState
     tiles: tuple[Tile, ...]
     needs: Mapping[NamedSize, int]
+    lanes: tuple[Tile, ...] = ()
 
 
 def open_trace(
@@ -57,7 +59,13 @@ def open_trace(
     opening = _Opening(state, vector_bytes, most_rows, vectors)
     for step in joined:
         opening.add(step)
-    return OpenTrace(tuple(opening.steps), opening.state, tuple(opening.tiles), opening.needs)
+    return OpenTrace(
+        tuple(opening.steps),
+        opening.state,
+        tuple(opening.tiles),
+        opening.needs,
+        tuple(opening.lanes),
+    )
 
 
 class _Opening:
@@ -74,11 +82,18 @@ class _Opening:
         self.steps: list[Primitive] = []
         self.tiles: list[Tile] = []
         self.needs: dict[NamedSize, int] = {}
+        self.lanes: list[Tile] = []
         self._row_loops: set[tuple[str, str]] = set()
         self._vector_bytes = vector_bytes
         self._most_rows = most_rows
         self._vectors = vectors
         self._renamed: dict[tuple[str, str], str] = {}  # the loop that stands for one now
+
+    @property
+    def result(self) -> OpenTrace:
+        """What the steps so far make."""
+        tiles, lanes = tuple(self.tiles), tuple(self.lanes)
+        return OpenTrace(tuple(self.steps), self.state, tiles, self.needs, lanes)
 
     def add(self, given: Primitive) -> None:
         """Do a step, or what stands for it."""
@@ -91,6 +106,7 @@ class _Opening:
             case Vectorize(stage, loop) if self._is_open(stage, loop):
                 lanes = self._vector_bytes // self.state.stage(stage).tensor.dtype.size_bytes
                 split = Split(stage, loop, (lanes,))
+                self.lanes.append(Tile(stage, self._extent(stage, loop), lanes))
                 self._do(split)
                 self._renamed[stage, loop] = split.children[-1]
                 step = replace(step, loop=split.children[-1])
@@ -109,12 +125,15 @@ class _Opening:
         if not named_sizes_of(extent):
             return step
         is_vector = any((step.stage, child) in self._vectors for child in step.children)
+        total = prod(step.factors, start=1)
+        assert isinstance(total, int), "the trace is bound"
         if is_vector:  # lanes stay, and the rest of them is guarded
+            self.lanes.append(Tile(step.stage, extent, total))
             return step if is_legal(step, self.state) else replace(step, tail=Tail.GUARD)
         if self._most_rows is not None and step.tail is not Tail.GUARD:
             step = replace(step, factors=_at_most(step.factors, self._most_rows))
-        total = prod(step.factors, start=1)
-        assert isinstance(total, int), "the trace is bound"
+            total = prod(step.factors, start=1)
+            assert isinstance(total, int), "the trace is bound"
         if step.tail is Tail.EXACT and not is_legal(step, self.state):
             step = replace(step, tail=Tail.SHIFT)
         if not is_legal(step, self.state):

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
 from tensorwright.base import CpuTarget, knobs, override, without_collection
-from tensorwright.expr import named_sizes_of, with_sizes
-from tensorwright.graph import Partition, Workload, bind_workload, least_sizes, representative
+from tensorwright.graph import Partition, Workload, bind_workload, representative
 from tensorwright.machine import detect_hardware
 from tensorwright.records import MemoryStore, RecordStore, best_trace, load_choice
 from tensorwright.schedule import (
-    ForKind,
     OpenSchedule,
-    OpenTrace,
     Schedule,
     SizedTrace,
     Trace,
-    analyse,
     format_schedule,
     state_of,
     steps_of,
     uses_algorithm,
 )
-from tensorwright.tuning.selection.predictor import Predictor, open_predictor
+from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.size_table import SizeTable
-from tensorwright.tuning.selection.tuned_table import opened_trace, tuned_table
+from tensorwright.tuning.selection.small_sizes import trace_for_small_sizes
+from tensorwright.tuning.selection.tuned_table import ModelPrices, opened_trace, tuned_table
 from tensorwright.tuning.space import default_trace
 
 
@@ -47,7 +44,7 @@ class Scheduled:
     """A workload, the schedule chosen for it, and the origin of the schedule.
 
     trace     of a workload with named sizes that of its typical instance
-    variants  for ranges of sizes, where it was tuned for several: the trace is for all others
+    variants  for ranges of sizes; the trace is for all others
     """
 
     workload: Workload
@@ -141,51 +138,28 @@ def size_table_of(
 def _choose_open(
     workload: Workload, target: CpuTarget, threads: int, store: RecordStore, *, is_cold: bool
 ) -> Scheduled:
-    """The schedule of the typical instance; that of the least where it gains more there than it
-    loses; and where no variant of these holds for all sizes, one without other algorithms, or one
-    that does nothing.
+    """The schedule of the typical instance, and perhaps another for small sizes; where the first
+    does not hold for all sizes, one without other algorithms, or one that does nothing.
     """
-    sizes = workload.sizes
-    typical, least = (
-        bind_workload(workload, values) for values in (representative(sizes), least_sizes(sizes))
-    )
     for algorithms in dict.fromkeys((knobs.WINOGRAD.get(), False)):
         with override(winograd=algorithms):
+            typical = bind_workload(workload, representative(workload.sizes))
             chosen = choose(typical, target, threads, store, is_cold=is_cold)
             opened = opened_trace(workload, chosen.trace, target)
             if opened is None:
                 continue
-            if not chosen.is_tuned and _has_idle_threads(opened, least_sizes(sizes), threads):
-                other = choose(least, target, threads, store, is_cold=is_cold)
-                predictor = open_predictor(target, threads, is_cold=is_cold)
-                if (
-                    predictor is not None
-                    and opened_trace(workload, other.trace, target) is not None
-                ):
-                    lost = _quotient(predictor, typical, other.trace, chosen.trace)
-                    gained = _quotient(predictor, least, chosen.trace, other.trace)
-                    chosen = other if gained > lost else chosen
-            return Scheduled(workload, chosen.trace, chosen.source)
+            small = None
+            if not chosen.is_tuned:
+                small = trace_for_small_sizes(
+                    workload,
+                    opened,
+                    threads,
+                    lambda each: choose(each, target, threads, store, is_cold=is_cold).trace,
+                    ModelPrices(workload, target, open_predictor(target, threads, is_cold=is_cold)),
+                )
+            variants = () if small is None else (small,)
+            return Scheduled(workload, chosen.trace, chosen.source, variants)
     return Scheduled(workload, (), Source.RULE)
-
-
-def _has_idle_threads(opened: OpenTrace, values: Mapping[str, int], threads: int) -> bool:
-    """Whether a parallel loop has fewer iterations than there are threads, for some sizes."""
-    nests = analyse(opened.state).nests
-    for stage in opened.state.stages:
-        for loop, kind in stage.marks:
-            extent = nests[stage.name].extents.get(loop, 1)
-            if kind is ForKind.PARALLEL and named_sizes_of(extent):
-                count = with_sizes(extent, values)
-                if isinstance(count, int) and count < threads:
-                    return True
-    return False
-
-
-def _quotient(predictor: Predictor, workload: Workload, over: Trace, under: Trace) -> float:
-    """How many times as long as another one a schedule takes; 1 where that is not predicted."""
-    above, below = (predictor.estimate(workload, trace) for trace in (over, under))
-    return 1.0 if above is None or below is None else above.seconds / below.seconds
 
 
 def choose_untuned(

@@ -36,7 +36,7 @@ def tuned_table(
     tuned = _tuned_traces(workload, target, threads, store, untuned)
     if not any(each.is_measured for each in tuned):
         return None
-    prices = _ModelPrices(workload, target, predictor)
+    prices = ModelPrices(workload, target, predictor)
     return filled_table(workload.sizes, tuned, untuned(workload), prices, has_exact=has_exact)
 
 
@@ -93,7 +93,7 @@ def _equals_of(own: TunedTrace, others: Iterable[TunedTrace], near: Set[str]) ->
     return tuple(trace for trace in traces if trace != own.trace and format_trace(trace) in near)
 
 
-class _ModelPrices:
+class ModelPrices:
     """The predicted seconds of traces of one workload; it remembers opened traces."""
 
     def __init__(self, workload: Workload, target: CpuTarget, predictor: Predictor | None) -> None:
