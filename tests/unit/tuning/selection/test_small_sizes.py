@@ -62,5 +62,9 @@ def test_no_schedule_is_asked_for_where_all_lanes_are_used() -> None:
     workload = bind_workload(doubled(), {"n": named_size("n", 32, 400)})
     opened = open_trace(state_of(workload), BY_LANES, AVX512.vector_bytes)
     assert representative(workload.sizes)["n"] > 32
-    small = trace_for_small_sizes(workload, opened, 1, lambda _: pytest.fail(), Prices(1e-9))
+    small = trace_for_small_sizes(workload, opened, 1, _fails, Prices(1e-9))
     assert small is None
+
+
+def _fails(instance: Workload) -> Trace:
+    pytest.fail(f"asked for {instance}")
