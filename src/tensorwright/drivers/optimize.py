@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 
 from tensorwright.base import CpuTarget, InternalError, MachineError, Target
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
-from tensorwright.drivers.tune import parse_space, search, setting_of
-from tensorwright.graph import Graph, random_inputs, require_numbers
+from tensorwright.drivers.tune import parse_space, search, setting_of, typical_instance
+from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import (
     Model,
     Shapes,
+    Sizes,
     chosen_target,
     cut,
     finish,
@@ -70,6 +71,7 @@ def optimize(
     threads: int | None = None,
     records: Records | None = None,
     input_shapes: Shapes | None = None,
+    sizes: Sizes | None = None,
     seed: int | None = None,
     callbacks: Sequence[Callback] = (),
     rewrite: bool = True,
@@ -88,7 +90,7 @@ def optimize(
     Raises:  as `compile`, and RecordError for a store that cannot be used.
     """
     machine = chosen_target(target)
-    source = import_graph(model, input_shapes)
+    source = import_graph(model, input_shapes, sizes)
     with opened(records, create=True) as store:
         how = SearchArguments(
             Budget(minutes, trials),
@@ -114,14 +116,13 @@ def search_jointly(
 
     on_interrupt   called when the user stops the tuning, before the best so far is compiled
     """
-    require_numbers(source, "optimize")
     started = time.monotonic()
     graph, rewritten = source, None
     if rewrite and not any(node.graphs for node in source.nodes):
         graph, rewritten = _best_graph(source, target, threads, store, how.budget)
     how = replace(how, budget=_left_of(how.budget, time.monotonic() - started))
     parts = cut(graph, target, threads)
-    result = search(parts, setting_of(target, threads), store, how)
+    result = search(typical_instance(parts), setting_of(target, threads), store, how)
     if result.is_interrupted:
         on_interrupt()
     executable = finish(parts, target, threads, store)
