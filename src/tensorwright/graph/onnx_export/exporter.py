@@ -119,7 +119,7 @@ def _refusal(model: ModelProto, graph: Graph) -> str:
         type_ = graph.types.get(info.name)
         tensor = info.type.tensor_type
         shape = tuple(d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim)
-        if type_ is None or None in shape:
+        if type_ is None or None in shape or not tensor.HasField("shape"):
             continue
         if shape != type_.shape or tensor.elem_type != ONNX_DTYPES[type_.dtype]:
             return f"it infers shape {shape} for {info.name}, not {type_}"
