@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from tensorwright.base import DType, UnsupportedError
+from tensorwright.expr import Index
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.onnx_export.sizes import SizeTensors
 from tensorwright.graph.onnx_import.call import AttributeDefault
@@ -119,7 +120,10 @@ class ExportCall:
 
     def size(self, name: str) -> str:
         """The tensor without a dimension of an attribute that is an integer or a named size."""
-        value = as_size(self.attribute(name))
+        return self.scalar(as_size(self.attribute(name)))
+
+    def scalar(self, value: Index) -> str:
+        """The tensor without a dimension of an integer or a named size."""
         return self.constant(value) if isinstance(value, int) else self.writing.sizes.scalar(value)
 
     def constant(self, value: ArrayLike, dtype: DType = DType.I64) -> str:

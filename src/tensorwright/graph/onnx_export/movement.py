@@ -121,8 +121,11 @@ def _output_dtype(call: ExportCall) -> DType:
 
 
 def _full(call: ExportCall) -> None:
-    dtype = _output_dtype(call)
-    value = call.constant(call.number("value"), dtype)
+    given = call.attribute("value")
+    if isinstance(given, OpenSize):
+        value = call.step("Cast", call.scalar(as_size(given)), to=_onnx(call))
+    else:
+        value = call.constant(call.number("value"), _output_dtype(call))
     call.emit("Expand", (value, call.sizes("shape")))
 
 
@@ -144,8 +147,8 @@ def _open_range(call: ExportCall) -> None:
         raise call.unsupported(f"steps of {step} from {start} to a size are rounded")
     first = as_size(start)
     ends = (first, first + as_size(call.attribute("size")) * int(step))
-    sizes = [call.writing.sizes.scalar(each) for each in ends]
-    call.emit("Cast", (call.step("Range", *sizes, call.constant(int(step))),), to=_onnx(call))
+    made = call.step("Range", *map(call.scalar, (*ends, int(step))))
+    call.emit("Cast", (made,), to=_onnx(call))
 
 
 def _onnx(call: ExportCall) -> int:

@@ -270,7 +270,8 @@ def replay(certificate: Certificate, network: Network, is_proved: Callable[[Rule
     own = _sizes_of(network.graph)
     if certificate.sizes != own:
         its, the = sizes_text(certificate.sizes) or "none", sizes_text(own) or "none"
-        _refuse("its sizes", f"they are {its}, and those of the network {the}")
+        reason = f"they are {its}, and those of the network {the}"
+        _refuse("its sizes", reason, "give the network those bounds: --sizes, or sizes=...")
     return _Replay(certificate, network, is_proved).graph()
 
 
@@ -424,10 +425,10 @@ def _parsed(text: str) -> Rule:
     return parse_rule(text)
 
 
-def _refuse(where: str, reason: str) -> NoReturn:
+def _refuse(where: str, reason: str, remedy: str = "rewrite the model again") -> NoReturn:
     raise UsageError(
         stage="rewrite",
         where=f"certificate, {where}",
         reason=reason,
-        remedy="rewrite the model again",
+        remedy=remedy,
     )
