@@ -51,28 +51,34 @@ def main() -> int:
     given = parser.parse_args()
     counts: Counter[str] = Counter()
     rules: Counter[str] = Counter()
-    families = tuple(FAMILIES)
     seed = given.first
     while counts["graphs"] < given.graphs:
-        family = families[seed % len(families)]
-        _check(family, seed, given.only, counts, rules)
-        seed += 1
+        _check(seed, given.only, counts, rules)
         print(f"seed {seed}: {counts['graphs']} of {given.graphs} graphs", file=sys.stderr)
+        seed += 1
     for name in _COUNTED:
         print(f"{name:14} {counts[name]:6}")
     print("most used:", ", ".join(f"{name} {count}" for name, count in rules.most_common(8)))
     return int(counts["faults"] > 0)
 
 
-def _check(
-    family: str, seed: int, only: str | None, counts: Counter[str], rules: Counter[str]
-) -> None:
-    chance, name = random.Random(f"{family} {seed}"), f"{family}_{seed}"
-    drawn = FAMILIES[family](Drawer(name, f"{family} {seed}", work=_WORK))
+def graph_of(seed: int) -> tuple[Graph, dict[str, int]]:
+    """The open graph of a seed, and a typical number for each of its sizes.
+
+    Raises:  CannotOpenError for a graph that is large, or has no open form.
+    """
+    families = tuple(FAMILIES)
+    family = families[seed % len(families)]
+    text = f"{family} {seed}"
+    drawn = FAMILIES[family](Drawer(f"{family}_{seed}", text, work=_WORK))
+    if work_of(drawn) > _MOST_ELEMENTS:
+        raise CannotOpenError
+    return with_open_extents(drawn, random.Random(text))
+
+
+def _check(seed: int, only: str | None, counts: Counter[str], rules: Counter[str]) -> None:
     try:
-        if work_of(drawn) > _MOST_ELEMENTS:
-            raise CannotOpenError
-        graph, values = with_open_extents(drawn, chance)
+        graph, values = graph_of(seed)
     except CannotOpenError:
         counts["no open form"] += 1
         return
@@ -80,7 +86,7 @@ def _check(
     try:
         if only != "rewriting":
             check_network(graph, values, seed)
-            counts.update(_check_schedules(graph, chance, seed))
+            counts.update(_check_schedules(graph, random.Random(f"schedules {seed}"), seed))
         if only != "programs":
             rewritten = check_rewriting(graph, values, seed)
             counts.update({"rewritten": rewritten.count, "ONNX files": rewritten.files})
@@ -88,7 +94,7 @@ def _check(
             rules.update(rewritten.rules)
     except Exception:  # noqa: BLE001 - whatever it is, it is a fault
         counts["faults"] += 1
-        print(f"fault in {name} (--graphs 1 --first {seed}):", file=sys.stderr)
+        print(f"fault in {graph.name} (--graphs 1 --first {seed}):", file=sys.stderr)
         traceback.print_exc()
 
 
