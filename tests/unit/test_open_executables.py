@@ -21,6 +21,7 @@ from tensorwright.expr import (
     compute,
     constant,
     floor_div,
+    join_open_axes,
     maximum,
     minimum,
     named_size,
@@ -96,8 +97,23 @@ def windows() -> Workload:
     )
 
 
+def heads() -> Workload:
+    """A product of the rows of all sequences, which are separated into heads again."""
+    batch, length = named_size("batch", greatest=5), named_size("length", greatest=20)
+    x, w, k = (
+        placeholder("x", (batch, length, 24)),
+        placeholder("w", (24, 32)),
+        reduce_axis("k", 24),
+    )
+    y = compute("y", (batch, length, 32), lambda b, i, j: sum_over(x[b, i, k] * w[k, j], k))
+    z = compute("z", (batch, 2, length, 16), lambda b, h, i, j: y[b, i, 16 * h + j] + 1.0)
+    return program_workload(join_open_axes((z,)), frozenset(["w"]))
+
+
 @pytest.mark.parametrize(
-    "workload", [dense(), scores(), windows()], ids=["dense", "scores", "windows"]
+    "workload",
+    [dense(), scores(), windows(), heads()],
+    ids=["dense", "scores", "windows", "heads"],
 )
 def test_schedules_drawn_at_random_compute_the_meaning(workload: Workload) -> None:
     traces = random_traces(workload, NATIVE, 8, 0)

@@ -9,7 +9,7 @@ Source:  Zheng et al.: DietCode, MLSys 2022 (one schedule, tiles chosen at run t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -26,6 +26,7 @@ from tensorwright.expr import (
     bind_tensors,
     ceil_div,
     compare,
+    exact_div,
     free_vars,
     loads_of,
     named_size,
@@ -33,6 +34,8 @@ from tensorwright.expr import (
     negate,
     sizes_of_tensors,
     substitute,
+    terms_of,
+    topological_order,
 )
 from tensorwright.loop import (
     If,
@@ -55,10 +58,10 @@ from tensorwright.schedule import (
     Trace,
     initial_state,
     open_trace,
-    state_of,
+    with_joined_loops,
 )
 
-_ROWS = (None, 8, 4, 1)
+_HEIGHTS = (None, 8, 4, 1)
 """The greatest tiles of open loops: those of the trace, and smaller ones."""
 
 _TILE_START = 2  # what a tile costs beside its rows, in rows: each reads the same operands again
@@ -92,23 +95,64 @@ def _variants(
     workload: Schedulable, trace: Trace, target: Target, name: str
 ) -> tuple[_Variant, ...]:
     """Variants, the last of which holds for all sizes; all have the same parameters."""
-    state = state_of(workload)
+    rows = _Rows.of(workload)
+    state = initial_state(rows.outputs, workload.constants)
     trace = _with_closed_packing(state, trace, target)
     variants: list[_Variant] = []
     seen: set[Trace] = set()
-    for opened, narrowed in _opened(workload, state, trace, target):
+    for opened, narrowed in _opened(rows, state, trace, target):
         if opened.trace in seen:
             continue
         seen.add(opened.trace)
-        variant = _variant(narrowed, state, opened, target, name)
+        variant = _variant(narrowed, rows, opened, target, name)
         if not variants or variant.program.parameters == variants[0].program.parameters:
             variants.append(variant)
         if variant.holds is True and _is_single(opened, state):
             break
     if not any(variant.holds is True for variant in variants):
         opened = open_trace(state, trace, _vector_bytes(target))
-        variants = [_variant(state, state, opened, target, name)]
+        variants = [_variant(state, rows, opened, target, name)]
     return tuple(variants)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A workload whose joined rows are a size of their own, so that tiles of them can be whole.
+
+    Rewrite:  for bi in 0..batch*sequence   ->   for bi in 0..rows, and batch is rows/sequence
+
+    values   the atom of each size, in terms of the caller's sizes
+    """
+
+    outputs: tuple[Compute, ...]
+    constants: frozenset[str]
+    values: Mapping[str, Index]
+
+    @classmethod
+    def of(cls, workload: Schedulable) -> _Rows:
+        """The first product of two sizes or more that is an extent becomes a size."""
+        sizes = sizes_of_tensors(workload.outputs)
+        values: dict[str, Index] = {size.name: size for size in sizes}
+        factors = next(_products_of_sizes(workload.outputs), ())
+        if not factors:
+            return cls(workload.outputs, workload.constants, values)
+        name = "_by_".join(factor.name for factor in factors)
+        bounds = [factor.most for factor in factors]
+        most = None if None in bounds else prod(bound or 0 for bound in bounds)
+        rows = named_size(name, prod(factor.least for factor in factors), most)
+        first, *others = factors
+        values[name] = prod(factors, start=1)
+        outputs = bind_tensors(workload.outputs, {first: exact_div(rows, prod(others, start=1))})
+        return cls(outputs, workload.constants, values)
+
+
+def _products_of_sizes(outputs: Sequence[Compute]) -> Iterator[tuple[NamedSize, ...]]:
+    for tensor in topological_order(*outputs):
+        for extent in tensor.shape:
+            for monomial, _ in terms_of(extent):
+                sizes = tuple(atom for atom in monomial if isinstance(atom, NamedSize))
+                if len(set(sizes)) == len(sizes) > 1 and all(size.least for size in sizes):
+                    yield sizes
 
 
 def _with_closed_packing(state: ScheduleState, trace: Trace, target: Target) -> Trace:
@@ -133,19 +177,21 @@ def _opened(
     workload: Schedulable, state: ScheduleState, trace: Trace, target: Target
 ) -> Iterator[tuple[OpenTrace, ScheduleState]]:
     """The trace with tiles of several heights, each for the sizes for which tiles are whole."""
-    has_tiles = any(map(_reads_again, (stage.tensor for stage in state.stages)))
-    for rows in _ROWS if has_tiles else (None,):
+    if not any(_reads_again(stage.tensor) for stage in state.stages):
+        yield open_trace(state, trace, _vector_bytes(target)), state
+        return
+    trace = with_joined_loops(state, trace)
+    needs = open_trace(state, trace, _vector_bytes(target)).needs
+    for height in _HEIGHTS:
+        least = {size.name: min(height or number, number) for size, number in needs.items()}
+        narrowed = _narrowed(workload, least)
         try:
-            opened = open_trace(state, trace, _vector_bytes(target), rows)
+            opened = open_trace(narrowed, trace, _vector_bytes(target), height)
         except ScheduleError:
-            if rows is None:
+            if height is None:
                 raise
             continue
-        if not opened.needs or not has_tiles:
-            yield opened, state
-            continue
-        narrowed = _narrowed(workload, opened)
-        yield open_trace(narrowed, trace, _vector_bytes(target), rows), narrowed
+        yield opened, narrowed
 
 
 def _reads_again(tensor: Compute) -> bool:
@@ -158,30 +204,28 @@ def _reads_again(tensor: Compute) -> bool:
     return any(open_axes - free_vars(*load.indices) for load in loads_of(tensor.body))
 
 
-def _narrowed(workload: Schedulable, opened: OpenTrace) -> ScheduleState:
-    """The workload for those sizes for which tiles are whole."""
+def _narrowed(workload: Schedulable, least: Mapping[str, int]) -> ScheduleState:
+    """The workload for sizes whose quotients are not less than some numbers."""
     atoms: dict[Any, Index] = {}
-    for size, least in opened.needs.items():
-        most = None if size.most is None else size.most * size.divisor
-        narrow = named_size(size.name, least * size.divisor, most, size.divisor)
-        (atoms[size],) = named_sizes_of(narrow)
+    for size in sizes_of_tensors(workload.outputs):
+        if size.name in least:
+            most = None if size.most is None else size.most * size.divisor
+            narrow = named_size(size.name, least[size.name] * size.divisor, most, size.divisor)
+            (atoms[size],) = named_sizes_of(narrow)
     return initial_state(bind_tensors(workload.outputs, atoms), workload.constants)
 
 
 def _variant(
-    state: ScheduleState, whole: ScheduleState, opened: OpenTrace, target: Target, name: str
+    state: ScheduleState, rows: _Rows, opened: OpenTrace, target: Target, name: str
 ) -> _Variant:
-    """The variant of an opened trace.
-
-    state   for the sizes for which the trace holds     whole   for all sizes
-    """
+    """The variant of an opened trace; `state` is for the sizes for which the trace holds."""
     program = run_target_passes(run_passes(lower(opened.state, name)), target)
-    sizes = {size.name: size for size in _sizes(whole)}
-    narrow = {size: sizes[size.name] for size in _sizes(state)}
+    least = {size.name: size.least for size in sizes_of_tensors(rows.outputs)}
+    narrow = {size: rows.values[size.name] for size in _sizes(state)}
     limits = [
-        compare(Relation.LE, size.least, sizes[size.name])
-        for size in narrow
-        if size.least > sizes[size.name].least
+        compare(Relation.LE, size.least, value)
+        for size, value in narrow.items()
+        if size.least > least[size.name]
     ]
     tiles = [tile for tile in opened.tiles if tile.stage in state.outputs]
     cost = prod(

@@ -141,6 +141,7 @@ from tensorwright.expr.index.traversal import (
     substitute_condition,
     symbols_of,
 )
+from tensorwright.expr.join import is_joined_shape, is_one_position, join_open_axes
 from tensorwright.expr.kinds import EXPRESSION_KINDS
 from tensorwright.expr.tensor import (
     Axis,
@@ -281,10 +282,13 @@ __all__ = [
     "indices_of",
     "interval",
     "is_inf",
+    "is_joined_shape",
     "is_nan",
     "is_nonnegative",
+    "is_one_position",
     "is_same",
     "is_size",
+    "join_open_axes",
     "limited",
     "limits_of",
     "loads_of",

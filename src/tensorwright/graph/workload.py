@@ -28,6 +28,7 @@ from tensorwright.expr import (
     constant,
     evaluate,
     exact_div,
+    join_open_axes,
     sizes_of_tensors,
     substitute,
     topological_order,
@@ -185,7 +186,7 @@ def _built(piece: _Piece) -> BoundWorkload:
     numbers = {tensor: number for tensor in order if (number := _number(graph, tensor)) is not None}
     names = _short_names([tensor for tensor in order if tensor not in numbers], graph)
     sources: dict[Tensor, Tensor | Const] = dict(numbers)
-    origin: dict[Tensor, str] = {}
+    origin: dict[str, str] = {}
     for tensor in order:
         if tensor in numbers:
             continue
@@ -194,14 +195,15 @@ def _built(piece: _Piece) -> BoundWorkload:
             sources[tensor] = replace(physical, name=names[tensor])
         else:
             entry = _physical_input(graph, tensor, names[tensor])
-            origin[entry] = tensor.name
+            origin[entry.name] = tensor.name
             sources[tensor] = entry
-    results = tuple(made for name in given if isinstance(made := sources[plain[name]], Compute))
+    made = tuple(each for name in given if isinstance(each := sources[plain[name]], Compute))
+    results = join_open_axes(made)
     inputs = tuple(t for t in topological_order(*results) if isinstance(t, Placeholder))
-    fixed = frozenset(each.name for each in inputs if origin[each] in graph.constants)
+    fixed = frozenset(each.name for each in inputs if origin[each.name] in graph.constants)
     key = _key(results, inputs, fixed)
     workload = Workload(workload_name(graph, nodes), inputs, fixed, results, key)
-    return BoundWorkload(workload, tuple(origin[each] for each in inputs), given)
+    return BoundWorkload(workload, tuple(origin[each.name] for each in inputs), given)
 
 
 def program_workload(

@@ -10,6 +10,7 @@ from tensorwright.schedule.algorithms import (
 )
 from tensorwright.schedule.analysis import Analysis, Region, analyse, tile_region
 from tensorwright.schedule.execution import THREADS, ForKind, Scope, may_not_be_inside
+from tensorwright.schedule.joined_loops import with_joined_loops
 from tensorwright.schedule.open_trace import OpenTrace, Tile, open_trace
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
@@ -122,4 +123,5 @@ __all__ = [
     "tile_region",
     "uses_algorithm",
     "winograd_matrices",
+    "with_joined_loops",
 ]

@@ -9,27 +9,27 @@ A stage of open extents that would be folded into a constant is computed where i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
 from tensorwright.expr import Index, NamedSize, named_sizes_of
 from tensorwright.schedule.analysis import analyse
+from tensorwright.schedule.joined_loops import renamed
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
     ComputeInline,
     FoldConstant,
+    Fuse,
     PackConstant,
     Prefetch,
     PrefetchNext,
+    Reorder,
     Split,
     Unroll,
     Vectorize,
 )
-from tensorwright.schedule.state import ScheduleState, Tail
+from tensorwright.schedule.state import ScheduleState, SplitRelation, Tail
 from tensorwright.schedule.trace import Trace
-
-_LOOPS_OF = {"loop": "stage", "loops": "stage"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ class _Opening:
         self.steps: list[Primitive] = []
         self.tiles: list[Tile] = []
         self.needs: dict[NamedSize, int] = {}
+        self._row_loops: set[tuple[str, str]] = set()
         self._vector_bytes = vector_bytes
         self._most_rows = most_rows
         self._vectors = vectors
@@ -93,7 +94,7 @@ class _Opening:
 
     def add(self, given: Primitive) -> None:
         """Do a step, or what stands for it."""
-        step = self._with_names(given)
+        step = renamed(given, self._renamed)
         match step:
             case Split():
                 step = self._split(step)
@@ -110,6 +111,8 @@ class _Opening:
                 self._do(split)
                 self._renamed[stage, loop] = split.children[-1]
                 step = replace(step, loop=split.children[-1])
+            case Fuse() if self._most_rows is not None:
+                step = self._fuse(step)
         self._do(step)
 
     def _do(self, step: Primitive) -> None:
@@ -136,7 +139,21 @@ class _Opening:
             step = replace(step, tail=Tail.GUARD)
         if step.loop not in self.state.stage(step.stage).reduce_loops:
             self.tiles.append(Tile(step.stage, extent, total))
+            self._row_loops.add((step.stage, step.children[0]))
         return step
+
+    def _fuse(self, step: Fuse) -> Fuse:
+        """The fusion with tiles of open loops inside of those of other loops.
+
+        Low tiles are for few rows: what all of these read again is then read from memory once.
+        """
+        order = tuple(sorted(step.loops, key=lambda loop: (step.stage, loop) in self._row_loops))
+        if order == step.loops:
+            return step
+        self._do(Reorder(step.stage, order))
+        fuse = Fuse(step.stage, order)
+        self._renamed[step.stage, step.fused] = fuse.fused
+        return fuse
 
     def _note_need(self, extent: Index, total: int, step: Split) -> None:
         """Remember for which values of a single size all tiles are whole."""
@@ -153,6 +170,9 @@ class _Opening:
     def _extent(self, stage: str, loop: str) -> Index:
         if not self.state.has_stage(stage):
             return 1
+        for relation in self.state.stage(stage).relations:
+            if isinstance(relation, SplitRelation) and loop in relation.children[1:]:
+                return relation.factors[relation.children.index(loop) - 1]
         return analyse(self.state).nests[stage].extents.get(loop, 1)
 
     def _has_open_extents(self, stage: str) -> bool:
@@ -161,21 +181,6 @@ class _Opening:
 
     def _is_open(self, stage: str, loop: str) -> bool:
         return bool(named_sizes_of(self._extent(stage, loop)))
-
-    def _with_names(self, step: Primitive) -> Primitive:
-        """The step with the loops that stand for those that it names."""
-        if not self._renamed:
-            return step
-        changes: dict[str, Any] = {}
-        given = {field.name: getattr(step, field.name) for field in fields(step)}  # type: ignore[arg-type]
-        host = given.get("host", given.get("stage", ""))
-        for name in ("loop", "loops"):
-            value = given.get(name)
-            if isinstance(value, str):
-                changes[name] = self._renamed.get((host, value), value)
-            elif isinstance(value, tuple):
-                changes[name] = tuple(self._renamed.get((host, each), each) for each in value)
-        return replace(step, **changes) if changes else step  # type: ignore[type-var]
 
 
 def _at_most(factors: tuple[Index, ...], most: int) -> tuple[Index, ...]:

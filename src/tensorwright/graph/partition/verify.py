@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tensorwright.base import InternalError
-from tensorwright.expr import Index, is_nonnegative
+from tensorwright.expr import Index, is_joined_shape, is_nonnegative
 from tensorwright.graph.graph import PLAIN, Node
 from tensorwright.graph.partition.steps import (
     AliasCall,
@@ -109,7 +109,7 @@ def _check_types(graph: Tensors, step: Step, where: str) -> None:
         case KernelCall(workload, inputs, outputs):
             for names, types in ((inputs, workload.input_types), (outputs, workload.output_types)):
                 stored = tuple(_stored(graph, name) for name in names)
-                if stored != types:
+                if not all(map(_is_stored_as, types, stored)):
                     wanted, given = (", ".join(map(str, each)) for each in (types, stored))
                     raise _fail(where, f"workload {workload.name} has {wanted}, the step {given}")
         case OpaqueCall(node):
@@ -134,6 +134,12 @@ def _check_inside(graph: Tensors, part: str, offset: int, whole: str, where: str
     size, room = bytes_of(graph.types[part]), bytes_of(graph.types[whole])
     if offset < 0 or not is_nonnegative(room - size - offset):
         raise _fail(where, f"{part} takes bytes {offset} to {offset + size} of {room} in {whole}")
+
+
+def _is_stored_as(read: TensorType, stored: TensorType) -> bool:
+    """Whether a workload may read or write a tensor as it does: with open axes joined or not."""
+    same_dtype = read.dtype is stored.dtype
+    return same_dtype and is_joined_shape(sizes_of(read), sizes_of(stored))
 
 
 def _stored(graph: Tensors, name: str) -> TensorType:

@@ -1,0 +1,192 @@
+"""Join neighbouring open axes that always go together, so that one tile may span both.
+
+Rewrite:  y[b, i, j] = sum over k of x[b, i, k] * w[k, j]    for b in 0..batch, i in 0..sequence
+    ->    y[bi, j] = sum over k of x[bi, k] * w[k, j]    for bi in 0..batch*sequence
+The joined tensors have the same elements in the same order in memory.  A reader that uses the two
+axes otherwise reads them at b*sequence + i.
+
+Where the extents are numbers, a search makes tiles that fit each of them, and nothing is joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from tensorwright.expr.index.condition import map_condition
+from tensorwright.expr.index.nodes import Condition, Element, Index, Var
+from tensorwright.expr.index.sizes import named_sizes_of
+from tensorwright.expr.index.traversal import free_vars, map_elements, substitute
+from tensorwright.expr.tensor import Axis, Compute, Placeholder, Tensor, topological_order
+from tensorwright.expr.value import (
+    Load,
+    Value,
+    children,
+    indices_of,
+    loads_of,
+    rebuild,
+    substitute_value,
+)
+
+_Pairs = dict[Tensor, frozenset[int]]  # n stands for the dimensions n and n + 1
+_Read = tuple[Compute, tuple[Index, ...]]  # a reader, and the indices that it reads
+
+
+def join_open_axes(outputs: Sequence[Compute]) -> tuple[Compute, ...]:
+    """The outputs with joined axes; tensors keep their names and their memory."""
+    order = topological_order(*outputs)
+    pairs = _joinable(order)
+    if not any(pairs.values()):
+        return tuple(outputs)
+    joined: dict[Tensor, Tensor] = {}
+    for tensor in order:
+        joined[tensor] = _joined(tensor, pairs, joined)
+    return tuple(each for output in outputs if isinstance(each := joined[output], Compute))
+
+
+def is_joined_shape(joined: Sequence[Index], shape: Sequence[Index]) -> bool:
+    """Whether some extents are those of a shape, neighbours of which may be joined."""
+    rest = list(shape)
+    for extent in joined:
+        while rest and rest[0] != extent and len(rest) > 1:
+            rest[:2] = [rest[0] * rest[1]]
+        if not rest or rest.pop(0) != extent:
+            return False
+    return not rest
+
+
+def is_one_position(body: Value, outer: Axis, inner: Axis) -> bool:
+    """Whether a value depends on two variables only by outer*extent + inner."""
+    position = {inner.var: Var("position") - outer.var * inner.extent}
+    return not _depends_on(substitute_value(body, position), outer.var)
+
+
+def _joinable(order: Sequence[Tensor]) -> _Pairs:
+    """The neighbouring open dimensions of each tensor that are joined: the most that can be."""
+    reads: dict[Tensor, list[_Read]] = {tensor: [] for tensor in order}
+    for reader in (tensor for tensor in order if isinstance(tensor, Compute)):
+        for load in loads_of(reader.body):
+            reads[load.source].append((reader, load.indices))
+    pairs: _Pairs = {tensor: frozenset(_open_pairs(tensor)) for tensor in order}
+    is_settled = not any(pairs.values())
+    while not is_settled:
+        is_settled = True
+        for tensor in order:
+            kept = frozenset(n for n in pairs[tensor] if _goes(tensor, n, pairs, reads[tensor]))
+            is_settled = is_settled and kept == pairs[tensor]
+            pairs[tensor] = kept
+    return pairs
+
+
+def _open_pairs(tensor: Tensor) -> Iterator[int]:
+    is_open = [bool(named_sizes_of(extent)) for extent in tensor.shape]
+    return (n for n in range(len(is_open) - 1) if is_open[n] and is_open[n + 1])
+
+
+def _goes(tensor: Tensor, n: int, pairs: _Pairs, reads: Iterable[_Read]) -> bool:
+    """Whether dimensions n and n + 1 can be joined, if others are as `pairs` says.
+
+    Readers take them at two axes of their own.  A computed tensor does not tell them apart; and an
+    input has a reader at least in which they are joined.
+    """
+    taken = [(reader, indices[n : n + 2]) for reader, indices in reads]
+    if not all(set(_variables(reader)).issuperset(indices) for reader, indices in taken):
+        return False
+    if isinstance(tensor, Placeholder):
+        return any(_is_joined(reader, indices, pairs) for reader, indices in taken)
+    return is_one_position(_joined_body(tensor.body, pairs, {}), *tensor.axes[n : n + 2])
+
+
+def _is_joined(reader: Compute, indices: tuple[Index, ...], pairs: _Pairs) -> bool:
+    return any(_variables(reader)[n : n + 2] == indices for n in pairs[reader])
+
+
+def _variables(tensor: Compute) -> tuple[Var, ...]:
+    return tuple(axis.var for axis in tensor.axes)
+
+
+def _depends_on(body: Value, variable: Var) -> bool:
+    pending, seen = [body], {id(body)}
+    while pending:
+        value = pending.pop()
+        if any(variable in free_vars(index) for index in indices_of(value)):
+            return True
+        unseen = [child for child in children(value) if id(child) not in seen]
+        seen.update(map(id, unseen))
+        pending += unseen
+    return False
+
+
+def _joined(tensor: Tensor, pairs: _Pairs, joined: Mapping[Tensor, Tensor]) -> Tensor:
+    """The tensor with its dimensions, and its reads of others, joined."""
+    runs = _runs(tensor, pairs)
+    if isinstance(tensor, Placeholder):
+        shape = tuple(prod(tensor.shape[run.start : run.stop], start=1) for run in runs)
+        return replace(tensor, shape=shape)
+    axes: list[Axis] = []
+    position: dict[Var, Index] = {}
+    for run in runs:
+        parts = tensor.axes[run.start : run.stop]
+        if len(parts) == 1:
+            axes.append(parts[0])
+            continue
+        name = "".join(part.name for part in parts)
+        whole = Axis(Var(name), prod((part.extent for part in parts), start=1))
+        outer = _position([*(part.var for part in parts[:-1]), 0], [part.extent for part in parts])
+        position[parts[-1].var] = whole.var - outer
+        axes.append(whole)
+    body = _joined_body(tensor.body, pairs, position, joined)
+    return replace(tensor, axes=tuple(axes), body=body)
+
+
+def _joined_body(
+    body: Value,
+    pairs: _Pairs,
+    position: Mapping[Var, Index],
+    joined: Mapping[Tensor, Tensor] | None = None,
+) -> Value:
+    """A body whose reads are joined, with `position` for variables.
+
+    joined   what stands for each source; itself where None
+    """
+
+    def place(source: Tensor, indices: Sequence[Index]) -> tuple[Tensor, tuple[Index, ...]]:
+        positions = (
+            _position(indices[run.start : run.stop], source.shape[run.start : run.stop])
+            for run in _runs(source, pairs)
+        )
+        return source if joined is None else joined[source], tuple(positions)
+
+    def on_index(index: Index) -> Index:
+        return map_elements(substitute(index, position), on_element)
+
+    def on_element(element: Element) -> Index:
+        return Element(*place(element.source, element.indices))
+
+    def on_load(load: Load) -> Value:
+        return Load(*place(load.source, load.indices))
+
+    def on_condition(condition: Condition) -> Condition:
+        return map_condition(condition, on_index)
+
+    return rebuild(body, on_load, on_index, on_condition)
+
+
+def _runs(tensor: Tensor, pairs: _Pairs) -> list[range]:
+    """The dimensions of a tensor, those together that are joined."""
+    runs: list[range] = []
+    for n in range(len(tensor.shape)):
+        if n - 1 in pairs[tensor]:
+            runs[-1] = range(runs[-1].start, n + 1)
+        else:
+            runs.append(range(n, n + 1))
+    return runs
+
+
+def _position(indices: Sequence[Index], extents: Sequence[Index]) -> Index:
+    """Where an element lies among those of a box, in row-major order."""
+    position: Index = 0
+    for index, extent in zip(indices, extents, strict=True):
+        position = position * extent + index
+    return position
