@@ -8,11 +8,10 @@ from tensorwright.rewriting.networks.certificate import (
     NO_STEPS,
     Certificate,
     certify,
-    parse_certificate,
-    read_certificate,
     replay,
     without_spare_steps,
 )
+from tensorwright.rewriting.networks.certificate_file import parse_certificate, read_certificate
 from tensorwright.rewriting.networks.certificate_text import explain_certificate
 from tensorwright.rewriting.networks.extract import (
     Corrections,
