@@ -17,7 +17,7 @@ from typing import Any
 
 from tensorwright.base import UsageError
 from tensorwright.expr import Index, parse_named_size, parse_size
-from tensorwright.rewriting.networks.certificate import (
+from tensorwright.rewriting.networks.certificates.certificate import (
     FORMAT,
     Certificate,
     CertifiedParam,

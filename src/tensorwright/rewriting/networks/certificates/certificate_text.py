@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import INPUT
-from tensorwright.rewriting.networks.certificate import (
+from tensorwright.rewriting.networks.certificates.certificate import (
     Certificate,
     CertifiedStep,
     sizes_text,
