@@ -1,11 +1,14 @@
 """How fast networks of any size are: compiled once, against a compilation for each size.
 
-    python benchmarks/open_sizes.py [NETWORK ...] [--sizes 12] [--seconds 2] [--json FILE]
+    python benchmarks/open_sizes.py [NETWORK ...] [--sizes 12] [--seconds 2] [--minutes 0]
+                                    [--json FILE]
 
-Each network is exported by PyTorch with open dimensions, and compiled once without tuning.  At each
-size it takes turns with an executable that was compiled for that size alone, and with ONNX Runtime
-on the open file.  Each competitor is a process of its own; only one runs at a time.  Prints ratios
-of medians, above 1 where the open executable is faster, and the times of compiling.
+Each network is exported by PyTorch with open dimensions, and compiled once without tuning.  With
+--minutes it is tuned for that long for all of the sizes together, and each of the executables for
+one size alone for as long, too.  At each size it takes turns with an executable that was compiled
+for that size alone, and with ONNX Runtime on the open file.  Each competitor is a process of its
+own; only one runs at a time.  Prints ratios of medians, above 1 where the open executable is
+faster, and the times of compiling.
 """
 
 from __future__ import annotations
@@ -98,8 +101,12 @@ import json, sys, time
 import tensorwright
 tensorwright.compile
 path, out, sizes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+threads, minutes, at = int(sys.argv[4]), float(sys.argv[5]), json.loads(sys.argv[6])
 start = time.process_time()
-executable = tensorwright.compile(path, sizes=sizes, threads=int(sys.argv[4]))
+if minutes:
+    executable = tensorwright.tune(path, sizes=sizes, at=at, threads=threads, minutes=minutes)
+else:
+    executable = tensorwright.compile(path, sizes=sizes, threads=threads)
 print(time.process_time() - start)
 executable.save(out)
 """
@@ -112,6 +119,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, default=12, help="sizes of each network")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each competitor and size")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--minutes", type=float, default=0.0, help="of tuning; none where 0")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     results = {}
@@ -135,14 +143,17 @@ def _network(name: str, folder: Path, given: argparse.Namespace) -> dict[str, ob
     _python(EXPORT, builder, json.dumps(axes), str(model))
     any_size, threads = folder / "open.tw", str(given.threads)
     home = {"TENSORWRIGHT_HOME": str(folder / "home")}
-    open_s = float(_python(COMPILE, str(model), str(any_size), json.dumps(bounds), threads, **home))
+    points, minutes = _points(bounds, given.sizes), str(given.minutes)
+    how = (str(any_size), json.dumps(bounds), threads, minutes, json.dumps(points))
+    open_s = float(_python(COMPILE, str(model), *how, **home))
     rows, static_s = [], []
-    for values in _points(bounds, given.sizes):
+    for values in points:
         inputs, one = folder / "inputs.npz", folder / "static.tw"
         np.savez(inputs, **_inputs(model, values, generator))
         fixed = json.dumps({size: str(value) for size, value in values.items()})
         home["TENSORWRIGHT_HOME"] = str(folder / f"home_{len(rows)}")
-        static_s.append(float(_python(COMPILE, str(model), str(one), fixed, threads, **home)))
+        how = (str(one), fixed, threads, minutes, "null")
+        static_s.append(float(_python(COMPILE, str(model), *how, **home)))
         paths = {"open": any_size, "static": one, "onnxruntime": model}
         times = _turns(paths, inputs, given.seconds, threads)
         row = {

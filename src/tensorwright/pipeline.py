@@ -128,9 +128,9 @@ def compile(
     machine = chosen_target(target)
     workload = as_program(model, constants)
     if workload is None:
-        _refuse_for_models(trace, constants)
+        refuse_for_models(trace, constants)
     else:
-        _refuse_for_programs(input_shapes, sizes)
+        refuse_for_programs(input_shapes, sizes)
     with opened(records) as store:
         if workload is not None:
             steps = None if trace is None else _checked_trace(trace)
@@ -222,7 +222,9 @@ def finish(
     for number, scheduled in enumerate(chosen):
         if on_kernel is not None:
             on_kernel(scheduled, number, len(chosen))
-        kernels[scheduled.workload.key] = build_cached(scheduled.workload, scheduled.trace, target)
+        kernels[scheduled.workload.key] = build_cached(
+            scheduled.workload, scheduled.schedule, target
+        )
     sources = (("schedules", schedules_text(chosen)),)
     hardware, count = detect_hardware().fingerprint, usable_threads(threads)
     limits = load_thread_limits(store, parts, target, hardware, count)
@@ -250,7 +252,7 @@ def compile_program(
         chosen = Scheduled(workload, trace, Source.GIVEN)
     if on_kernel is not None:
         on_kernel(chosen, 0, 1)
-    kernel = build_cached(workload, chosen.trace, target)
+    kernel = build_cached(workload, chosen.schedule, target)
     sources = (("schedules", schedules_text((chosen,))),)
     return assemble_workload(workload, kernel, target, threads, values, sources)
 
@@ -276,14 +278,16 @@ def _checked_trace(trace: object) -> Trace:
     )
 
 
-def _refuse_for_programs(input_shapes: Shapes | None, sizes: Sizes | None) -> None:
+def refuse_for_programs(input_shapes: Shapes | None, sizes: Sizes | None) -> None:
+    """Refuse what only models take, with a UsageError."""
     for argument, given in (("input_shapes", input_shapes), ("sizes", sizes)):
         if given is not None:
             reason = "a tensor expression says the shapes of its inputs, and the bounds of sizes"
             raise _wrong(argument, reason, "leave it out")
 
 
-def _refuse_for_models(trace: Trace | str | None, constants: Constants | None) -> None:
+def refuse_for_models(trace: Trace | str | None, constants: Constants | None) -> None:
+    """Refuse what only tensor expressions take, with a UsageError."""
     if trace is not None:
         reason = "a model has many workloads, and a trace schedules only one"
         raise _wrong("trace", reason, "give a tensor expression, or keep traces in a record store")

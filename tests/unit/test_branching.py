@@ -37,8 +37,7 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 import tensorwright
 from tensorwright.base import InputError, ModelError, UnsupportedError, override
 from tensorwright.drivers.c_library import export_c
-from tensorwright.drivers.tune import typical_instance
-from tensorwright.graph import bind_sizes, interpret, simplify
+from tensorwright.graph import bind_partition, bind_sizes, interpret, representative, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.pipeline import chosen_target, finish, prepare
@@ -259,8 +258,9 @@ def test_workloads_of_nested_graphs_are_among_the_others() -> None:
 
 def test_a_loop_ends_at_the_number_that_stands_for_its_size() -> None:
     parts = prepare(loop(), chosen_target(None))
+    typical = bind_partition(parts, representative(parts.graph.sizes))
     with opened(None) as store:
-        executable = finish(typical_instance(parts), chosen_target(None), 1, store)
+        executable = finish(typical, chosen_target(None), 1, store)
     assert [spec.shape for spec in executable.outputs] == [(3,), (4, 3)]
     found, whole = executable.run(loop_inputs(8)), tensorwright.compile(loop()).run(loop_inputs(4))
     close(list(found.values()), list(whole.values()))

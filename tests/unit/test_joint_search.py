@@ -56,7 +56,7 @@ def test_the_graph_that_is_tuned_is_kept_and_compiled_from_then_on(
     tensorwright.optimize(graph, trials=9, records=store)
 
 
-def test_an_open_network_is_rewritten_and_tuned_for_typical_sizes(
+def test_an_open_network_is_rewritten_and_tuned_for_some_sizes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = named_size("rows", greatest=96)

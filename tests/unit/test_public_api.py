@@ -63,8 +63,8 @@ def test_tune_is_a_function_whatever_was_imported_before(first: str) -> None:
         "except tensorwright.TensorwrightError as error:\n    print(error)\n"
     )
     assert run(code) == (
-        "argument of type int: it is not a tensor expression\n"
-        "  try: tensorwright.optimize tunes models"
+        "argument of type int: it is neither a tensor expression nor a model\n"
+        "  try: give tensors, an ONNX file, its bytes or its ModelProto, or a Graph"
     )
 
 

@@ -1,13 +1,13 @@
-"""From a workload and a trace to a kernel, and from kernels to an executable.
+"""From a workload and a schedule to a kernel, and from kernels to an executable.
 
-Read `kernel.py` first (from a trace to object code), then `backend.py` (which back end builds for
-a target), `cached_build.py` and `assemble.py`.  Import `c_library/` on its own: it needs the back
-end `c`, which compiling does not.
+Read `loop_program.py` first (from a schedule to loops), then `kernel.py` (to object code),
+`backend.py` (which back end builds for a target), `cached_build.py` and `assemble.py`.  Import
+`c_library/` on its own: it needs the back end `c`, which compiling does not.
 """
 
 from tensorwright.build.assemble import assemble, assemble_workload, plan_sizes
 from tensorwright.build.backend import BACKENDS, backend_of, load_backend
-from tensorwright.build.cached_build import SOURCES, build_cached, keep_kernel
+from tensorwright.build.cached_build import SOURCES, build_cached, find_kernel, keep_kernel
 from tensorwright.build.kernel import (
     BuildRequest,
     Kernel,
@@ -16,8 +16,8 @@ from tensorwright.build.kernel import (
     build_request,
     emit_source,
     load_kernel,
-    loop_program,
 )
+from tensorwright.build.loop_program import loop_program
 from tensorwright.build.step_names import StepName, StepNames, View, read_step_names, step_names
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "build_kernel",
     "build_request",
     "emit_source",
+    "find_kernel",
     "keep_kernel",
     "load_backend",
     "load_kernel",

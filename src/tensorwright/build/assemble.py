@@ -7,6 +7,7 @@ which its kernel reads it. Views, and tensors that are parts of others, get no s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -22,7 +23,7 @@ from tensorwright.build.step_names import (
     step_names,
 )
 from tensorwright.codegen import Signature
-from tensorwright.expr import NamedSize, Tensor, room_for, sum_of
+from tensorwright.expr import Index, NamedSize, Tensor, named_sizes_of, room_for, sum_of
 from tensorwright.graph import (
     PLAIN,
     AliasCall,
@@ -30,6 +31,7 @@ from tensorwright.graph import (
     CollectCall,
     ConcatInPlace,
     CopyCall,
+    Graph,
     KernelCall,
     Layout,
     LoopCall,
@@ -39,6 +41,9 @@ from tensorwright.graph import (
     Step,
     Tensors,
     Workload,
+    counted_bounds,
+    counted_size_of,
+    counted_sizes,
     physical_shape,
     to_physical,
 )
@@ -120,13 +125,13 @@ def plan_network(
         target,
         usable_threads(threads),
         tuple(_spec(name, graph.types[name]) for name in graph.inputs),
-        tuple(_spec(name, graph.types[name]) for name in graph.outputs),
+        tuple(_roomy(_spec(name, graph.types[name]), graph) for name in graph.outputs),
         constants.specs,
-        tuple(kernel_spec(signatures[key]) for key in keys),
+        tuple(kernel_spec(_with_room(signatures[key])) for key in keys),
         tuple(calls),
         tuple((name, _stored_type(tensors, name)) for name in tensors.types),
         tuple(network_calls.parts),
-        plan_sizes(graph.sizes),
+        plan_sizes(graph.sizes, counted_bounds(graph)),
         tuple(_rooms(tensors)),
     )
     plan = choose_teams(make_plan(network))
@@ -170,8 +175,12 @@ def assemble_workload(
     return Executable(make_plan(network), objects, arrays, threads=threads, sources=texts)
 
 
-def plan_sizes(sizes: Sequence[NamedSize]) -> tuple[PlanSize, ...]:
+def plan_sizes(
+    sizes: Sequence[NamedSize], bounds: Mapping[str, Index] = MappingProxyType({})
+) -> tuple[PlanSize, ...]:
     """The named sizes of a plan, sorted by name.
+
+    bounds   of sizes that nodes decide, by the sizes of the inputs
 
     A size without a greatest number begins with room for the least.
     """
@@ -181,7 +190,8 @@ def plan_sizes(sizes: Sequence[NamedSize]) -> tuple[PlanSize, ...]:
             size.least * size.divisor,
             None if size.most is None else size.most * size.divisor,
             size.divisor,
-            size.divisor * (size.most or size.least),
+            size.divisor * (size.most or max(1, size.least)),  # tensors of no bytes have no place
+            amount_of(bounds[size.name]) if size.name in bounds else None,
         )
         for size in sorted(sizes, key=lambda size: size.name)
     )
@@ -316,7 +326,9 @@ def _opaque_call(
     if program is None:
         label = f"{node.operator} on the host"
         attributes = tuple((name, _with_formulas(value)) for name, value in node.attributes)
-        return HostStep(node.operator, attributes, read, node.outputs, label)
+        size = counted_size_of(node)
+        counted = "" if size is None else size.name
+        return HostStep(node.operator, attributes, read, node.outputs, label, counted)
     types = [graph.types[name] for name in (*node.inputs, *node.outputs)]
     moved = sum_of([product_of(sizes_of(each)) * each.dtype.size_bytes for each in types])
     arguments = (*read, *node.outputs)
@@ -338,6 +350,23 @@ def _specs(tensors: Sequence[Tensor], types: Sequence[TensorType]) -> tuple[Tens
 
 def _spec(name: str, kind: TensorType) -> TensorSpec:
     return TensorSpec(name, kind.dtype, tuple(map(amount_of, kind.shape)))
+
+
+def _roomy(spec: TensorSpec, graph: Graph) -> TensorSpec:
+    """The output with room for all values of sizes that nodes decide: 9 for 9 - n."""
+    counted = counted_sizes(graph)
+    shape = sizes_of(graph.types[spec.name])
+    room = tuple(
+        room_for(extent) if any(each.name in counted for each in named_sizes_of(extent)) else extent
+        for extent in shape
+    )
+    return spec if room == shape else replace(spec, room=tuple(map(amount_of, room)))
+
+
+def _with_room(signature: Signature) -> Signature:
+    """The signature with scratch memory that is greatest for the greatest sizes."""
+    own, each = signature.workspace_bytes, signature.local_workspace_bytes
+    return replace(signature, workspace_bytes=room_for(own), local_workspace_bytes=room_for(each))
 
 
 def _rooms(graph: Tensors) -> Iterator[tuple[str, Amount]]:

@@ -31,7 +31,7 @@ from tensorwright.codegen import Signature
 from tensorwright.expr import EXPRESSION_KINDS
 from tensorwright.loop import Buffer, LoopProgram, Packing, Parameter, Role
 from tensorwright.runtime import default_cache
-from tensorwright.schedule import Scope, Trace, Workload, format_trace
+from tensorwright.schedule import Schedule, Scope, Workload, format_schedule
 
 _HEAD = struct.Struct("<I")
 _KINDS = {
@@ -42,14 +42,14 @@ SOURCES = ("base", "machine_code", "expr", "schedule", "loop", "codegen", "build
 """The folders whose code turns a trace into object code."""
 
 
-def build_cached(workload: Workload, trace: Trace, target: Target) -> Kernel:
+def build_cached(workload: Workload, schedule: Schedule, target: Target) -> Kernel:
     """As `build_kernel`, from the cache on the disk if it is there (knob `kernel_cache`).
 
     If the knob `dump` asks for a stage of the kernel, it is built again.
     """
     with dump_subject(workload.name):
-        key = _key_of(workload, trace, target)
-        return _cached(key, target, lambda: build_kernel(workload, trace, target))
+        key = _key_of(workload, schedule, target)
+        return _cached(key, target, lambda: build_kernel(workload, schedule, target))
 
 
 def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
@@ -60,23 +60,39 @@ def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
 
 
 def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
-    if not knobs.KERNEL_CACHE.get() or is_dumped("schedule", "loop", "source", "asm"):
+    if not _is_used():
         return make()
-    start = time.perf_counter()
-    cache = default_cache()
-    entry = cache.get(key)
-    if entry is not None:
-        signature, object_code = _unpack(entry)
-        return Kernel(object_code, signature, time.perf_counter() - start, target)
+    kept = _find(key, target)
+    if kept is not None:
+        return kept
     kernel = make()
-    cache.put(key, _pack(kernel))
+    default_cache().put(key, _pack(kernel))
     return kernel
 
 
-def keep_kernel(workload: Workload, trace: Trace, target: Target, kernel: Kernel) -> None:
+def find_kernel(workload: Workload, schedule: Schedule, target: Target) -> Kernel | None:
+    """The kernel from the cache; None where `build_cached` would build it."""
+    return _find(_key_of(workload, schedule, target), target) if _is_used() else None
+
+
+def _is_used() -> bool:
+    """Whether kernels come from the cache: not where the stages of their building are shown."""
+    return knobs.KERNEL_CACHE.get() and not is_dumped("schedule", "loop", "source", "asm")
+
+
+def _find(key: str, target: Target) -> Kernel | None:
+    start = time.perf_counter()
+    entry = default_cache().get(key)
+    if entry is None:
+        return None
+    signature, object_code = _unpack(entry)
+    return Kernel(object_code, signature, time.perf_counter() - start, target)
+
+
+def keep_kernel(workload: Workload, schedule: Schedule, target: Target, kernel: Kernel) -> None:
     """Let `build_cached` find a kernel that was built elsewhere (knob `kernel_cache`)."""
     if knobs.KERNEL_CACHE.get():
-        default_cache().put(_key_of(workload, trace, target), _pack(kernel))
+        default_cache().put(_key_of(workload, schedule, target), _pack(kernel))
 
 
 def compiler_digest() -> str:
@@ -84,8 +100,8 @@ def compiler_digest() -> str:
     return source_digest(*SOURCES)
 
 
-def _key_of(workload: Workload, trace: Trace, target: Target) -> str:
-    return _key(target, workload.key, format_trace(trace))
+def _key_of(workload: Workload, schedule: Schedule, target: Target) -> str:
+    return _key(target, workload.key, format_schedule(schedule))
 
 
 def _key(target: Target, *subject: str) -> str:

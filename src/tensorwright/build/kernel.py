@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from tensorwright.base import Target, check_runs_here, dump, override
 from tensorwright.build.backend import backend_of
-from tensorwright.build.variants import open_program
+from tensorwright.build.loop_program import loop_program
 from tensorwright.codegen import Backend, Signature, Source
-from tensorwright.expr import Compute, Tensor, sizes_of_tensors, topological_order
-from tensorwright.loop import LoopProgram, Parameter, lower, run_passes, run_target_passes
+from tensorwright.expr import Compute, Tensor, topological_order
+from tensorwright.loop import LoopProgram, Parameter
 from tensorwright.runtime import (
     Device,
     Function,
@@ -22,16 +22,7 @@ from tensorwright.runtime import (
     device_of,
     kernel_spec,
 )
-from tensorwright.schedule import (
-    Schedulable,
-    Trace,
-    Workload,
-    format_trace,
-    parse_trace,
-    render,
-    replay,
-    state_of,
-)
+from tensorwright.schedule import Schedulable, Schedule, Workload, parse_schedule
 
 Machine = TypeVar("Machine", bound=Target)
 
@@ -119,12 +110,14 @@ def build(request: BuildRequest) -> Kernel:
     The result is one of many candidates of a search, so nothing of it is dumped.
     """
     with override(dump=""):
-        return build_kernel(request, parse_trace(request.trace), request.target, name=request.name)
+        return build_kernel(
+            request, parse_schedule(request.trace), request.target, name=request.name
+        )
 
 
 def build_kernel(
     workload: Schedulable,
-    trace: Trace,
+    schedule: Schedule,
     target: Machine,
     name: str = "kernel",
 ) -> Kernel:
@@ -133,7 +126,7 @@ def build_kernel(
     Raises:  ScheduleError for an illegal trace; the errors of later stages.
     """
     start = time.perf_counter()
-    kernel = build_program(loop_program(workload, trace, target, name), target)
+    kernel = build_program(loop_program(workload, schedule, target, name), target)
     return replace(kernel, seconds=time.perf_counter() - start)
 
 
@@ -147,20 +140,6 @@ def build_program(program: LoopProgram, target: Target) -> Kernel:
     source = emit_source(program, target, backend)
     code = backend.compile(source, target)
     return Kernel(code, source.signature, time.perf_counter() - start, target)
-
-
-def loop_program(
-    workload: Schedulable, trace: Trace, target: Target, name: str = "kernel"
-) -> LoopProgram:
-    """The program that a back end gets: scheduled, lowered, after all passes.
-
-    The trace of a workload with named sizes is one of an instance (`open_program`).
-    """
-    if sizes_of_tensors(workload.outputs):
-        return open_program(workload, trace, target, name)
-    state = replay(state_of(workload), trace)
-    dump("schedule", "", lambda: f"{format_trace(trace)}\n\n{render(state)}")
-    return run_target_passes(run_passes(lower(state, name)), target)
 
 
 def emit_source(program: LoopProgram, target: Machine, backend: Backend[Machine]) -> Source:

@@ -27,8 +27,6 @@ from tensorwright.expr import (
     ceil_div,
     compare,
     exact_div,
-    free_vars,
-    loads_of,
     named_size,
     named_sizes_of,
     negate,
@@ -36,6 +34,7 @@ from tensorwright.expr import (
     substitute,
     terms_of,
     topological_order,
+    with_sizes,
 )
 from tensorwright.loop import (
     If,
@@ -58,11 +57,13 @@ from tensorwright.schedule import (
     Trace,
     initial_state,
     open_trace,
-    with_joined_loops,
+    reads_again,
 )
 
 _HEIGHTS = (None, 8, 4, 1)
 """The greatest tiles of open loops: those of the trace, and smaller ones."""
+
+_LONG = 8  # tiles of a loop: the rest of it is less than an eighth
 
 _TILE_START = 2  # what a tile costs beside its rows, in rows: each reads the same operands again
 
@@ -177,10 +178,9 @@ def _opened(
     workload: Schedulable, state: ScheduleState, trace: Trace, target: Target
 ) -> Iterator[tuple[OpenTrace, ScheduleState]]:
     """The trace with tiles of several heights, each for the sizes for which tiles are whole."""
-    if not any(_reads_again(stage.tensor) for stage in state.stages):
+    if not any(reads_again(stage.tensor) for stage in state.stages):
         yield open_trace(state, trace, _vector_bytes(target)), state
         return
-    trace = with_joined_loops(state, trace)
     needs = open_trace(state, trace, _vector_bytes(target)).needs
     for height in _HEIGHTS:
         least = {size.name: min(height or number, number) for size, number in needs.items()}
@@ -192,16 +192,6 @@ def _opened(
                 raise
             continue
         yield opened, narrowed
-
-
-def _reads_again(tensor: Compute) -> bool:
-    """Whether a fold reads the same elements for all values of an open axis: a tile of that axis
-    reads them once.
-    """
-    if tensor.reduction is None:
-        return False
-    open_axes = {axis.var for axis in tensor.axes if named_sizes_of(axis.extent)}
-    return any(open_axes - free_vars(*load.indices) for load in loads_of(tensor.body))
 
 
 def _narrowed(workload: Schedulable, least: Mapping[str, int]) -> ScheduleState:
@@ -239,8 +229,16 @@ def _sizes(state: ScheduleState) -> tuple[NamedSize, ...]:
 
 
 def _is_single(opened: OpenTrace, state: ScheduleState) -> bool:
-    """Whether no smaller tiles than those of the trace can be made."""
-    return all(tile.tile == 1 for tile in opened.tiles if tile.stage in state.outputs)
+    """Whether no smaller tiles than those of the trace can be made, or none that matter: those of
+    long loops waste little.
+    """
+    least = {size.name: size.least * size.divisor for size in _sizes(state)}
+    tiles = [each for each in opened.tiles if each.stage in state.outputs]
+    extents = [with_sizes(each.extent, least) for each in tiles]
+    return all(
+        each.tile == 1 or (isinstance(extent, int) and each.tile * _LONG <= extent)
+        for each, extent in zip(tiles, extents, strict=True)
+    )
 
 
 def _is_cheapest(number: int, variants: Sequence[_Variant]) -> Condition:

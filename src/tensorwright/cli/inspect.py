@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -18,9 +18,11 @@ from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
 from tensorwright.cli.arguments.options import refuse_given
 from tensorwright.cli.arguments.programs import prepare, read_expression
-from tensorwright.graph import Workload
-from tensorwright.records import opened
+from tensorwright.graph import Partition, Workload
+from tensorwright.machine import detect_hardware
+from tensorwright.records import load_choice, opened
 from tensorwright.runtime import read_container, usable_threads
+from tensorwright.schedule import Schedule
 from tensorwright.tuning.selection import choose
 
 STAGES = (*DUMP_STAGES[:4], "workloads", *DUMP_STAGES[4:])
@@ -77,7 +79,7 @@ def command(
         texts = map(str, workloads) if parts is None else [parts.describe_workloads(workloads)]
         click.echo("\n".join(texts))
     if _CODE.intersection(stages):
-        _show_code(workloads, stages, passes, how, is_cold=not is_expression)
+        _show_code(workloads, stages, passes, how, parts)
 
 
 def _show_plan(path: str) -> None:
@@ -118,16 +120,24 @@ def _show_code(
     stages: Sequence[str],
     passes: bool,
     how: Compilation,
-    *,
-    is_cold: bool,
+    parts: Partition | None,
 ) -> None:
-    """The texts of each workload with its schedule; `is_cold` as of `choose`."""
+    """The texts of each workload with its schedule.
+
+    parts   the network of the workloads; None for an expression
+    """
     count = usable_threads(how.threads)
     with opened(how.records) as store:
+        together: Mapping[str, Schedule] = {}
+        if parts is not None:
+            hardware = detect_hardware().fingerprint
+            together = load_choice(store, parts, how.target, hardware, count)
         for workload in workloads:
-            chosen = choose(workload, how.target, count, store, is_cold=is_cold)
+            best = together.get(workload.key)
+            is_cold = parts is not None
+            chosen = choose(workload, how.target, count, store, best, is_cold=is_cold)
             with collect_dumps(stages) as dumps:
-                program = loop_program(workload, chosen.trace, how.target)
+                program = loop_program(workload, chosen.schedule, how.target)
                 if "source" in stages or "asm" in stages:
                     emit_source(program, how.target, backend_of(how.target))
             for each in dumps if passes else last_of_each(dumps):

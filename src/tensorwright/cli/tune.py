@@ -15,20 +15,27 @@ from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.learning import learning_options
 from tensorwright.cli.arguments.machine import LoadCallback, check_before_measuring
 from tensorwright.cli.arguments.models import short_name
-from tensorwright.cli.arguments.options import budget_options, refuse_given
+from tensorwright.cli.arguments.options import budget_options, points_option, refuse_given
 from tensorwright.cli.arguments.programs import prepare
 from tensorwright.cli.arguments.references import read_function, read_program
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import same_command
 from tensorwright.cli.printing.summary import ending, print_networks, print_untuned, print_workloads
+from tensorwright.drivers.sized_network import (
+    SizedNetwork,
+    SizedProgram,
+    sized_network,
+    sized_program,
+    tasks_of_sized_program,
+    tasks_of_sizes,
+)
 from tensorwright.drivers.tune import (
     as_in_network,
     search_networks,
     setting_of,
     tasks_of,
-    typical_instance,
 )
-from tensorwright.graph import Partition
+from tensorwright.graph import Partition, SizesAt
 from tensorwright.records import default_path, opened
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import Learning
@@ -56,6 +63,7 @@ _PROPOSING = LaboratoryPart("option --proposing", "proposing", "load_proposing_m
 
 @click.command()
 @click.argument("programs", metavar="MODEL|MODULE:EXPR...", nargs=-1, required=True)
+@points_option
 @compile_options
 @budget_options
 @click.option(
@@ -90,6 +98,7 @@ _PROPOSING = LaboratoryPart("option --proposing", "proposing", "load_proposing_m
 def command(
     ctx: click.Context,
     programs: tuple[str, ...],
+    at: SizesAt | None,
     how: Compilation,
     minutes: float | None,
     trials: int | None,
@@ -108,7 +117,8 @@ def command(
 
     MODULE:EXPR names a tensor expression in a Python module, or in a file (op.py:y): a tensor, a
     tuple of tensors, `tensorwright.program(...)`, or a function that returns one of these.
-    Several MODELs share the budget. Ctrl-C stops; the same command continues.
+    Several MODELs share the budget. A model with open sizes is tuned for several of them. Ctrl-C
+    stops; the same command continues.
 
     Example: tensorwright tune model.onnx --minutes 10
     """
@@ -117,7 +127,7 @@ def command(
         refuse_given(unused, because=f"the strategy {strategy} does not use a model")
     proposer = _PROPOSING.load()(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
-    tasks, networks = read_tasks(programs, how)
+    tasks, networks = read_tasks(programs, how, at, is_weighted=wanted is None)
     check_names("--limit", limits, tasks)
     check_names("--reference", references, tasks)
     if wanted is not None:  # call it once now, to show its errors before the work
@@ -156,23 +166,44 @@ def command(
 
 
 def read_tasks(
-    programs: Sequence[str], how: Compilation
-) -> tuple[tuple[Task, ...], tuple[Partition, ...]]:
-    """The workloads of all arguments, and the partitioned models among them.
+    programs: Sequence[str],
+    how: Compilation,
+    at: SizesAt | None = None,
+    *,
+    is_weighted: bool = True,
+) -> tuple[tuple[Task, ...], tuple[Partition | SizedNetwork | SizedProgram, ...]]:
+    """The workloads of all arguments, and the models and open expressions among them.
 
-    Raises:  UsageError and ModelError for an argument without a program.
+    at            the sizes for which those with open sizes are tuned
+    is_weighted   whether each of these sizes counts alike
+    Raises:  UsageError and ModelError for an argument without a program, UsageError for sizes that
+             they do not have.
     """
     tasks: list[Task] = []
-    networks: list[Partition] = []
+    networks: list[Partition | SizedNetwork | SizedProgram] = []
     if all(map(is_reference, programs)):
         refuse_given(("input_shapes", "sizes"), because="tensor expressions have their shapes")
+    setting = setting_of(how.target, how.threads)
     for text in programs:
         if is_reference(text):
-            tasks.append(Task(read_program(text), network=text))
+            workload = read_program(text)
+            if not workload.sizes:
+                tasks.append(Task(workload, network=text))
+                continue
+            program = sized_program(workload, at)
+            networks.append(program)
+            tasks += tasks_of_sized_program(program, text, setting, is_weighted=is_weighted)
             continue
-        parts = typical_instance(prepare(text, how))
-        networks.append(parts)
-        tasks += tasks_of(parts, short_name(text))
+        parts, name = prepare(text, how), short_name(text)
+        if not parts.graph.sizes:
+            networks.append(parts)
+            tasks += tasks_of(parts, name)
+            continue
+        network = sized_network(parts, at, name)
+        networks.append(network)
+        tasks += tasks_of_sizes(network, setting, is_weighted=is_weighted)
+    if all(isinstance(each, Partition) for each in networks):
+        refuse_given(("at",), because="all shapes are numbers")
     return tuple(tasks), tuple(networks)
 
 

@@ -41,7 +41,7 @@ def export_c(
     """
     graph, count = require_uncounted(parts.graph, "compile"), usable_threads(threads)
     named = example_sizes(bounded(plan_sizes(graph.sizes)))
-    traces = {each.workload.key: each.trace for each in choose_all(parts, target, count, store)}
+    traces = {each.workload.key: each.schedule for each in choose_all(parts, target, count, store)}
     run = None if missing_here(target) else finish(parts, target, threads, store).run
     examples = []
     for values in named:

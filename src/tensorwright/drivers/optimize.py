@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from tensorwright.base import CpuTarget, InternalError, MachineError, Target
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
-from tensorwright.drivers.tune import parse_space, search, setting_of, typical_instance
+from tensorwright.drivers.tune import parse_space, search, setting_of
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import (
     Model,
@@ -122,7 +122,7 @@ def search_jointly(
         graph, rewritten = _best_graph(source, target, threads, store, how.budget)
     how = replace(how, budget=_left_of(how.budget, time.monotonic() - started))
     parts = cut(graph, target, threads)
-    result = search(typical_instance(parts), setting_of(target, threads), store, how)
+    result = search(parts, setting_of(target, threads), store, how)
     if result.is_interrupted:
         on_interrupt()
     executable = finish(parts, target, threads, store)

@@ -6,25 +6,51 @@ each workload runs, constants that come from memory, and a last comparison insid
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from onnx import ModelProto
+
 from tensorwright.base import CpuTarget, Target, UsageError, did_you_mean, override
+from tensorwright.drivers.sized_network import (
+    SizedNetwork,
+    SizedProgram,
+    choose_for_sizes,
+    note_points,
+    sized_network,
+    sized_program,
+    tasks_of_sized_program,
+    tasks_of_sizes,
+)
 from tensorwright.graph import (
     Constants,
+    Graph,
     Partition,
     Program,
+    SizesAt,
+    Workload,
     as_program,
-    bind_partition,
     check_constants,
-    representative,
     require_numbers,
 )
 from tensorwright.machine import detect_hardware
-from tensorwright.pipeline import chosen_target, compile_program
+from tensorwright.pipeline import (
+    Model,
+    Shapes,
+    Sizes,
+    chosen_target,
+    compile_program,
+    cut,
+    finish,
+    import_graph,
+    refuse_for_models,
+    refuse_for_programs,
+)
 from tensorwright.records import Records, RecordStore, load_last_choice, opened, save_choice
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.schedule import format_trace, state_of
+from tensorwright.schedule import format_schedule, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring import MeasureOptions
@@ -49,6 +75,7 @@ from tensorwright.tuning.space import SpaceKind
 DEFAULT_MINUTES = 10.0
 _PATIENCE = 20  # rounds without a gain, where no budget is given
 _NETWORK_SHARE = 0.14  # the largest share of the minutes for the comparison inside the network
+_SIZES_SHARE = 0.22  # the same, where one of the networks runs at several sizes
 _NETWORK_S = 4.0
 _NETWORK_PER_WORKLOAD_S = 0.4
 _LEAST_NETWORK_S = 12.0  # for that comparison, if no minutes are given
@@ -57,9 +84,12 @@ _LEAST_SHARE = 0.02  # of the minutes for that comparison, even if they are spen
 
 
 def tune(
-    expression: Program,
+    model: Model | Program,
     *,
     constants: Constants | None = None,
+    input_shapes: Shapes | None = None,
+    sizes: Sizes | None = None,
+    at: SizesAt | None = None,
     minutes: float | None = None,
     trials: int | None = None,
     target: str | Target | None = None,
@@ -72,41 +102,82 @@ def tune(
     measuring: MeasureOptions | None = None,
     learning: Learning = USUAL,
 ) -> Executable:
-    """Tune a tensor expression on this machine, and return its executable.
+    """Tune a tensor expression or a model on this machine, and return its executable.
 
-    expression  a tensor, several tensors, or the result of `program`
+    model       a tensor, several tensors, the result of `program`, or a model as of `compile`
     constants   values of inputs that stay the same from call to call; the executable has them
+    input_shapes, sizes   as of `compile`
+    at          for which values of the open sizes: `{"batch": 1, "sequence": (1, 32, 128)}`, in all
+                combinations, or a list of such mappings; a few that the bounds suggest where None
     minutes, trials   the budget; if both are None, 10 minutes or 20 rounds without a gain
     space       the schedules to try: "sketches", "templates" or "both"
     options     patience and the like                measuring   how candidates are measured
     learning    features and cost model, by name
-    The other arguments are those of `optimize`.
-    Raises:  UsageError if it is not an expression, and as `optimize`.
+    The other arguments are those of `optimize`, which also looks for a faster graph.
+    Raises:  UsageError for what is neither a model nor an expression, and for sizes that it does
+             not have; as `optimize`.
     """
-    machine = chosen_target(target)
-    workload = as_program(expression, constants)
-    if workload is None:
-        raise UsageError(
-            stage="tune",
-            where=f"argument of type {type(expression).__name__}",
-            reason="it is not a tensor expression",
-            remedy="tensorwright.optimize tunes models",
-        )
-    check_constants(workload, constants)
+    machine, setting = chosen_target(target), setting_of(chosen_target(target), threads)
     budget = Budget(minutes, trials)
     usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
     kind, chosen = parse_space(space), options or usual
     how = SearchArguments(budget, seed, tuple(callbacks), chosen, space=kind, learning=learning)
-    with opened(records, create=True) as store:
-        search_tasks(
-            [Task(workload)],
-            setting_of(machine, threads),
-            store,
-            how,
-            name=workload.name,
-            measuring=measuring,
+    workload = as_program(model, constants)
+    if workload is not None:
+        refuse_for_programs(input_shapes, sizes)
+        check_constants(workload, constants)
+        programs, tasks = _program_to_tune(workload, at, setting)
+        with opened(records, create=True) as store:
+            name = workload.name
+            search_networks(tasks, programs, setting, store, how, name=name, measuring=measuring)
+            return compile_program(workload, machine, threads, store, constants)
+    if not isinstance(model, str | os.PathLike | bytes | ModelProto | Graph):
+        raise UsageError(
+            stage="tune",
+            where=f"argument of type {type(model).__name__}",
+            reason="it is neither a tensor expression nor a model",
+            remedy="give tensors, an ONNX file, its bytes or its ModelProto, or a Graph",
         )
-        return compile_program(workload, machine, threads, store, constants)
+    refuse_for_models(None, constants)
+    parts = cut(import_graph(model, input_shapes, sizes), machine, threads)
+    networks, tasks = _network_to_tune(parts, at, setting)
+    with opened(records, create=True) as store:
+        cold = measuring or as_in_network(parts)
+        name = parts.graph.name
+        search_networks(tasks, networks, setting, store, how, name=name, measuring=cold)
+        return finish(parts, machine, threads, store)
+
+
+def _program_to_tune(
+    workload: Workload, at: SizesAt | None, setting: SessionSetting
+) -> tuple[tuple[SizedProgram, ...], tuple[Task, ...]]:
+    """An expression with open sizes and its tasks; no program where its sizes are numbers."""
+    if not workload.sizes:
+        _refuse_sizes(at)
+        return (), (Task(workload),)
+    program = sized_program(workload, at)
+    return (program,), tasks_of_sized_program(program, workload.name, setting)
+
+
+def _network_to_tune(
+    parts: Partition, at: SizesAt | None, setting: SessionSetting
+) -> tuple[tuple[Partition | SizedNetwork], tuple[Task, ...]]:
+    """A network and its tasks, with points where it has open sizes."""
+    if not parts.graph.sizes:
+        _refuse_sizes(at)
+        return (parts,), tasks_of(parts)
+    network = sized_network(parts, at)
+    return (network,), tasks_of_sizes(network, setting)
+
+
+def _refuse_sizes(at: SizesAt | None) -> None:
+    if at is not None:
+        raise UsageError(
+            stage="tune",
+            where="argument at",
+            reason="all shapes are numbers: there are no open sizes",
+            remedy="leave it out",
+        )
 
 
 def parse_space(text: SpaceKind | str) -> SpaceKind:
@@ -130,17 +201,18 @@ def setting_of(target: CpuTarget, threads: int | None) -> SessionSetting:
 def search(
     parts: Partition, setting: SessionSetting, store: RecordStore, how: SearchArguments
 ) -> TuneResult:
-    """As `search_networks`, for all workloads of one network."""
+    """As `search_networks`, for all workloads of one network; one with open sizes is tuned for a
+    few that their bounds suggest.
+    """
     measuring = as_in_network(parts)
+    networks, tasks = _network_to_tune(parts, None, setting)
     name = parts.graph.name
-    return search_networks(
-        tasks_of(parts), (parts,), setting, store, how, name=name, measuring=measuring
-    )
+    return search_networks(tasks, networks, setting, store, how, name=name, measuring=measuring)
 
 
 def search_networks(
     tasks: Sequence[Task],
-    networks: Sequence[Partition],
+    programs: Sequence[Partition | SizedNetwork | SizedProgram],
     setting: SessionSetting,
     store: RecordStore,
     how: SearchArguments,
@@ -150,37 +222,71 @@ def search_networks(
 ) -> TuneResult:
     """Measure schedules of every workload, and keep the measurements in the store.
 
-    At the end the best schedules are compared inside each of the networks, and the store keeps the
-    choices.  Then the chosen and the untuned networks are measured in turns.  All of this is done
-    within the minutes of the budget.
+    programs   the networks of the tasks, and the expressions with named sizes
+    At the end the best schedules are compared inside each of the networks, at all of its sizes, and
+    the store keeps the choices.  Then the chosen and the untuned networks are measured in turns.
+    All of this is done within the minutes of the budget.
     The other arguments are those of `search_tasks`.
     """
+    networks = [each for each in programs if not isinstance(each, SizedProgram)]
     seconds = _budget_of(how).seconds
-    counts = [len(parts.workloads) for parts in networks]
-    kept_s = 0.0 if seconds is None else _network_s(seconds, counts)
-    later = frozenset(workload.key for parts in networks for workload in parts.workloads)
+    kept_s = 0.0 if seconds is None else _network_s(seconds, networks)
+    later = frozenset(each.key for network in networks for each in _workloads_of(network))
     how = replace(how, options=replace(how.options, after_s=kept_s, compared_later=later))
+    for program in programs:
+        if not isinstance(program, Partition):
+            note_points(program, store)
     result = search_tasks(tasks, setting, store, how, name=name, measuring=measuring)
     if not networks:
         return result
     if result.is_interrupted:
-        stopped = [NetworkResult(parts.graph.name, reason="interrupted") for parts in networks]
-        return result.with_networks(stopped)
-    limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * len(networks))
+        return result.with_networks([each for network in networks for each in _stopped(network)])
+    wanted_s = [_wanted_s(network) for network in networks]
+    limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * _points(networks))
     if seconds is not None:
         limit_s = min(max(seconds - result.elapsed_s, _LEAST_SHARE * seconds), 2 * kept_s)
-    each_s = limit_s / len(networks)
-    return result.with_networks(
-        [choose_together(parts, setting, store, each_s) for parts in networks]
-    )
+    shares = [each_s / math.fsum(wanted_s) for each_s in wanted_s]
+    chosen: list[NetworkResult] = []
+    for network, share in zip(networks, shares, strict=True):
+        if isinstance(network, SizedNetwork):
+            chosen += choose_for_sizes(network, setting, store, share * limit_s)
+        else:
+            chosen.append(choose_together(network, setting, store, share * limit_s))
+    return result.with_networks(chosen)
 
 
-def _network_s(seconds: float, workloads: Sequence[int]) -> float:
-    """The seconds of a budget that are kept for the comparisons inside networks, by their numbers
-    of workloads.
-    """
-    wanted_s = sum(_NETWORK_S + _NETWORK_PER_WORKLOAD_S * count for count in workloads)
-    return min(_NETWORK_SHARE * seconds, wanted_s)
+def _workloads_of(network: Partition | SizedNetwork) -> tuple[Workload, ...]:
+    """The workloads that are measured."""
+    if isinstance(network, SizedNetwork):
+        return tuple(each for parts in network.instances for each in parts.workloads)
+    return network.workloads
+
+
+def _stopped(network: Partition | SizedNetwork) -> list[NetworkResult]:
+    """The results of a network that is not compared, because the user stopped the session."""
+    if isinstance(network, SizedNetwork):
+        name, points = network.name, [str(point) for point in network.points]
+    else:
+        name, points = network.graph.name, [""]
+    return [NetworkResult(name, reason="interrupted", at=point) for point in points]
+
+
+def _points(networks: Sequence[Partition | SizedNetwork]) -> int:
+    """At how many sizes networks are compared; one of numbers at one."""
+    return sum(len(n.points) if isinstance(n, SizedNetwork) else 1 for n in networks)
+
+
+def _wanted_s(network: Partition | SizedNetwork) -> float:
+    """The seconds for the comparison inside a network."""
+    count = len(_workloads_of(network))
+    return _NETWORK_S * _points((network,)) + _NETWORK_PER_WORKLOAD_S * count
+
+
+def _network_s(seconds: float, networks: Sequence[Partition | SizedNetwork]) -> float:
+    """The seconds of a budget that are kept for the comparisons inside networks."""
+    has_sizes = any(isinstance(network, SizedNetwork) for network in networks)
+    share = _SIZES_SHARE if has_sizes else _NETWORK_SHARE
+    return min(share * seconds, math.fsum(map(_wanted_s, networks)))
 
 
 def _budget_of(how: SearchArguments) -> Budget:
@@ -221,9 +327,9 @@ def choose_together(
     for workload in parts.workloads:
         key = workload.key
         default = choose_untuned(workload, target, threads, is_cold=True).trace
-        untuned[key] = format_trace(default)
+        untuned[key] = format_schedule(default)
         options[key] = options_of(store, workload, setting, untuned[key])
-        before = format_trace(last.get(key, default))
+        before = format_schedule(last.get(key, default))
         chosen[key] = before if is_replayable(state_of(workload), before) else untuned[key]
     if all(len(traces) == 1 for traces in options.values()):
         return NetworkResult(parts.graph.name, reason=_NOTHING_ELSE)
@@ -248,15 +354,12 @@ def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:
     )
 
 
-def typical_instance(parts: Partition) -> Partition:
-    """The same steps for typical values of the named sizes.
-
-    What is measured for them decides how the open network is compiled.
-    """
-    return bind_partition(parts, representative(parts.graph.sizes))
-
-
-def as_in_network(*networks: Partition) -> MeasureOptions:
+def as_in_network(*programs: Partition | SizedNetwork | SizedProgram) -> MeasureOptions:
     """Measure with constants as cold as in the largest of some networks."""
-    sizes = [sum(each.nbytes for each in n.graph.constants.values()) for n in networks]
+    networks = [each.parts if isinstance(each, SizedNetwork) else each for each in programs]
+    sizes = [
+        sum(array.nbytes for array in each.graph.constants.values())
+        for each in networks
+        if isinstance(each, Partition)
+    ]
     return MeasureOptions(cold_bytes=max(sizes, default=0))

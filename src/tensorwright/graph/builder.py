@@ -15,7 +15,7 @@ from tensorwright.base import DType, ModelError, OpenSize
 from tensorwright.expr import IndexExpr, NamedSize, is_nonnegative, named_sizes_of
 from tensorwright.graph.graph import Graph, Layout, Node
 from tensorwright.graph.infer import typed_node
-from tensorwright.ops import Array, AttributeValue, TensorType
+from tensorwright.ops import Array, Attributes, AttributeValue, TensorType
 
 LARGE_BYTES = 1 << 20
 """A constant that is made of less is written out up to this size; above it, nodes compute it."""
@@ -191,6 +191,17 @@ class GraphBuilder:
     def producer(self, name: str) -> Node | None:
         """The node that makes a tensor; inputs and constants have none."""
         return next((node for node in self._nodes if name in node.outputs), None)
+
+    def alike(self, operator: str, inputs: Sequence[str], attributes: Attributes) -> Node | None:
+        """The node of an operator that reads the same tensors and has some attributes; None if
+        there is none.
+        """
+        for node in self._nodes:
+            if (node.operator, node.inputs) == (operator, tuple(inputs)):
+                own = node.attribute_map
+                if all(own.get(name) == value for name, value in attributes.items()):
+                    return node
+        return None
 
     def constant_graph(self, name: str) -> Graph | None:
         """The part of the graph that computes a tensor, None if that depends on an input."""

@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tensorwright.base import DType, InputError, InternalError
-from tensorwright.expr import NamedSize, evaluate, placeholder
+from tensorwright.expr import evaluate, placeholder
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.nested import BRANCH, LOOP, LoopForm, counted_sizes
+from tensorwright.graph.nested import BRANCH, LoopForm
 from tensorwright.graph.sizes import (
     bind_sizes,
+    counted_size_of,
+    counted_sizes,
+    number_told,
     require_numbers,
     sizes_of_shapes,
     with_typical_sizes,
@@ -151,9 +154,9 @@ def interpret(
         node = graph.nodes[position]
         arguments = tuple(values[name] for name in node.inputs)
         results = run_node(node, arguments)
-        trips = node.attribute_map["trips"] if node.operator == LOOP else None
-        if isinstance(trips, NamedSize):  # from here on it is a number
-            graph = bind_sizes(graph, {trips.name: len(results[-1])})
+        size = counted_size_of(node)
+        if size is not None:  # from here on it is a number
+            graph = bind_sizes(graph, {size.name: number_told(node, graph.types, results)})
         for name, array in zip(node.outputs, results, strict=True):
             actual = TensorType(DType.from_numpy(array.dtype), array.shape)
             if actual != graph.types[name]:

@@ -258,6 +258,13 @@ class Namer:
             elif isinstance(part, Allocate):
                 self._used.add(part.buffer.name)
 
+    def free(self, wish: str) -> str:
+        """The wish itself where no other thing has that name, otherwise a name made of it."""
+        if wish in self._used:
+            return self.fresh(wish)
+        self._used.add(wish)
+        return wish
+
     def fresh(self, base: str) -> str:
         """`base`, without its number, followed by the first number that makes it new."""
         base = re.sub(r"_\d+$", "", base)

@@ -5,6 +5,7 @@ Each file in a folder is one family; it opens with a table of its operators, inp
 pointwise/     element by element        windows/   convolutions and pools
 folding/       folds over axes           moving/    elements placed, read from elsewhere, or made
 contraction/   sums of products          host.py    what no expression says
+                                         counted.py results of a size that values decide
 """
 
 from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType

@@ -164,3 +164,4 @@ def per_axis(attributes: Attributes, name: str, count: int, default: int) -> tup
 AXIS = Attribute("axis", -1, "the dimension; negative counts from the last")
 EPSILON = Attribute("epsilon", 1e-5, "is added to the variance")
 KEEPDIMS = Attribute("keepdims", default=True, doc="keep the reduced dimensions with extent 1")
+SORTED = Attribute("sorted", default=True, doc="in order of the values")

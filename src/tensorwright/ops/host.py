@@ -6,8 +6,8 @@
 | scatter_elements | x, indices, updates | axis=0, reduction="none" (add, mul, max, min) |
 | scatter_nd | x, indices (..., count), updates | reduction="none" |
 | bitcast | x | to: DType of the same size |
-| nonzero | x -> (rank, number found) | of constants only: its shape depends on values |
-| unique | x -> values, first, inverse, counts | axis=-1, flat=True, sorted=True |
+
+Those whose values decide how much there is of their results are in `counted.py`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import Array, Attributes, DType, HostFunction, TensorType, UnsupportedError
+from tensorwright.base import Array, Attributes, DType, HostFunction, TensorType
 from tensorwright.ops.attributes import (
     AXIS,
     NUMBERS,
     POSITIONS,
+    SORTED,
     bool_of,
     dtype_of,
     fault,
@@ -190,39 +191,6 @@ def _bitcast(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, 
     return (array.view(dtype_of(attributes, "to").numpy).reshape(arrays[0].shape),)
 
 
-def _refuse(name: str) -> InferRule:
-    def infer(_: tuple[TensorType, ...], __: Attributes) -> tuple[TensorType, ...]:
-        raise UnsupportedError(
-            stage="operators",
-            where="",
-            reason="the shape of its output depends on values, and shapes are static",
-            remedy="make its input a constant of the model",
-            operator=name,
-        )
-
-    return infer
-
-
-def _nonzero(arrays: tuple[Array, ...], _: Attributes) -> tuple[Array, ...]:
-    found = np.nonzero(arrays[0])
-    return (np.stack(found).astype(np.int64) if found else np.zeros((0, 1), np.int64),)
-
-
-def _unique(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
-    (x,) = arrays
-    axis = None if bool_of(attributes, "flat") else int_of(attributes, "axis")
-    values, first, inverse, counts = np.unique(
-        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
-    )
-    inverse = inverse.reshape(-1)
-    if not bool_of(attributes, "sorted"):
-        order = np.argsort(first)
-        values = np.take(values, order, axis=0 if axis is None else axis)
-        first, counts = first[order], counts[order]
-        inverse = np.argsort(order)[inverse]
-    return values, *(part.astype(np.int64) for part in (first, inverse, counts))
-
-
 def opaque_operator(
     name: str,
     doc: str,
@@ -230,8 +198,9 @@ def opaque_operator(
     attributes: tuple[Attribute, ...],
     infer: InferRule,
     host: HostFunction,
+    decides: str = "",
 ) -> Operator:
-    """An operator that no tensor expression says."""
+    """An operator that no tensor expression says; `decides` as of `Operator`."""
     return Operator(
         name=name,
         inputs=inputs,
@@ -245,11 +214,11 @@ def opaque_operator(
         fold=Fold.NONE,
         is_identity=never_identity,
         channel_scale=None,
+        decides=decides,
         doc=doc,
     )
 
 
-_SORTED = Attribute("sorted", default=True, doc="in order of the values")
 _REDUCTION = Attribute("reduction", "none", "how updates join x: none, add, mul, max or min")
 HOST_OPERATORS = (
     opaque_operator(
@@ -260,7 +229,7 @@ HOST_OPERATORS = (
             Attribute("k", None, "how many"),
             AXIS,
             Attribute("largest", default=True, doc="the greatest, else the least"),
-            _SORTED,
+            SORTED,
         ),
         _infer_topk,
         _topk,
@@ -288,21 +257,5 @@ HOST_OPERATORS = (
         (Attribute("to", None, "the element type of the output"),),
         _infer_bitcast,
         _bitcast,
-    ),
-    opaque_operator(
-        "nonzero",
-        "positions of the elements that are not 0, one row per dimension",
-        ("x",),
-        (),
-        _refuse("nonzero"),
-        _nonzero,
-    ),
-    opaque_operator(
-        "unique",
-        "distinct elements, where each is first, which of them each element is, and how often",
-        ("x",),
-        (AXIS, Attribute("flat", default=True, doc="of all elements; else of slices"), _SORTED),
-        _refuse("unique"),
-        _unique,
     ),
 )

@@ -59,6 +59,10 @@ def decided(condition: Condition) -> bool:
     answer = simplify_condition(condition, {})
     if isinstance(answer, bool):
         return answer
+    if isinstance(answer, Compare) and answer.relation is Relation.EQ:
+        left, right = answer.left, answer.right
+        if is_certain(left <= right) and is_certain(left >= right):
+            return True  # a size of which there is one number
     sides, reason = condition_sides(answer), f"whether {answer} decides the shape"
     raise not_decided(sides, reason, _bounds_for(answer))
 

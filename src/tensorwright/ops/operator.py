@@ -106,6 +106,8 @@ class Operator:
     is_identity      whether, with one input and an output of its type, it gives that input
     channel_scale    its weights (input 1, in f64) times a factor per output channel, where a scale
                      behind it may go into them; input 2 is then a bias per output channel
+    decides          the attribute with the size that its values decide, an extent of an output; ""
+                     where shapes follow from shapes
     doc      one line: the formula, or what comes out
     """
 
@@ -121,6 +123,7 @@ class Operator:
     fold: Fold
     is_identity: IdentityRule
     channel_scale: ChannelScale | None
+    decides: str
     doc: str
 
     @property
@@ -191,5 +194,6 @@ def tensor_operator(
         fold=fold,
         is_identity=is_identity,
         channel_scale=channel_scale,
+        decides="",
         doc=doc,
     )

@@ -14,6 +14,7 @@ from tensorwright.ops.attributes import bool_of, scalar_of, text_of
 from tensorwright.ops.contraction.attention import ATTENTION_OPERATORS
 from tensorwright.ops.contraction.einsum import EINSUM_OPERATORS
 from tensorwright.ops.contraction.matmul import MATMUL_OPERATORS
+from tensorwright.ops.counted import COUNTED_OPERATORS
 from tensorwright.ops.folding.normalization import NORMALIZATION_OPERATORS
 from tensorwright.ops.folding.reduction import REDUCTION_OPERATORS
 from tensorwright.ops.folding.running import RUNNING_OPERATORS
@@ -54,6 +55,7 @@ _FAMILIES: tuple[Operator, ...] = (
     *SAMPLING_OPERATORS,
     *QUANTIZATION_OPERATORS,
     *HOST_OPERATORS,
+    *COUNTED_OPERATORS,
 )
 OPERATORS = (*(in_single_precision(each) for each in _FAMILIES), *SOFTMAX_OPERATORS)
 _BY_NAME = {each.name: each for each in OPERATORS}

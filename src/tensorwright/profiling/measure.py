@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import UsageError, cpu_target, knobs, number_in
+from tensorwright.base import ScheduleError, UsageError, cpu_target, knobs, number_in
 from tensorwright.build import StepNames, read_step_names
 from tensorwright.graph import Program
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings, refine_ceilings
@@ -37,7 +37,7 @@ from tensorwright.runtime import (
     measure_ceilings,
     random_array,
 )
-from tensorwright.schedule import SkipZeros, UseAlgorithm, parse_trace
+from tensorwright.schedule import SkipZeros, UseAlgorithm, parse_schedule, steps_of
 
 _BUDGET_S = 3.0
 _LEAST_RUNS = 10
@@ -288,8 +288,8 @@ def _schedules(sources: Mapping[str, str]) -> dict[str, tuple[bool | None, str]]
 def _saves_by(trace: str) -> str:
     """As `StepProfile.saves_by`; "" if this version cannot read the trace."""
     try:
-        steps = parse_trace(trace)
-    except UsageError:
+        steps = steps_of(parse_schedule(trace))
+    except (UsageError, ScheduleError):
         return ""
     for step in steps:
         if isinstance(step, UseAlgorithm) and step.algorithm.startswith("winograd"):

@@ -40,6 +40,7 @@ from tensorwright.records.record import (
 from tensorwright.records.session import SavedSession, session_id
 from tensorwright.records.sqlite_store import SqliteStore
 from tensorwright.records.store import RecordStore
+from tensorwright.records.tuned_sizes import load_tuned_sizes, save_tuned_sizes
 
 __all__ = [
     "SCHEMA",
@@ -66,12 +67,14 @@ __all__ = [
     "load_last_choice",
     "load_rewriting",
     "load_thread_limits",
+    "load_tuned_sizes",
     "open_store",
     "opened",
     "rank",
     "record_tool",
     "save_choice",
     "save_rewriting",
+    "save_tuned_sizes",
     "session_id",
     "to_line",
     "with_times",

@@ -1,5 +1,7 @@
 """The schedules that were best inside a network, kept as a session of the record store.
 
+Those of an open network say for which sizes each of their traces holds.
+
 A choice is valid until one of its workloads is measured again.
 """
 
@@ -9,11 +11,11 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from tensorwright.base import Target, UsageError
+from tensorwright.base import ScheduleError, Target, UsageError
 from tensorwright.graph import Partition
 from tensorwright.records.session import SavedSession, session_id
 from tensorwright.records.store import RecordStore
-from tensorwright.schedule import Trace, parse_trace
+from tensorwright.schedule import Schedule, parse_schedule
 
 _KIND = "choice in a network"
 
@@ -54,7 +56,7 @@ def save_choice(
 
 def load_choice(
     store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
-) -> dict[str, Trace]:
+) -> dict[str, Schedule]:
     """The traces chosen for a network, by workload key.
 
     Workloads that were measured since then are left out, and texts that this version cannot read.
@@ -62,7 +64,7 @@ def load_choice(
     saved = _saved(store, parts, target, hardware, threads)
     if saved is None:
         return {}
-    still_best: dict[str, Trace] = {}
+    still_best: dict[str, Schedule] = {}
     for key, trace in _chosen(saved).items():
         best = store.best(workload=key, target=target.key, hardware=hardware, threads=threads)
         if best is None or best.when <= saved.updated:
@@ -72,7 +74,7 @@ def load_choice(
 
 def load_last_choice(
     store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
-) -> dict[str, Trace]:
+) -> dict[str, Schedule]:
     """As `load_choice`, including workloads that were measured since then."""
     saved = _saved(store, parts, target, hardware, threads)
     return {} if saved is None else _chosen(saved)
@@ -107,12 +109,12 @@ def load_thread_limits(
         return {}
 
 
-def _chosen(saved: SavedSession) -> dict[str, Trace]:
+def _chosen(saved: SavedSession) -> dict[str, Schedule]:
     """The saved traces; none if this version cannot read them."""
     try:
         texts = json.loads(saved.state)["traces"]
-        return {str(key): parse_trace(str(text)) for key, text in texts.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, UsageError):
+        return {str(key): parse_schedule(str(text)) for key, text in texts.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, UsageError, ScheduleError):
         return {}
 
 

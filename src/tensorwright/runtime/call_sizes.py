@@ -20,7 +20,7 @@ class CallSizes:
     shapes    of the inputs, from which they follow     values   of the named sizes
     makers    of the outputs                            amounts  as a program lists them
 
-    Sizes that loops decide have their greatest values.
+    Sizes that steps decide have the greatest values that they may have in the call.
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -38,7 +38,7 @@ def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) 
     shapes = tuple([array.shape for array in inputs])
     values = values_of(plan, shapes) if plan.sizes else {}
     makers = tuple(
-        Maker.of(tuple([amount_at(extent, values) for extent in spec.shape]), spec.dtype)
+        Maker.of(tuple([amount_at(extent, values) for extent in spec.roomy.shape]), spec.dtype)
         for spec in plan.outputs
     )
     return CallSizes(shapes, values, makers, tuple([each.at(values) for each in amounts]))
@@ -73,9 +73,14 @@ def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
 
 
 def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-    """The named sizes of some shapes of the inputs.  Raises: as `call_sizes`."""
-    sizes = {size.name: size for size in plan.sizes}
-    values = {name: sizes[name].capacity for name in plan.counted if name in sizes}
+    """The named sizes of some shapes of the inputs, and for how many there is room of those that
+    steps decide.
+
+    Raises:  as `call_sizes`.
+    """
+    counted = plan.counted
+    sizes = {size.name: size for size in plan.sizes if size.name not in counted}
+    values: dict[str, int] = {}
     told_by: dict[str, str] = {}
     waiting = [
         (spec, axis, extent, number)
@@ -110,7 +115,14 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
             given = ", ".join(f"{name} = {value}" for name, value in values.items())
             reason = f"dimension {axis} is {number}, and {extent} is {wanted} with {given}"
             raise _refusal(f"input {spec.name}", reason, "give arrays of shapes that agree")
-    return values
+    return with_rooms(plan, values)
+
+
+def with_rooms(plan: Plan, values: Mapping[str, int]) -> dict[str, int]:
+    """The sizes of inputs, and for how many there is room of those that steps decide."""
+    counted = plan.counted
+    rooms = {size.name: size.room(values) for size in plan.sizes if size.name in counted}
+    return {**values, **rooms}
 
 
 def _solved(extent: int | Formula, number: int, given: Mapping[str, int]) -> tuple[str, int] | None:

@@ -31,7 +31,7 @@ from tensorwright.base import (
 )
 from tensorwright.runtime.bound_call import Bound, written
 from tensorwright.runtime.buffers import is_kernel_ready, kernel_ready
-from tensorwright.runtime.call_sizes import CallSizes, call_sizes, chosen_values
+from tensorwright.runtime.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
 from tensorwright.runtime.container import Contents, write_container
 from tensorwright.runtime.device import device_of
 from tensorwright.runtime.frame import Frame, FramePool, Loaded
@@ -182,8 +182,8 @@ class Executable:
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """As `run`, but write into the caller's arrays.
 
-        An output with as many rows as a loop has iterations is written where it begins; its array
-        has room for all rows that there may be.
+        An output of a size that values decide (the number of iterations of a loop, or of results
+        of an operator) is written where it begins; its array has room for all that there may be.
 
         Kernels write directly into an array that is dense, row-major and on a multiple of 64 bytes
         (`runtime.empty` makes such arrays); any other array is written by a copy at the end. It may
@@ -234,6 +234,7 @@ class Executable:
             frame.connect(given, _fresh(sizes), sizes)
             frame.run()
             runs = [frame.run_timed() for _ in range(max(1, repeat))]
+            values = dict(frame.values)
         finally:
             self._pool.give(frame)
         return tuple(
@@ -244,7 +245,7 @@ class Executable:
                 getattr(step, "bytes_moved", 0),
             )
             for step, times_s in zip(
-                self.plan.at(sizes.values).steps, zip(*runs, strict=True), strict=True
+                self.plan.at(values).steps, zip(*runs, strict=True), strict=True
             )
         )
 
@@ -276,7 +277,8 @@ class Executable:
         Raises:  UsageError for a name that is no size, and a value that it may not be.
         """
         chosen = chosen_values(self.plan, values)
-        return self.with_plan(with_room(self.plan, chosen).at(chosen))
+        roomy = with_room(self.plan, with_rooms(self.plan, chosen))
+        return self.with_plan(roomy.at(chosen))
 
     def trim(self) -> None:
         """Free the memory of idle calls; the next call allocates its memory again."""
@@ -328,7 +330,8 @@ class Executable:
             self._pool.trim()
 
     def _outputs_at(self, sizes: CallSizes) -> tuple[TensorSpec, ...]:
-        return numbered(self.outputs, sizes.values) if self.plan.sizes else self.outputs
+        roomy = tuple([spec.roomy for spec in self.outputs])
+        return numbered(roomy, sizes.values) if self.plan.sizes else roomy
 
     def _take(self) -> Frame:
         """A frame of the present layout of memory."""

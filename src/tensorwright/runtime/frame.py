@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from tensorwright.base import Array, HostFunction, InputError, InternalError, UserError
+from tensorwright.base import Array, Formula, HostFunction, InputError, InternalError, UserError
 from tensorwright.runtime.buffers import (
     address_of,
     byte_view,
@@ -65,7 +65,6 @@ class Frame:
         "_arena",
         "_arguments",
         "_bases",
-        "_capacity",
         "_constants",
         "_hosts",
         "_inputs",
@@ -107,9 +106,6 @@ class Frame:
         ]
         self._sizes: CallSizes | None = None
         self._values: dict[str, int] = {}
-        self._capacity = {
-            name: plan.capacity[name] for name in plan.counted if name in plan.capacity
-        }
         self._arguments = np.array(self._bases, np.int64)[program.refs[:, 0]] + program.refs[:, 1]
         self._native = NativeFrame(
             runs=address_of(program.runs),
@@ -178,7 +174,7 @@ class Frame:
 
     @property
     def values(self) -> Mapping[str, int]:
-        """The named sizes of the call, with those that its loops have decided."""
+        """The named sizes of the call, with those that its steps have decided."""
         return self._values
 
     def run_alone(self) -> None:
@@ -242,7 +238,7 @@ class Frame:
     def _run_loop(self, segment: LoopSegment, run: Callable[[Segment], None]) -> None:
         step = segment.step
         size = step.counted if isinstance(step.counted, str) else ""
-        room = self._capacity.get(size)
+        room = self._room(size)
         if room is not None:
             self._values[size] = room
         count, number = self._view(step.count).item(), 0
@@ -251,20 +247,45 @@ class Frame:
         condition, iteration = self._view(step.condition), self._view(step.iteration)
         while number < count and condition.item():
             if number == room:
-                raise _too_many(size, room)
+                raise _too_many(size, room, f"a loop runs more than {room} times", " of its rows")
             iteration[...] = number
             for inner in segment.body:
                 run(inner)
             number += 1
         if room is not None:
-            self._values[size] = number
-            amounts = self._program.amounts
-            self._bases[self._amount_base :] = [each.at(self._values) for each in amounts]
+            self._decide(size, number)
 
-    def _run_host(self, open_step: HostStep[TypedRef]) -> None:
-        step = open_step
-        if self._values:
-            step = numbered(step, self._values)
+    def _room(self, size: str) -> int | None:
+        """For how many the call has room, of a size that a step decides; None where that is none
+        of the plan's.
+        """
+        return None if self._sizes is None else self._sizes.values.get(size)
+
+    def _decide(self, size: str, number: int) -> None:
+        """Set a size that a step has decided: later steps compute with it.
+
+        Raises:  InputError where it is more or less than it may be.
+        """
+        room = self._room(size) or 0
+        if number > room:
+            raise _too_many(size, room, f"values make it more than {room}")
+        least = next(each.least for each in self._program.plan.sizes if each.name == size)
+        if number < least:
+            raise InputError(
+                stage="run",
+                where=f"size {size}",
+                reason=f"values make it {number}, and it is at least {least}",
+                remedy=f'compile with a smaller number: sizes={{"{size}": "{number}..{room}"}}',
+            )
+        self._values[size] = number
+        amounts = self._program.amounts
+        self._bases[self._amount_base :] = [each.at(self._values) for each in amounts]
+
+    def _run_host(self, step: HostStep[TypedRef]) -> None:
+        size = step.counted
+        values = {name: value for name, value in self._values.items() if name != size}
+        if values:
+            step = numbered(step, values)
         arguments = tuple([self._view(typed) for typed in step.inputs])
         for array in arguments:
             array.flags.writeable = False
@@ -276,12 +297,24 @@ class Frame:
             raise _fault(step, f"operator {step.operator} failed on the host: {error}") from error
         if len(results) != len(step.outputs):
             raise _fault(step, f"{len(results)} results, but {len(step.outputs)} are declared")
+        if size:
+            self._decide_by_results(step, results)
+            step = numbered(step, {size: self._values[size]})
         for typed, result in zip(step.outputs, results, strict=True):
             actual = np.asarray(result)
             if actual.shape != typed.type.shape or actual.dtype != typed.type.dtype.numpy:
                 given = f"{actual.dtype}{actual.shape}"
                 raise _fault(step, f"the host gave {given}, but {typed.type} is declared")
             np.copyto(self._view(typed), actual)
+
+    def _decide_by_results(self, step: HostStep[TypedRef], results: Sequence[Array]) -> None:
+        """Set the size of a step by the extent that a result has.  Raises: as `_decide`."""
+        for typed, result in zip(step.outputs, results, strict=True):
+            for extent, number in zip(typed.type.shape, np.shape(result), strict=False):
+                if isinstance(extent, Formula) and extent.text == step.counted:
+                    self._decide(step.counted, number)
+                    return
+        raise _fault(step, f"none of its results tells the size {step.counted}")
 
     def _view(self, typed: TypedRef) -> Array:
         """The tensor at a reference, as a fresh view."""
@@ -299,12 +332,12 @@ class Frame:
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
 
 
-def _too_many(size: str, room: int) -> InputError:
+def _too_many(size: str, room: int, reason: str, of_what: str = "") -> InputError:
     return InputError(
         stage="run",
         where=f"size {size}",
-        reason=f"a loop runs more than {room} times, and there is no room for more of its rows",
-        remedy=f'compile with a greater number: sizes={{"{size}": "..{2 * room}"}}',
+        reason=f"{reason}, and there is no room for more{of_what}",
+        remedy=f'compile with a greater number: sizes={{"{size}": "..{2 * max(1, room)}"}}',
     )
 
 

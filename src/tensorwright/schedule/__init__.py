@@ -10,7 +10,7 @@ from tensorwright.schedule.algorithms import (
 )
 from tensorwright.schedule.analysis import Analysis, Region, analyse, tile_region
 from tensorwright.schedule.execution import THREADS, ForKind, Scope, may_not_be_inside
-from tensorwright.schedule.joined_loops import with_joined_loops
+from tensorwright.schedule.joined_loops import reads_again, with_joined_loops
 from tensorwright.schedule.open_trace import OpenTrace, Tile, open_trace
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
@@ -41,6 +41,15 @@ from tensorwright.schedule.primitives import (
     uses_algorithm,
 )
 from tensorwright.schedule.render import render
+from tensorwright.schedule.sized_trace import (
+    OpenSchedule,
+    Schedule,
+    SizedTrace,
+    SizeRange,
+    format_schedule,
+    parse_schedule,
+    steps_of,
+)
 from tensorwright.schedule.state import (
     After,
     At,
@@ -78,6 +87,7 @@ __all__ = [
     "FoldConstant",
     "ForKind",
     "Fuse",
+    "OpenSchedule",
     "OpenTrace",
     "PackConstant",
     "Parallel",
@@ -90,8 +100,11 @@ __all__ = [
     "ReverseComputeInline",
     "Rfactor",
     "Schedulable",
+    "Schedule",
     "ScheduleState",
     "Scope",
+    "SizeRange",
+    "SizedTrace",
     "Skip",
     "SkipZeros",
     "Skipped",
@@ -110,16 +123,20 @@ __all__ = [
     "applied",
     "bind",
     "find_convolution",
+    "format_schedule",
     "format_trace",
     "initial_state",
     "is_legal",
     "may_not_be_inside",
     "open_trace",
+    "parse_schedule",
     "parse_trace",
+    "reads_again",
     "reads_of",
     "render",
     "replay",
     "state_of",
+    "steps_of",
     "tile_region",
     "uses_algorithm",
     "winograd_matrices",

@@ -13,7 +13,7 @@ from itertools import combinations
 from math import prod
 from typing import Any
 
-from tensorwright.expr import Compute, is_one_position, named_sizes_of
+from tensorwright.expr import Compute, free_vars, is_one_position, loads_of, named_sizes_of
 from tensorwright.schedule.primitive import Primitive
 from tensorwright.schedule.primitives import Fuse, Reorder, Split, Vectorize
 from tensorwright.schedule.state import ScheduleState
@@ -28,6 +28,8 @@ def with_joined_loops(state: ScheduleState, trace: Trace) -> Trace:
     Rewrite:  split n by 1, h by 12   ->   fuse n and h, split n_h by 12
               Each later step that names a part of n or h names that part of n_h.
     """
+    if not any(reads_again(stage.tensor) for stage in state.stages):
+        return trace
     for stage in state.stages:
         for outer, inner in _one_position(stage.tensor):
             plan = _plan(trace, stage.tensor, outer, inner)
@@ -35,6 +37,16 @@ def with_joined_loops(state: ScheduleState, trace: Trace) -> Trace:
                 trace = plan.rewritten(trace)
                 break
     return trace
+
+
+def reads_again(tensor: Compute) -> bool:
+    """Whether a fold reads the same elements for all values of an open axis: a tile of that axis
+    reads them once.
+    """
+    if tensor.reduction is None:
+        return False
+    open_axes = {axis.var for axis in tensor.axes if named_sizes_of(axis.extent)}
+    return any(open_axes - free_vars(*load.indices) for load in loads_of(tensor.body))
 
 
 def renamed(step: Primitive, names: Names) -> Primitive:

@@ -14,7 +14,7 @@ from math import prod
 
 from tensorwright.expr import Index, NamedSize, named_sizes_of
 from tensorwright.schedule.analysis import analyse
-from tensorwright.schedule.joined_loops import renamed
+from tensorwright.schedule.joined_loops import renamed, with_joined_loops
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
     ComputeInline,
@@ -64,9 +64,10 @@ def open_trace(
     most_rows     the greatest tile of an open loop that is no vector; None for that of the trace
     Raises:       ScheduleError from the first step that is illegal and cannot be mended.
     """
-    vectors = frozenset((s.stage, s.loop) for s in trace if isinstance(s, Vectorize))
+    joined = with_joined_loops(state, trace)
+    vectors = frozenset((s.stage, s.loop) for s in joined if isinstance(s, Vectorize))
     opening = _Opening(state, vector_bytes, most_rows, vectors)
-    for step in trace:
+    for step in joined:
         opening.add(step)
     return OpenTrace(tuple(opening.steps), opening.state, tuple(opening.tiles), opening.needs)
 

@@ -13,12 +13,15 @@ class Task:
 
     network   the network that runs it, where a session tunes several
     shares    for a workload of several networks, pairs (network, weight) that add up to `weight`
+    alike     keys of workloads that are the same but for the sizes of their tensors: what is fast
+              for them is tried first
     """
 
     workload: Workload
     weight: float = 1.0
     network: str = ""
     shares: tuple[tuple[str, float], ...] = ()
+    alike: tuple[str, ...] = ()
 
     @property
     def uses(self) -> tuple[tuple[str, float], ...]:

@@ -160,7 +160,7 @@ def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path
     shown = invoke(
         "inspect", model, "--what", "schedule", "--threads", 1, "--records", store
     ).stdout
-    assert shown.count("on record:") == 2
+    assert shown.count("measured in the network:") == 2
 
 
 def test_records_are_removed_after_a_yes(

@@ -80,7 +80,9 @@ CASES = """
     mean_two_inputs min_example min_int64 min_uint8 mish mish_expanded mod_broadcast
     mod_mixed_sign_float32 mod_uint8 mul_bcast mul_int8 mul_uint8 mvn mvn_expanded_ver18 neg
     neg_example nllloss_NC nllloss_NCd1d2_reduction_sum_expanded
-    nllloss_NCd1d2d3d4d5_none_no_weight_expanded nonzero_example onehot_negative_indices
+    nllloss_NCd1d2d3d4d5_none_no_weight_expanded nonmaxsuppression_center_point_box_format
+    nonmaxsuppression_flipped_coordinates nonmaxsuppression_suppress_by_IOU_and_scores
+    nonmaxsuppression_two_batches nonzero_example onehot_negative_indices
     onehot_without_axis or2d or_bcast3v2d or_bcast4v4d pow_bcast_array pow_types_float32_int64
     pow_types_int64_float32 prelu_broadcast prelu_example_expanded qlinearconv
     qlinearmatmul_2D_int8_float16 qlinearmatmul_3D_uint8_float32 quantizelinear_axis
@@ -123,12 +125,13 @@ CASES = """
     swiglu_float16_expanded swish swish_expanded tan tan_example tanh tanh_example
     thresholdedrelu thresholdedrelu_expanded_ver18 tile tile_precomputed top_k top_k_uint64
     transpose_all_permutations_0 transpose_default tril tril_zero triu_zero
-    unique_bfloat16_sorted_without_axis unique_sorted_without_axis unsqueeze_axis_0
+    unique_bfloat16_sorted_without_axis unique_not_sorted_without_axis
+    unique_sorted_with_axis_3d unique_sorted_without_axis unsqueeze_axis_0
     unsqueeze_unsorted_axes upsample_nearest where_example where_long_example wrap_pad xor2d
     xor_bcast3v2d xor_bcast4v4d
 """.split()
 REFUSED = {
-    "nonmaxsuppression_two_classes": "NonMaxSuppression",
+    "det_2d": "Det",
     "sequence_insert_at_front": "SequenceInsert",
     "strnormalizer_nostopwords_nochangecase": "StringNormalizer",
     "cast_FLOAT_to_FLOAT8E4M3FN": "Cast",

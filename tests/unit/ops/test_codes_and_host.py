@@ -10,7 +10,6 @@ import torch
 from tests.unit.ops.apply import apply, check, floats, ints
 
 from tensorwright.base import DType
-from tensorwright.ops import operator
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.uint16])
@@ -119,20 +118,6 @@ def test_scatter_of_slices() -> None:
     twice = x.copy()
     twice[1] += updates[0] + updates[1]
     check("scatter_nd", twice, x, np.array([[1], [1]]), updates, reduction="add")
-
-
-def test_shapes_that_depend_on_values_are_known_to_the_host() -> None:
-    nonzero, unique = operator("nonzero").host, operator("unique").host
-    assert nonzero is not None
-    assert unique is not None
-    x = np.array([[0, 5], [7, 0]])
-    assert nonzero((x,), {})[0].tolist() == [[0, 1], [1, 0]]
-    repeated = np.array([3, 1, 3, 2])
-    attributes = {"axis": -1, "flat": True, "sorted": True}
-    found = unique((repeated,), attributes)
-    assert [part.tolist() for part in found] == [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
-    found = unique((repeated,), {**attributes, "sorted": False})
-    assert [part.tolist() for part in found] == [[3, 1, 2], [0, 1, 3], [0, 1, 0, 2], [2, 1, 1]]
 
 
 def test_bitcast() -> None:

@@ -404,16 +404,6 @@ def test_refusals(
     assert str(caught.value) == f"operator {name}: {message}"
 
 
-@pytest.mark.parametrize("name", ["nonzero", "unique"])
-def test_shapes_that_depend_on_values_are_unsupported(name: str) -> None:
-    with pytest.raises(UnsupportedError) as caught:
-        infer_types(name, (f32(3),), {}, where="node n")
-    assert str(caught.value) == (
-        f"operator {name}: node n ({name}): the shape of its output depends on values,"
-        " and shapes are static\n  try: make its input a constant of the model"
-    )
-
-
 WORK: list[tuple[Callable[[], Any], int]] = [
     (lambda: meaning("add", f32(3, 4), f32(4))[1], 12),
     (lambda: meaning("transpose", f32(3, 4))[1], 0),

@@ -29,7 +29,7 @@ from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.loop import with_symbols
 from tensorwright.pipeline import compile
-from tensorwright.schedule import Trace, state_of
+from tensorwright.schedule import Schedule, Trace, state_of
 from tensorwright.tuning.population import make_space_tables, sample
 from tensorwright.tuning.space import space_of
 from tensorwright_lab.judging.searched_graphs import SEARCHES, cases_of, check_cases, check_searched
@@ -119,9 +119,9 @@ def random_traces(workload: Workload, target: CpuTarget, count: int, seed: int) 
     return traces
 
 
-def check_trace(workload: Workload, trace: Trace, target: CpuTarget, seed: int) -> bool:
-    """Build an open workload by a trace, and compare with its meaning at several sizes, by the
-    machine and by the interpreter of loops.  False where the trace cannot be opened.
+def check_trace(workload: Workload, trace: Schedule, target: CpuTarget, seed: int) -> bool:
+    """Build an open workload by a schedule, and compare with its meaning at several sizes, by the
+    machine and by the interpreter of loops.  False where it cannot be built.
 
     Raises:  AssertionError with the sizes for results that differ.
     """

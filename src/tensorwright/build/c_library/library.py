@@ -24,7 +24,8 @@ from tensorwright.build.backend import load_backend
 from tensorwright.build.c_library.example_template import EXAMPLE, OPEN_EXAMPLE
 from tensorwright.build.c_library.open_sizes import SizeFields, bounded, size_texts
 from tensorwright.build.c_library.templates import HEADER, LIBRARY, MAKEFILE, NEEDS
-from tensorwright.build.kernel import emit_source, loop_program
+from tensorwright.build.kernel import emit_source
+from tensorwright.build.loop_program import loop_program
 from tensorwright.build.opaque_kernels import opaque_programs
 from tensorwright.codegen import Signature
 from tensorwright.codegen.c import FLAGS, c_name, machine_flags
@@ -51,7 +52,7 @@ from tensorwright.runtime import (
     bytes_of_type,
     host_ref,
 )
-from tensorwright.schedule import Trace
+from tensorwright.schedule import Schedule
 
 _HEAD_BYTES = 64
 _ALIGN = 64
@@ -85,7 +86,7 @@ class CLibrary:
 
     name: str
     partition: Partition
-    traces: Mapping[str, Trace]
+    traces: Mapping[str, Schedule]
     target: CpuTarget
     threads: int
     examples: tuple[Example, ...]

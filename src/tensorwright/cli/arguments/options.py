@@ -61,13 +61,41 @@ def read_sizes(
     return sizes
 
 
+def read_numbers(
+    ctx: click.Context, param: click.Parameter, text: str | None
+) -> dict[str, tuple[int, ...]]:
+    """Read "batch=1,sequence=32,128": some numbers for each name."""
+    numbers: dict[str, tuple[int, ...]] = {}
+    name = ""
+    for part in text.split(",") if text else ():
+        before, equals, digits = (piece.strip() for piece in part.rpartition("="))
+        if equals:
+            name = before
+            if name in numbers:
+                raise click.BadParameter(f"{name} is given twice", ctx, param)
+        if not name:
+            raise click.BadParameter(f'{part!r} is not of the form "batch=1"', ctx, param)
+        if not digits.isdecimal():
+            raise click.BadParameter(f"{name}={digits} is no number", ctx, param)
+        numbers[name] = (*numbers.get(name, ()), int(digits))
+    return numbers
+
+
 def read_values(ctx: click.Context, param: click.Parameter, text: str | None) -> dict[str, int]:
     """Read "batch=1,sequence=128": a number for each name."""
-    texts = read_sizes(ctx, param, text) or {}
-    for name, number in texts.items():
-        if not number.isdecimal():
-            raise click.BadParameter(f"{name}={number} is no number", ctx, param)
-    return {name: int(number) for name, number in texts.items()}
+    numbers = read_numbers(ctx, param, text)
+    for name, several in numbers.items():
+        if len(several) > 1:
+            reason = f"{name} has several numbers, and a run has one size"
+            raise click.BadParameter(reason, ctx, param)
+    return {name: number for name, (number,) in numbers.items()}
+
+
+def read_points(
+    ctx: click.Context, param: click.Parameter, texts: Sequence[str]
+) -> tuple[dict[str, tuple[int, ...]], ...] | None:
+    """Read several texts of `read_numbers`; None where there is none."""
+    return tuple(read_numbers(ctx, param, text) for text in texts) or None
 
 
 class Minutes(click.FloatRange):
@@ -175,6 +203,18 @@ def at_option(function: Command) -> Command:
         callback=read_values,
         metavar='"batch=1"',
         help="Values of open sizes, for random inputs; by default typical ones.",
+    )(function)
+
+
+def points_option(function: Command) -> Command:
+    """--at of a command that takes several sizes."""
+    return click.option(
+        "--at",
+        multiple=True,
+        callback=read_points,
+        metavar='"batch=1,sequence=1,32,128"',
+        help="The values of open sizes to tune for, in all combinations; may be repeated. By "
+        "default a few that the bounds suggest.",
     )(function)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
 
 import click
 
@@ -21,6 +22,7 @@ from tensorwright.tuning.session import (
 )
 
 _COLUMNS = ("workload", "times", "trials", "untuned ms", "tuned ms", "speed-up")
+_SIZE_COLUMNS = ("size", "untuned ms", "tuned ms", "speed-up")
 _NOT_COMPARED = "not compared"
 _UNSTEADY = "unsteady"
 _MOST_SPREAD = 2.0  # of a speed-up over the turns; a wider range has no number
@@ -49,13 +51,30 @@ def print_workloads(results: Sequence[TaskResult]) -> None:
 
 
 def print_networks(networks: Sequence[NetworkResult], names: Sequence[str] = ()) -> None:
-    """Print each network as a whole, untuned and tuned, from the turns at the end.
+    """Print each network as a whole, untuned and tuned, from the turns at the end; one with open
+    sizes as a table with a line for each size.
 
     names   the user's names, in order; without them, the names of the models
     """
-    called = names or [each.name for each in networks]
-    for name, each in zip(called, networks, strict=True):
-        click.echo(f"{name}, the whole network: {_whole(each)}")
+    runs = [list(each) for _, each in groupby(networks, key=lambda one: (one.name, bool(one.at)))]
+    whole = [run for each in runs for run in ([each] if each[0].at else [[one] for one in each])]
+    called = names or [run[0].name for run in whole]
+    for name, run in zip(called, whole, strict=True):
+        if run[0].at:
+            click.echo(f"{name}, the whole network, measured in turns:")
+            print_table(_SIZE_COLUMNS, [_size_line(each) for each in run])
+        else:
+            click.echo(f"{name}, the whole network: {_whole(run[0])}")
+
+
+def _size_line(network: NetworkResult) -> tuple[str, ...]:
+    """The times at one size; "same" where the untuned network stays there."""
+    compared = network.whole
+    if compared is None:
+        return network.at, "-", "-", f"{_NOT_COMPARED}, {network.reason}"
+    times = (format_ms(compared.untuned_s), format_ms(compared.tuned_s))
+    gain = "same" if compared.is_same else f"{_doubt(compared)}{compared}"
+    return network.at, *times, gain
 
 
 def _whole(network: NetworkResult) -> str:
@@ -101,7 +120,7 @@ def _line(result: TaskResult) -> tuple[str, ...]:
     default_s, best_s = result.times_s
     return (
         f"{name} {result.task.workload.key[:6]} {_mark(result)}".rstrip(),
-        f"{result.task.weight:g}",
+        f"{result.task.weight:.4g}",
         str(result.trials),
         format_ms(default_s),
         format_ms(best_s),
@@ -117,7 +136,7 @@ def _sum_line(results: Sequence[TaskResult]) -> tuple[str, ...]:
     )
     return (
         "all",
-        f"{sum(each.task.weight for each in results):g}",
+        f"{sum(each.task.weight for each in results):.4g}",
         str(sum(each.trials for each in results)),
         format_ms(default_s),
         format_ms(best_s),

@@ -111,13 +111,14 @@ def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: 
     return NamedSize(name, divisor, low, most) * divisor
 
 
-def counted_size(name: str, greatest: int) -> Index:
-    """A size that is counted when a network runs, and may be 0.
+def counted_size(name: str, greatest: int | None = None, least: int = 0) -> Index:
+    """A size that is counted when a network runs, and may be 0 where nobody says otherwise.
 
     Raises:  ExpressionError as `named_size`.
     """
-    (size,) = named_sizes_of(named_size(name, 1, greatest))
-    return NamedSize(size.name, 1, 0, size.most)
+    most = None if greatest is None else max(1, greatest)
+    (size,) = named_sizes_of(named_size(name, max(1, least), most))
+    return NamedSize(size.name, 1, least, size.most)
 
 
 _CONSTRAINTS = r"(?:(?:(\d+) <= )?NAME(?: <= (\d+))?)?(?:, )?(?:NAME % (\d+) == 0)?"
@@ -132,8 +133,8 @@ def parse_named_size(name: str, constraints: str) -> Index:
     if match is None:
         raise ValueError(f"{constraints!r} does not say what {name} fulfils")
     least, greatest, divisor = match.groups()
-    if least == "0" and greatest:
-        return counted_size(name, int(greatest))
+    if least == "0":
+        return counted_size(name, int(greatest) if greatest else None)
     return named_size(name, int(least or 1), int(greatest) if greatest else None, int(divisor or 1))
 
 

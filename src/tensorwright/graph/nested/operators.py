@@ -26,7 +26,7 @@ from tensorwright.base import (
     TensorType,
     UnsupportedError,
 )
-from tensorwright.expr import IndexExpr, NamedSize
+from tensorwright.expr import IndexExpr
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.ops import (
     Array,
@@ -169,22 +169,11 @@ NESTING: Mapping[str, Operator] = {
         (
             Attribute("carried", None, "how many values an iteration hands to the next"),
             Attribute("trips", -1, "how many rows there are, if any are kept"),
+            Attribute("most", -1, "how many there may be, where the loop decides it"),
             Attribute("counts", default=False, doc="whether the loop decides the size in trips"),
         ),
     ),
 }
-
-
-def counted_sizes(graph: Graph) -> dict[str, Node]:
-    """The loop that decides each named size which no input decides, in nested graphs, too."""
-    counted: dict[str, Node] = {}
-    for node in graph.nodes:
-        trips = node.attribute_map.get("trips") if node.operator == LOOP else None
-        if isinstance(trips, NamedSize) and node.attribute_map["counts"]:
-            counted[trips.name] = node
-        for nested in node.graphs:
-            counted.update(counted_sizes(nested))
-    return counted
 
 
 def require_alone(graph: Graph, stage: str) -> Graph:

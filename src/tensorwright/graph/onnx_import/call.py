@@ -8,7 +8,7 @@ sizes alone. Shape arithmetic stays in arrays and leaves no node behind.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,9 +16,10 @@ import numpy as np
 from onnx import GraphProto, SparseTensorProto, TensorProto
 
 from tensorwright.base import DType, ModelError, UnsupportedError
-from tensorwright.expr import Index
+from tensorwright.expr import Index, named_sizes_of
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.interpret import interpret
+from tensorwright.graph.onnx_import.counted_sizes import CountedSizes
 from tensorwright.graph.onnx_import.size_array import SizeArray, add_size_array
 from tensorwright.ops import (
     AT_POSITIONS,
@@ -82,6 +83,8 @@ class Call:
     label     how messages call it: "node conv1 (Conv)"
     operands  its inputs, None where an optional one is left out
     names     what the model calls them
+    stem      what sizes that it decides are called after
+    counted   makes them
     outputs   how many outputs it names; `wanted` says which of them somebody may read
     opset     the version of the operator set that gives the node its meaning
     folder    where external data must lie
@@ -96,6 +99,8 @@ class Call:
     builder: GraphBuilder
     folder: Path | None = None
     names: tuple[str, ...] = ()
+    stem: str = ""
+    counted: CountedSizes = field(default_factory=lambda: CountedSizes({}))
 
     # -- operands
 
@@ -166,12 +171,7 @@ class Call:
 
         Raises:  UnsupportedError if it is only known when the model runs.
         """
-        operand = self.operand(position)
-        if isinstance(operand, SizeArray):
-            raise self._undecided(operand.indices, f"{what} ({operand})")
-        value = self.known(position)
-        if value is None:
-            value = self._computed(self.tensor(position), what)
+        value = self.known_value(position, what)
         if value is None:
             raise self.unsupported(
                 f"the value of its {what} is only known when the model runs, "
@@ -180,16 +180,33 @@ class Call:
             )
         return value
 
-    def truth(self, operand: Operand, what: str) -> bool | None:
-        """The value of a bool, None where it is only known when the model runs.
+    def known_value(self, position: int, what: str) -> Array | None:
+        """The value of an input, None where it is only known when the model runs.
 
         Raises:  UnsupportedError where sizes decide it.
         """
+        operand = self.operand(position)
         if isinstance(operand, SizeArray):
+            raise self._undecided(operand.indices, f"{what} ({operand})")
+        value = self.known(position)
+        return self._computed(self.tensor(position), what) if value is None else value
+
+    def truth(self, operand: Operand, what: str) -> bool | None:
+        """The value of a bool, None where it is only known when the model runs: sizes that values
+        decide are known then.
+
+        Raises:  UnsupportedError where sizes of inputs decide it.
+        """
+        if isinstance(operand, SizeArray):
+            if self.counted.have_decided(named_sizes_of(*operand.indices)):
+                return None
             raise self._undecided(operand.indices, what)
         value: Array | None
         if isinstance(operand, str):
             value = self.builder.constant_value(operand)
+            graph = self.builder.constant_graph(operand) if value is None else None
+            if graph is not None and self.counted.have_decided(graph.sizes):
+                return None
             value = self._computed(operand, what) if value is None else value
         else:
             value = operand

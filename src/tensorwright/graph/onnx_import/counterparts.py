@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tensorwright.graph.onnx_import.call import AttributeDefault, Call, Results, Table
 from tensorwright.ops import AttributeValue
@@ -39,6 +39,12 @@ class Counterpart:
         """The converter of the operator; `more` are attributes that it does not read."""
         given = {ours: call.value(theirs, each) for ours, theirs, each in self.named_attributes()}
         return (call.add(self.ours, *call.tensors(), **more, **given),)
+
+    def convert_with_number(self, call: Call) -> Results:
+        """As `convert`, of an operator whose second input is a number: an attribute to us."""
+        name, default = self.number
+        value = default if isinstance(default, int) and not call.has(1) else call.index(1, name)
+        return self.convert(replace(call, operands=call.operands[:1]), **{name: value})
 
 
 _PLAIN = (
@@ -175,4 +181,7 @@ WRITTEN_ALIKE = (
 )
 """What export writes as it is; import has more cases to tell apart."""
 
-ALIKE: Table = tuple((each.theirs, each.convert) for each in COUNTERPARTS)
+ALIKE: Table = (
+    *((each.theirs, each.convert) for each in COUNTERPARTS),
+    *((each.theirs, each.convert_with_number) for each in WITH_NUMBER),
+)

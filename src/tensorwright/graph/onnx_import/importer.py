@@ -44,11 +44,9 @@ from tensorwright.graph.onnx_import.control_flow import (
     Captured,
     Inside,
     Nested,
-    Trips,
-    loop_sizes,
-    size_of_loop,
 )
 from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
+from tensorwright.graph.onnx_import.counted_sizes import CountedSizes, may_be_counted, stem_of
 from tensorwright.graph.onnx_import.folding import fold
 from tensorwright.graph.onnx_import.functions import (
     expand_local,
@@ -56,7 +54,12 @@ from tensorwright.graph.onnx_import.functions import (
     has_standard_function,
     is_standard,
 )
-from tensorwright.graph.onnx_import.open_dimensions import SIZES_PROPERTY, Sizes, within
+from tensorwright.graph.onnx_import.open_dimensions import (
+    SIZES_PROPERTY,
+    Sizes,
+    is_bounds,
+    within,
+)
 from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
 from tensorwright.graph.onnx_import.refusals import (
     REFUSED,
@@ -69,6 +72,7 @@ from tensorwright.graph.onnx_import.shapes import (
     InputShapes,
     check_is_tensor,
     input_types,
+    open_names,
     overridden_sizes,
 )
 from tensorwright.graph.onnx_import.tensors import dense, to_array
@@ -92,8 +96,8 @@ def load_onnx(
     `input_shapes` gives shapes by input name ({"x": (1, 3, 224, 224)}) or extents by the name of an
     open dimension.
     `sizes` says what open dimensions may be: {"batch": "1..64", "seq": "8..512 by 8", "n": 3}; a
-    pair (1, 64) is "1..64".  It also bounds the number of iterations of a loop that collects rows:
-    {"NAME_trips": "..16"}.
+    pair (1, 64) is "1..64".  It also bounds sizes that values decide: {"NAME_count": "..100"} for
+    the results of a node, {"NAME_trips": "..16"} for the iterations of a loop that collects rows.
     `input_values` fixes inputs that shapes depend on (axes, sizes, ...): they become constants.
     Raises:  ModelError for what is no valid model or leaves ranks open, UnsupportedError for what
              we cannot express (names the operator, the node and why), InputError for shapes that do
@@ -132,6 +136,8 @@ def _with_needed_bounds(
             name, _, needed = error.needs.partition("=")
             if not name or name in bounds:
                 raise
+            if name not in open_names(model.model.graph.input) and not is_bounds(needed):
+                raise  # two sizes that values decide are equal, which nothing can promise
             bounds[name] = needed
 
 
@@ -193,7 +199,7 @@ class _Import:
         self.values: MutableMapping[str, Operand] = {}
         self.expansions = 0
         self.depth = 0
-        self.trips = Trips({})
+        self.counted = CountedSizes({})
 
     def run(
         self, shapes: InputShapes | None, values: Mapping[str, ArrayLike], sizes: Sizes
@@ -202,14 +208,16 @@ class _Import:
         self.read_initializers(graph)
         self.fix_inputs(graph, values)
         free = [info for info in graph.input if info.name not in self.values]
-        loops = set(loop_sizes(graph))
-        self.trips = Trips({name: each for name, each in sizes.items() if name in loops})
-        dimensions = {name: each for name, each in sizes.items() if name not in loops}
+        names = open_names(free)
+        counted = {n for n in sizes if n not in names and may_be_counted(self.model, n)}
+        self.counted = CountedSizes({name: sizes[name] for name in counted})
+        dimensions = {name: each for name, each in sizes.items() if name not in counted}
         for name, type_ in input_types(free, shapes, self.readers, dimensions).items():
             self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
-            self.trips.avoid(type_)
+            self.counted.avoid(type_)
         with naming_sizes(overridden_sizes(free, shapes or {})):
             self.convert_nodes(graph.node, self.opset)
+        self.counted.check_all_used(names)
         return self.finish([info.name for info in graph.output])
 
     def fix_inputs(self, graph: GraphProto, values: Mapping[str, ArrayLike]) -> None:
@@ -341,6 +349,8 @@ class _Import:
             builder=self.builder,
             folder=self.folder,
             names=tuple(node.input),
+            stem=stem_of(node),
+            counted=self.counted,
         )
 
     # -- functions and branches
@@ -415,9 +425,7 @@ class _Import:
         def run(graph: GraphProto, operands: Mapping[str, Operand]) -> Results:
             return self.run_body(graph, operands, opset)
 
-        name = size_of_loop(node)
-        option = f'sizes={{"{name}": "..64"}} or --sizes {name}=..64'
-        return Nested(run, types, attempt, body, lambda most: self.trips.of(name, most), option)
+        return Nested(run, types, attempt, body)
 
     def lookup(self, name: str, where: str) -> Operand:
         found = self.values.get(name)

@@ -188,8 +188,13 @@ def _with_bounds(name: str, bounds: object) -> Index:
         raise _refused(f"{name}={bounds!r}", error.reason, _REMEDY) from None
 
 
-def read_bounds(name: str, bounds: object) -> tuple[int, int | None, int]:
-    """The least and the greatest number, and what divides them.
+def is_bounds(text: str) -> bool:
+    """Whether a text says bounds of a size, or a number."""
+    return _BOUNDS.fullmatch(text.strip()) is not None
+
+
+def read_bounds(name: str, bounds: object, low: int = 1) -> tuple[int, int | None, int]:
+    """The least and the greatest number, and what divides them; `low` is the least of "..64".
 
     Raises:  UsageError for what says none.
     """
@@ -199,7 +204,7 @@ def read_bounds(name: str, bounds: object) -> tuple[int, int | None, int]:
         number, least, greatest, divisor = match.groups()
         if number:
             least = greatest = number
-        return int(least or 1), int(greatest) if greatest else None, int(divisor or 1)
+        return int(least or low), int(greatest) if greatest else None, int(divisor or 1)
     if isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 2:
         least, greatest = bounds
         is_open = greatest is None

@@ -135,6 +135,11 @@ def _naming(name: str) -> Iterator[None]:
         raise _fail(f"input shape {name}", str(error)) from None
 
 
+def open_names(infos: Sequence[ValueInfoProto]) -> tuple[str, ...]:
+    """The names of the open dimensions of some inputs, the model's and ours."""
+    return tuple(name_dimensions({info.name: _dims(info) or () for info in infos}).named)
+
+
 def overridden_sizes(infos: Iterable[ValueInfoProto], given: InputShapes) -> str:
     """Which inputs the caller gives other sizes than those that the model fixes, for a person; ""
     where none.

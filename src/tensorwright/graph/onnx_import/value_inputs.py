@@ -18,7 +18,6 @@ DECIDING: dict[str, tuple[int, ...]] = {
     "BlackmanWindow": (0,),
     "CenterCropPad": (1,),
     "Col2Im": (1, 2),
-    "Compress": (1,),
     "ConstantOfShape": (0,),
     "CumProd": (1,),
     "CumSum": (1,),
@@ -33,7 +32,6 @@ DECIDING: dict[str, tuple[int, ...]] = {
     "Loop": (0, 1),
     "MaxUnpool": (2,),
     "MelWeightMatrix": (0, 1, 2, 3, 4),
-    "NonZero": (0,),
     "OneHot": (1,),
     "Pad": (1, 2, 3),
     "RNN": (4,),
@@ -47,7 +45,6 @@ DECIDING: dict[str, tuple[int, ...]] = {
     "Tile": (1,),
     "TopK": (1,),
     "Trilu": (1,),
-    "Unique": (0,),
     "Unsqueeze": (1,),
     "Upsample": (1,),
 }

@@ -3,7 +3,7 @@
 `proposals.py` says what the criteria leave open, `by_price.py` settles that by predicted time.
 """
 
-from tensorwright.graph.partition.binding import bind_partition
+from tensorwright.graph.partition.binding import bind_partition, bound_workloads
 from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.grouping import Limits, group_nodes
 from tensorwright.graph.partition.memory import check_memory
@@ -45,6 +45,7 @@ __all__ = [
     "Step",
     "Tensors",
     "bind_partition",
+    "bound_workloads",
     "check_memory",
     "elide_concats",
     "group_nodes",

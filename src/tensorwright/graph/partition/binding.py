@@ -36,3 +36,16 @@ def bind_partition(parts: Partition, values: Mapping[str, int]) -> Partition:
 
     inside = replace(parts.inside, types=bind_types(parts.inside.types, values))
     return Partition(graph, tuple(map(bound, parts.steps)), inside)
+
+
+def bound_workloads(parts: Partition, bound: Partition) -> dict[str, Workload]:
+    """What each workload is with numbers for its sizes, by its key.
+
+    bound   the same steps with numbers
+    """
+    pairs = zip(parts.steps, bound.steps, strict=True)
+    return {
+        one.workload.key: other.workload
+        for one, other in pairs
+        if isinstance(one, KernelCall) and isinstance(other, KernelCall)
+    }

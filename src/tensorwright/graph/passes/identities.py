@@ -7,9 +7,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tensorwright.base import DType
+from tensorwright.expr import NamedSize
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
+from tensorwright.graph.sizes import counted_size_of, sizes_used
 
 _HELD = frozenset(
     {
@@ -57,14 +59,19 @@ def remove_identities(graph: Graph) -> tuple[Graph, int]:
 def remove_dead_code(graph: Graph) -> tuple[Graph, int]:
     """Drop nodes and constants that no output depends on; inputs stay, they are the signature.
 
-    The count is that of the nodes.
+    A node that decides a size is needed where the size is.  The count is that of the nodes.
     """
     needed = set(graph.outputs)
+    deciding = {
+        node.outputs[0]: size for node in graph.nodes if (size := counted_size_of(node)) is not None
+    }
+    sizes: set[NamedSize] = set()
     kept = []
     for node in reversed(graph.nodes):
-        if needed.intersection(node.outputs):
+        if needed.intersection(node.outputs) or deciding.get(node.outputs[0]) in sizes:
             kept.append(node)
             needed.update(node.inputs)
+            sizes.update(sizes_used(node, graph.types) if deciding else ())
     dropped = len(graph.nodes) - len(kept)
     constants = {name: array for name, array in graph.constants.items() if name in needed}
     if not dropped and len(constants) == len(graph.constants):

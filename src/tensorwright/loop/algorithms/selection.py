@@ -47,16 +47,16 @@ _DTYPES = frozenset((DType.F32, DType.F64, DType.I32, DType.I64))
 
 
 def topk(
-    types: tuple[TensorType, ...], *, axis: int, k: int, largest: bool, **_: object
+    types: tuple[TensorType, ...], *, axis: int, k: Index, largest: bool, **_: object
 ) -> LoopProgram | None:
     """The program of `topk`: x (outer, n, inner) -> values, indices (outer, k, inner).
 
     The values are in order, whether that is asked for or not.  None for lists longer than
-    MOST_KEPT, without elements, and for types of other sizes.
+    MOST_KEPT, without elements, of a length that is no number, and for types of other sizes.
     """
     (x,) = types
     axis %= max(len(x.shape), 1)
-    if x.dtype not in _DTYPES or not 0 < k <= MOST_KEPT or 0 in x.shape:
+    if not isinstance(k, int) or x.dtype not in _DTYPES or not 0 < k <= MOST_KEPT or 0 in x.shape:
         return None
     outer, count = math.prod(x.extents[:axis]), x.extents[axis]
     inner = math.prod(x.extents[axis + 1 :])

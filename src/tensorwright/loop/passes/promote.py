@@ -37,7 +37,7 @@ from tensorwright.loop.ir import (
     Store,
     block,
 )
-from tensorwright.loop.traversal import map_children, nest_in
+from tensorwright.loop.traversal import Namer, map_children, nest_in
 from tensorwright.schedule import ForKind, Scope
 
 _WRITTEN_OUT = (ForKind.UNROLLED, ForKind.VECTOR)
@@ -57,18 +57,18 @@ class _Chain:
 
 def promote_accumulators(program: LoopProgram, target: CpuTarget) -> LoopProgram:
     """Rewrite every nest that adds to places which do not move with its outermost loop."""
-    body = _promote_in(program.body, target)
+    body = _promote_in(program.body, target, Namer(program))
     return program if body is program.body else replace(program, body=body)
 
 
-def _promote_in(statement: Stmt, target: CpuTarget) -> Stmt:
+def _promote_in(statement: Stmt, target: CpuTarget, namer: Namer) -> Stmt:
     if isinstance(statement, For):
         chain = _chain_of(statement)
         if chain is not None:
-            promoted = _promoted(chain, target)
+            promoted = _promoted(chain, target, namer)
             if promoted is not None:
                 return promoted
-    return map_children(lambda part: _promote_in(part, target), statement)
+    return map_children(lambda part: _promote_in(part, target, namer), statement)
 
 
 def _chain_of(statement: Stmt) -> _Chain | None:
@@ -92,7 +92,7 @@ def _only_prefetches(statement: Stmt) -> bool:
     return isinstance(statement, Prefetch)
 
 
-def _promoted(chain: _Chain, target: CpuTarget) -> Stmt | None:
+def _promoted(chain: _Chain, target: CpuTarget, namer: Namer) -> Stmt | None:
     """The rewritten nest, or None where it would be wrong or of no use."""
     store, first = chain.store, chain.heads[0]
     place = free_vars(*store.indices)
@@ -117,7 +117,7 @@ def _promoted(chain: _Chain, target: CpuTarget) -> Stmt | None:
         return None
     if store.buffer.scope is Scope.LOCAL and _size(store.buffer, store.buffer.shape) <= registers:
         return None  # it lives in registers as it is
-    return _rewritten(chain, tile, outer)
+    return _rewritten(chain, tile, outer, namer)
 
 
 def _size(buffer: Buffer, shape: tuple[Index, ...]) -> int:
@@ -128,10 +128,10 @@ def _size(buffer: Buffer, shape: tuple[Index, ...]) -> int:
     return size
 
 
-def _rewritten(chain: _Chain, tile: list[For], outer: list[For]) -> Stmt | None:
+def _rewritten(chain: _Chain, tile: list[For], outer: list[For], namer: Namer) -> Stmt | None:
     store = chain.store
     shape = tuple(loop.extent for loop in tile)
-    kept = Buffer(f"{store.buffer.name}.kept", shape, store.buffer.dtype, Scope.LOCAL)
+    kept = Buffer(namer.free(f"{store.buffer.name}.kept"), shape, store.buffer.dtype, Scope.LOCAL)
     at = tuple(loop.var for loop in tile)
     still = [head for head in chain.heads if head not in outer]
     value = map_loads(

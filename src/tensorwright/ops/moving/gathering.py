@@ -13,6 +13,8 @@ Negative positions count from the end.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
@@ -45,6 +47,7 @@ from tensorwright.ops.named_sizes import (
     are_equal,
     as_divisor,
     decided,
+    is_certain,
     is_empty,
     is_equal,
     number_of,
@@ -59,9 +62,16 @@ from tensorwright.ops.shapes import axis_in
 def _require_source(types: tuple[TensorType, ...], axis: int) -> None:
     x, indices = types
     require_dtype("indices", indices, POSITIONS)
+    if _may_be_read(sizes_of(x)[axis], sizes_of(indices)):
+        return
     if is_equal(sizes_of(x)[axis], 0) and not is_empty(sizes_of(indices)):
         own = shape_text(sizes_of(x))
         raise fault(f"dimension {axis} of input x {own} is empty: nothing can be read")
+
+
+def _may_be_read(extent: Index, wanted: Sequence[Index]) -> bool:
+    """Whether there are no indices where there is nothing to read: n of them into n rows."""
+    return any(is_certain(each <= extent) for each in wanted)
 
 
 def require_inside(x: TensorType, indices: TensorType, axis: int) -> None:
@@ -132,7 +142,8 @@ def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Te
     if not are_equal(shape[:batch], wanted[:batch]):
         texts = f"x {shape_text(shape)} and indices {shape_text(wanted)}"
         raise fault(f"batch dimensions of {texts} differ")
-    if is_empty(shape[batch : batch + count]) and not is_empty(wanted):
+    read = [each for each in shape[batch : batch + count] if not _may_be_read(each, wanted[:-1])]
+    if is_empty(read) and not is_empty(wanted):
         raise fault(f"input x {shape_text(shape)} is empty: nothing can be read")
     return (TensorType(x.dtype, (*indices.shape[:-1], *x.shape[batch + count :])),)
 

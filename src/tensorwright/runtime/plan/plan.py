@@ -54,16 +54,26 @@ Place = TypeVar("Place")
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A named tensor at the border of the program; inputs and outputs are plain row-major."""
+    """A named tensor at the border of the program; inputs and outputs are plain row-major.
+
+    room   what its extents are never above in a call, and what is greatest where the sizes are that
+           steps decide; None where that is the shape
+    """
 
     name: str
     dtype: DType
     shape: tuple[Amount, ...]
+    room: tuple[Amount, ...] | None = None
 
     @property
     def type(self) -> TensorType:
         """Element type and shape, without the name."""
         return TensorType(self.dtype, self.shape)
+
+    @property
+    def roomy(self) -> TensorSpec:
+        """The tensor as large as it may be in a call."""
+        return self if self.room is None else TensorSpec(self.name, self.dtype, self.room)
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -235,13 +245,17 @@ class CopyStep:
 
 @dataclass(frozen=True, slots=True)
 class HostStep(Generic[Place]):
-    """Run an operator's NumPy implementation; attributes are complete and sorted."""
+    """Run an operator's NumPy implementation; attributes are complete and sorted.
+
+    counted   the named size that its values decide, an extent of a result; "" where there is none
+    """
 
     operator: str
     attributes: Attributes
     inputs: tuple[Place, ...]
     outputs: tuple[Place, ...]
     label: str
+    counted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,8 +406,9 @@ class Plan:
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """The named sizes that loops decide, each when it has run."""
-        counted = [step.counted for step in self.steps if isinstance(step, LoopStep)]
+        """The named sizes that steps decide, each when it has run."""
+        deciding = (step for step in self.steps if isinstance(step, LoopStep | HostStep))
+        counted = [step.counted for step in deciding]
         return tuple(dict.fromkeys(each for each in counted if each and isinstance(each, str)))
 
     def scratch_bytes(self, threads: int) -> int:

@@ -55,7 +55,7 @@ _ON_THREADS = to_data(ON_THREADS)
 def plan_to_data(plan: Plan) -> object:
     """The plan in the form that `json.dumps` takes, equal for equal plans.
 
-    The launch of a kernel on threads and sizes where there are none are left out, so that earlier
+    The launch of a kernel on threads, and sizes where there are none, are left out, so that earlier
     versions can read the plan.
     """
     data: Any = to_data(plan)
@@ -67,6 +67,15 @@ def plan_to_data(plan: Plan) -> object:
             del part["sizes"]
     if not data["pieces"]:
         del data["pieces"]
+    for spec in (*data["inputs"], *data["outputs"], *data["constants"]):
+        if spec["room"] is None:
+            del spec["room"]
+    for step in data["steps"]:
+        if step["_"] == HostStep.__name__ and not step["counted"]:
+            del step["counted"]
+    for size in data.get("sizes", ()):
+        if size["bound"] is None:
+            del size["bound"]
     return data
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import TypeVar
 
-from tensorwright.base import Formula, typical_number
+from tensorwright.base import Amount, Formula, amount_at, typical_number
 
 T = TypeVar("T")
 
@@ -23,6 +23,8 @@ class PlanSize:
 
     most       None where it has no greatest number
     capacity   for which the arena is laid out
+    bound      what it is never above in a call, by the sizes of the inputs; `most` where None.
+               Only of sizes that steps decide
     """
 
     name: str
@@ -30,6 +32,11 @@ class PlanSize:
     most: int | None
     divisor: int
     capacity: int
+    bound: Amount | None = None
+
+    def room(self, values: Mapping[str, int]) -> int:
+        """For how many a call has room, where a step decides it; `values` are the other sizes."""
+        return self.capacity if self.bound is None else amount_at(self.bound, values)
 
     def admits(self, value: int) -> bool:
         """Whether it may be that number."""

@@ -322,6 +322,6 @@ def _step(table: _Table, call: Call | CopyTensor) -> Step:
         case KernelStep(kernel, arguments, label, flops, bytes_moved):
             refs = tuple(table.ref(name) for name in arguments)
             return KernelStep(kernel, refs, label, flops, bytes_moved)
-        case HostStep(operator, attributes, inputs, outputs, label):
+        case HostStep(operator, attributes, inputs, outputs, label, counted):
             typed = [tuple(map(table.typed, names)) for names in (inputs, outputs)]
-            return HostStep(operator, attributes, typed[0], typed[1], label)
+            return HostStep(operator, attributes, typed[0], typed[1], label, counted)

@@ -14,7 +14,9 @@ from tensorwright.tuning.selection.scheduling import (
     choose_all,
     choose_untuned,
     schedules_text,
+    size_table_of,
 )
+from tensorwright.tuning.selection.size_table import SizeTable
 
 __all__ = [
     "Chosen",
@@ -23,6 +25,7 @@ __all__ = [
     "Estimate",
     "Predictor",
     "Scheduled",
+    "SizeTable",
     "Source",
     "TopQuestion",
     "choose",
@@ -30,4 +33,5 @@ __all__ = [
     "choose_untuned",
     "open_predictor",
     "schedules_text",
+    "size_table_of",
 ]

@@ -6,23 +6,29 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
-from tensorwright.base import CpuTarget, ScheduleError, knobs, override, without_collection
+from tensorwright.base import CpuTarget, knobs, override, without_collection
 from tensorwright.expr import named_sizes_of, with_sizes
 from tensorwright.graph import Partition, Workload, bind_workload, least_sizes, representative
 from tensorwright.machine import detect_hardware
-from tensorwright.records import RecordStore, best_trace, load_choice
+from tensorwright.records import MemoryStore, RecordStore, best_trace, load_choice
 from tensorwright.schedule import (
     ForKind,
+    OpenSchedule,
     OpenTrace,
+    Schedule,
+    SizedTrace,
     Trace,
     analyse,
-    format_trace,
-    open_trace,
+    format_schedule,
     state_of,
+    steps_of,
     uses_algorithm,
 )
 from tensorwright.tuning.selection.predictor import Predictor, open_predictor
+from tensorwright.tuning.selection.size_table import SizeTable
+from tensorwright.tuning.selection.tuned_table import opened_trace, tuned_table
 from tensorwright.tuning.space import default_trace
 
 
@@ -40,12 +46,28 @@ class Source(StrEnum):
 class Scheduled:
     """A workload, the schedule chosen for it, and the origin of the schedule.
 
-    The schedule of a workload with named sizes is that of its typical instance.
+    trace     of a workload with named sizes that of its typical instance
+    variants  for ranges of sizes, where it was tuned for several: the trace is for all others
     """
 
     workload: Workload
     trace: Trace
     source: Source
+    variants: tuple[SizedTrace, ...] = ()
+
+    @classmethod
+    def of(cls, workload: Workload, schedule: Schedule, source: Source) -> Self:
+        """A workload with a trace, or with one for each range of its sizes."""
+        if not isinstance(schedule, OpenSchedule):
+            return cls(workload, schedule, source)
+        return cls(workload, schedule.variants[-1].trace, source, schedule.variants[:-1])
+
+    @property
+    def schedule(self) -> Schedule:
+        """The trace, with those for ranges of sizes where there are some."""
+        if not self.variants:
+            return self.trace
+        return OpenSchedule((*self.variants, SizedTrace((), self.trace)))
 
     @property
     def is_tuned(self) -> bool:
@@ -70,7 +92,7 @@ def choose(
     target: CpuTarget,
     threads: int,
     store: RecordStore,
-    together: Trace | None = None,
+    together: Schedule | None = None,
     *,
     is_cold: bool = False,
 ) -> Scheduled:
@@ -79,16 +101,41 @@ def choose(
     together   the schedule that was best inside the network; None if none were compared there
     is_cold    the workload runs in a network: constants come from memory
     """
-    if workload.sizes:
-        return _choose_open(workload, target, threads, store, is_cold=is_cold)
     algorithms = knobs.WINOGRAD.get()
-    if together is not None and (algorithms or not uses_algorithm(together)):
-        return Scheduled(workload, together, Source.NETWORK)
+    if together is not None and (algorithms or not uses_algorithm(steps_of(together))):
+        return Scheduled.of(workload, together, Source.NETWORK)
+    if workload.sizes:
+        table = size_table_of(workload, target, threads, store, is_cold=is_cold)
+        if table is not None:
+            return Scheduled.of(workload, table.schedule, Source.RECORD)
+        return _choose_open(workload, target, threads, store, is_cold=is_cold)
     hardware = detect_hardware().fingerprint
     best = best_trace(store, workload, target, hardware, threads, algorithms=algorithms)
     if best is not None:
         return Scheduled(workload, best, Source.RECORD)
     return choose_untuned(workload, target, threads, is_cold=is_cold)
+
+
+def size_table_of(
+    workload: Workload,
+    target: CpuTarget,
+    threads: int,
+    store: RecordStore,
+    *,
+    is_cold: bool = False,
+    has_exact: bool = True,
+) -> SizeTable | None:
+    """The traces of a workload with named sizes that was tuned for some of them; None if it was
+    not.
+
+    has_exact   whether it is predicted which of them get a program for their sizes alone
+    """
+
+    def untuned(each: Workload) -> Trace:
+        return choose_untuned(each, target, threads, is_cold=is_cold).trace
+
+    predictor = open_predictor(target, threads, is_cold=is_cold)
+    return tuned_table(workload, target, threads, store, predictor, untuned, has_exact=has_exact)
 
 
 def _choose_open(
@@ -105,26 +152,21 @@ def _choose_open(
     for algorithms in dict.fromkeys((knobs.WINOGRAD.get(), False)):
         with override(winograd=algorithms):
             chosen = choose(typical, target, threads, store, is_cold=is_cold)
-            opened = _opened(workload, chosen.trace, target)
+            opened = opened_trace(workload, chosen.trace, target)
             if opened is None:
                 continue
             if not chosen.is_tuned and _has_idle_threads(opened, least_sizes(sizes), threads):
                 other = choose(least, target, threads, store, is_cold=is_cold)
                 predictor = open_predictor(target, threads, is_cold=is_cold)
-                if predictor is not None and _opened(workload, other.trace, target) is not None:
+                if (
+                    predictor is not None
+                    and opened_trace(workload, other.trace, target) is not None
+                ):
                     lost = _quotient(predictor, typical, other.trace, chosen.trace)
                     gained = _quotient(predictor, least, chosen.trace, other.trace)
                     chosen = other if gained > lost else chosen
             return Scheduled(workload, chosen.trace, chosen.source)
     return Scheduled(workload, (), Source.RULE)
-
-
-def _opened(workload: Workload, trace: Trace, target: CpuTarget) -> OpenTrace | None:
-    """The trace for all sizes; None where it has no form that holds for them."""
-    try:
-        return open_trace(state_of(workload), trace, target.vector_bytes)
-    except ScheduleError:
-        return None
 
 
 def _has_idle_threads(opened: OpenTrace, values: Mapping[str, int], threads: int) -> bool:
@@ -150,6 +192,8 @@ def choose_untuned(
     workload: Workload, target: CpuTarget, threads: int, *, is_cold: bool = False
 ) -> Scheduled:
     """The schedule of a workload without measurements: by time model, or heuristic."""
+    if workload.sizes:
+        return _choose_open(workload, target, threads, MemoryStore(), is_cold=is_cold)
     predictor = open_predictor(target, threads, is_cold=is_cold)
     if predictor is None:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
@@ -165,7 +209,7 @@ def schedules_text(chosen: Sequence[Scheduled]) -> str:
             "key": each.workload.key,
             "tuned": each.is_tuned,
             "source": each.source.value,
-            "trace": format_trace(each.trace),
+            "trace": format_schedule(each.schedule),
         }
         for each in chosen
     ]

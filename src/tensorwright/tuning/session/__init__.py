@@ -10,11 +10,15 @@ from tensorwright.tuning.session.arguments import (
 from tensorwright.tuning.session.in_network import (
     Chosen,
     choose_in_network,
-    is_replayable,
     options_of,
 )
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.last_comparison import compare_programs
+from tensorwright.tuning.session.over_sizes import (
+    ChosenOverSizes,
+    SizedInstance,
+    choose_over_sizes,
+)
 from tensorwright.tuning.session.progress import (
     Callback,
     Drift,
@@ -32,12 +36,14 @@ from tensorwright.tuning.session.result import (
     TaskResult,
     TuneResult,
 )
+from tensorwright.tuning.session.seeds import is_replayable
 from tensorwright.tuning.session.session import check_measures_here, make_space, tune
 
 __all__ = [
     "Budget",
     "Callback",
     "Chosen",
+    "ChosenOverSizes",
     "Comparison",
     "Drift",
     "Interrupt",
@@ -49,6 +55,7 @@ __all__ = [
     "SearchArguments",
     "SessionParts",
     "SessionSetting",
+    "SizedInstance",
     "StopReason",
     "TaskResult",
     "TaskRow",
@@ -57,6 +64,7 @@ __all__ = [
     "check_measures_here",
     "choose_callbacks",
     "choose_in_network",
+    "choose_over_sizes",
     "compare_programs",
     "is_replayable",
     "make_space",

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import CpuTarget, TensorwrightError, physical_memory_bytes
+from tensorwright.base import CpuTarget, physical_memory_bytes
 from tensorwright.build import Kernel, assemble, build_cached
 from tensorwright.graph import Partition, random_inputs
 from tensorwright.ops import Array
@@ -28,10 +28,8 @@ from tensorwright.processes import never
 from tensorwright.records import NetworkChoice, RecordStore
 from tensorwright.runtime import Executable, choose_teams, seconds_in_turns, typical_seconds
 from tensorwright.schedule import (
-    ScheduleState,
     Workload,
     parse_trace,
-    replay,
     state_of,
 )
 from tensorwright.tuning.session.arguments import SessionSetting
@@ -40,6 +38,7 @@ from tensorwright.tuning.session.last_comparison import (
     workloads_of_steps,
 )
 from tensorwright.tuning.session.result import NetworkResult
+from tensorwright.tuning.session.seeds import is_replayable
 
 _TOP = 24
 _WORST = 1.3  # times as slow as the best alone: a slower schedule does not win in a network either
@@ -248,15 +247,6 @@ def options_of(
 def _structure(trace: str) -> str:
     """The structure of a trace: its text without numbers."""
     return re.sub(r"\b\d+\b", "#", trace)
-
-
-def is_replayable(state: ScheduleState, trace: str) -> bool:
-    """Whether this version can replay a trace from a state."""
-    try:
-        replay(state, parse_trace(trace))
-    except TensorwrightError:
-        return False
-    return True
 
 
 def _most_variants(parts: Partition) -> int:

@@ -23,7 +23,7 @@ TOO_SHORT = "the time was too short"
 
 
 @dataclass(slots=True)
-class _Samples:
+class Samples:
     """Seconds of a program, one number for each of its turns; mutable.
 
     workloads   key -> seconds of all its calls together
@@ -49,7 +49,7 @@ def compare_with_untuned(
               is no comparison
     """
     name = parts.graph.name
-    samples = _take_turns(parts, (untuned, tuned), limit_s, should_stop)
+    samples = take_turns(parts, (untuned, tuned), limit_s, should_stop)
     if samples is None:
         return NetworkResult(name, reason="stopped" if should_stop() else TOO_SHORT)
     before, after = samples
@@ -68,7 +68,7 @@ def compare_programs(
     parts: Partition, untuned: Executable, tuned: Executable, limit_s: float
 ) -> NetworkResult:
     """As `compare_with_untuned`, but only as a whole: the steps of the two may differ."""
-    samples = _take_turns(parts, (untuned, tuned), limit_s, never)
+    samples = take_turns(parts, (untuned, tuned), limit_s, never)
     if samples is None:
         return NetworkResult(parts.graph.name, reason=TOO_SHORT)
     before, after = samples
@@ -84,17 +84,17 @@ def workloads_of_steps(parts: Partition) -> list[str]:
     ]
 
 
-def _take_turns(
+def take_turns(
     parts: Partition,
     programs: Sequence[Executable],
     limit_s: float,
     should_stop: Callable[[], bool],
-) -> list[_Samples] | None:
+) -> list[Samples] | None:
     """The samples of each; None if the first turn shows that a few turns take too long."""
     inputs = random_inputs(parts.graph)
     keys = workloads_of_steps(parts)
     runs = [program.bind(dict(inputs)) for program in programs]
-    samples = [_Samples() for _ in programs]
+    samples = [Samples() for _ in programs]
     started = time.monotonic()
     for number in range(_TURNS):
         pairs = list(zip(runs, samples, strict=True))
@@ -110,7 +110,7 @@ def _take_turns(
     return samples
 
 
-def _take_turn(run: Bound, keys: Sequence[str], taken: _Samples) -> None:
+def _take_turn(run: Bound, keys: Sequence[str], taken: Samples) -> None:
     run.run()
     taken.whole.append(run.run_seconds())
     totals: dict[str, list[float]] = {}

@@ -16,7 +16,7 @@ from rich.text import Text
 
 _DRIFT = 0.2  # of the time: a larger change is reported
 _WIDTH = 80
-_LONGEST_NAME = 24
+_LONGEST_NAME = 32
 
 
 class Phase(Enum):

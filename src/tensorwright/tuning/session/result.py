@@ -77,6 +77,7 @@ class NetworkResult:
     workloads  (key, comparison of one of its calls in the running network)
     traces     (key, text of the chosen schedule)
     reason     why there was no comparison, "" otherwise
+    at         of an open network, the sizes for which it ran, "" otherwise
     """
 
     name: str
@@ -84,6 +85,7 @@ class NetworkResult:
     workloads: tuple[tuple[str, Comparison], ...] = ()
     traces: tuple[tuple[str, str], ...] = ()
     reason: str = ""
+    at: str = ""
 
     @property
     def is_slower(self) -> bool:

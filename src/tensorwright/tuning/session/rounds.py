@@ -29,6 +29,7 @@ from tensorwright.tuning.session.saved_state import (
     save_spent,
     session_arguments,
 )
+from tensorwright.tuning.session.seeds import best_of_alike
 from tensorwright.tuning.session.task_search import TaskSearch, costliest_first, open_search
 from tensorwright.tuning.session.trusted_records import records_of, top_of
 from tensorwright.tuning.task import Task
@@ -181,7 +182,7 @@ class Session:
         before = self._whole()
         with self.budget.counting(Activity.SEARCH):
             size = max(1, self.options.round_size - self.begun)
-            racers = search.race(self._tried(search))
+            racers = search.race(self._tried(search), self._of_alike(search))
             room = self.budget.room(size)
             candidates = racers[:room] or search.propose(room)
         if not candidates:
@@ -200,6 +201,13 @@ class Session:
         gained = self._whole() < (1 - _LEAST_GAIN) * before or not math.isfinite(before)
         self.idle_rounds = 0 if gained else self.idle_rounds + 1
         self._save(is_finished=False)
+
+    def _of_alike(self, search: TaskSearch) -> tuple[Candidate, ...]:
+        """The best schedules so far of workloads that are the same but for their sizes."""
+        if not search.is_before_race:
+            return ()
+        task, count = search.state.task, self.options.seeds
+        return best_of_alike(self.store, self.setting, task.workload, task.alike, count)
 
     def _tried(self, search: TaskSearch) -> frozenset[str]:
         """The schedules of a workload that are on record."""

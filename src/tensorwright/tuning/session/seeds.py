@@ -1,15 +1,19 @@
 """Schedules that were good elsewhere: on a similar machine, with other threads, by another version.
 
-Their times say nothing here, so they are ordinary candidates: measured first, never trusted.
+So are schedules of a workload that is the same but for the sizes of its tensors.  Their times say
+nothing here, so they are ordinary candidates: measured first, never trusted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tensorwright.base import TensorwrightError
 from tensorwright.records import Record, RecordStore, Status, is_current, rank
-from tensorwright.schedule import Workload
+from tensorwright.schedule import ScheduleState, Workload, parse_trace, replay, state_of
 from tensorwright.tuning.population.candidate import Candidate
 from tensorwright.tuning.session.arguments import SessionSetting
-from tensorwright.tuning.session.trusted_records import records_of
+from tensorwright.tuning.session.trusted_records import records_of, top_of
 
 _OF_EACH = 2  # schedules from one machine and version
 
@@ -34,6 +38,34 @@ def seeds_of(
             if record.trace not in trusted:
                 seeds.setdefault(record.trace, Candidate(record.trace, "", record.decisions))
     return tuple(seeds.values())[:count]
+
+
+def best_of_alike(
+    store: RecordStore,
+    setting: SessionSetting,
+    workload: Workload,
+    alike: Sequence[str],
+    count: int,
+) -> tuple[Candidate, ...]:
+    """The best schedules of other workloads, given by their keys, that this one can have, too."""
+    state = state_of(workload)
+    bests = [top_of(store, setting, key, 1) for key in alike if key != workload.key]
+    traces = {best[0].trace: best[0].decisions for best in bests if best}
+    seeds = [
+        Candidate(trace, "", decisions)
+        for trace, decisions in traces.items()
+        if is_replayable(state, trace)
+    ]
+    return tuple(seeds[:count])
+
+
+def is_replayable(state: ScheduleState, trace: str) -> bool:
+    """Whether this version can replay a trace from a state."""
+    try:
+        replay(state, parse_trace(trace))
+    except TensorwrightError:
+        return False
+    return True
 
 
 def _distance(record: Record, setting: SessionSetting) -> int | None:

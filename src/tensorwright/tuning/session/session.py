@@ -168,4 +168,5 @@ def _joined(one: Task, other: Task) -> Task:
     for network, weight in other.uses:
         weights[network] = weights.get(network, 0.0) + weight
     shares = tuple(sorted(weights.items())) if len(weights) > 1 else ()
-    return replace(one, weight=one.weight + other.weight, shares=shares)
+    alike = tuple(dict.fromkeys((*one.alike, *other.alike)))
+    return replace(one, weight=one.weight + other.weight, shares=shares, alike=alike)

@@ -71,17 +71,18 @@ class TaskSearch:
         """The default schedule as text; "" if the task has no space."""
         return self.default.trace if self.default is not None else ""
 
-    def race(self, tried: Set[str]) -> tuple[Candidate, ...]:
+    def race(self, tried: Set[str], of_alike: Sequence[Candidate] = ()) -> tuple[Candidate, ...]:
         """The schedules of the first round: the default and schedules from elsewhere, if they were
         not measured before, then the elites.  Empty without a model, or after the first round.
 
-        tried   traces on record
+        tried      traces on record
+        of_alike   schedules of workloads that are the same but for their sizes
         """
         if not self.is_before_race:
             return ()
         first = () if self.is_default_known or self.default is None else (self.default,)
         taken = tried | {each.trace for each in first}
-        others = [*self.seeds]
+        others = [*self.seeds, *of_alike]
         with suppress(TensorwrightError):
             others += [self.make_by_rule()] if self.make_by_rule is not None else []
         others += [each.candidate for each in self.ask_elites()]

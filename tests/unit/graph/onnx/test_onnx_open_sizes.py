@@ -395,12 +395,14 @@ def test_a_size_is_stretched_over_one_and_meets_itself() -> None:
     check(model, graph, {"a": 1}, 1e-6)
 
 
-def test_a_shape_that_data_decide_is_refused_as_before() -> None:
+def test_a_shape_that_data_decide_is_refused_without_bounds() -> None:
     shapes: dict[str, Any] = {"x": ("b", 3), "s": (2,)}
     model = model_of([node("Reshape", ["x", "s"], ["y"])], shapes, ["y"])
     model.graph.input[1].type.tensor_type.elem_type = TensorProto.INT64
-    with pytest.raises(UnsupportedError, match="only known when the model runs"):
+    with pytest.raises(UnsupportedError, match="values decide the size y_0, and nothing says"):
         load_onnx(model)
+    with pytest.raises(UnsupportedError, match=r"whether y_0\*y_1 == 3\*b decides the shape"):
+        load_onnx(model, sizes={"y_0": "..9", "y_1": "..9"})
 
 
 def test_a_position_that_no_number_makes_room_for() -> None:

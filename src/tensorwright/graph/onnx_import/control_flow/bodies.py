@@ -15,14 +15,15 @@ from tensorwright.base import AttributeValue
 from tensorwright.expr import Index, IndexExpr, named_sizes_of
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.nested import BRANCH, CONDITION, COUNT, LOOP, counted_sizes
+from tensorwright.graph.nested import BRANCH, CONDITION, COUNT, LOOP
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, as_tensor
+from tensorwright.graph.onnx_import.counted_sizes import greatest_value
 from tensorwright.graph.onnx_import.size_array import SizeArray
+from tensorwright.graph.sizes import counted_sizes
 from tensorwright.ops import TensorType
 
 Operands: TypeAlias = Mapping[str, Operand]
 _NO_LIMIT = np.asarray(np.iinfo(np.int64).max)
-_KEEPING = frozenset({"cast", "identity", "reshape", "squeeze", "unsqueeze"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,12 @@ class Nested:
     attempt   what work adds to a builder is added only where it has results
     body      a graph that is kept, for inputs of some types; what else its names stand for
               is computed inside of it
-    trips     the size that is the number of iterations of the loop, of at most so many; None where
-              neither the graph nor the caller says how many
-    option    how a caller says it
     """
 
     run: Callable[[GraphProto, Operands], Results]
     types: Callable[[GraphProto, Operands], tuple[TensorType, ...]]
     attempt: Callable[[Callable[[GraphBuilder], Results | None]], Results | None]
     body: Callable[[GraphProto, Mapping[str, TensorType], Callable[[Inside], Operands]], Body]
-    trips: Callable[[int | None], Index | None]
-    option: str
 
 
 class Captured(Mapping[str, Operand]):
@@ -188,23 +184,26 @@ def kept_loop(call: Call, nested: Nested, body: GraphProto, count: Index | None)
         if count is not None and is_true:
             attributes |= {"trips": count, "counts": False}
         else:
-            attributes |= {"trips": _trips(call, nested, limit, count), "counts": True}
+            trips, most = _trips(call, limit, count)
+            attributes |= {"trips": trips, "most": most, "counts": True}
     captured = tuple(made.captured)
     graph = made.finish("body", captured, call.builder)
     inputs = (limit, _single(call, condition), *initial, *captured)
     return call.builder.nest(LOOP, inputs, (graph,), (), **attributes)
 
 
-def _trips(call: Call, nested: Nested, limit: str, count: Index | None) -> Index:
-    """The size that is the number of iterations.
+def _trips(call: Call, limit: str, count: Index | None) -> tuple[Index, Index]:
+    """The size that is the number of iterations, and what it is never above.
 
     Raises:  UnsupportedError where that has no bound.
     """
-    trips = nested.trips(count if isinstance(count, int) else _most(call.builder, limit))
+    name = f"{call.stem}_trips"
+    trips = call.counted.of(name, greatest_value(call.builder, limit) if count is None else count)
     if trips is None:
         raise call.unsupported(
             "it collects a row in each iteration, and nothing says how many there are at most",
-            f"say it, {nested.option}, or let its trip count be Min(count, a constant)",
+            f'say it, sizes={{"{name}": "..64"}} or --sizes {name}=..64, or let its trip count be '
+            "Min(count, a constant)",
         )
     return trips
 
@@ -251,22 +250,3 @@ def _single(call: Call, operand: Operand) -> str:
     """A number of one element, as a tensor without dimensions."""
     is_scalar = not call.type_of(operand).shape
     return call.as_tensor(operand) if is_scalar else call.add("reshape", operand, shape=())
-
-
-def _most(builder: GraphBuilder, tensor: str) -> int | None:
-    """The greatest number that an integer may be, by the constants that it is the least of."""
-    constant = builder.constant_value(tensor)
-    if constant is not None:
-        return int(constant.reshape(-1)[0]) if constant.size == 1 else None
-    node = builder.producer(tensor)
-    if node is None:
-        return None
-    bounds = [_most(builder, name) for name in node.inputs]
-    if node.operator in _KEEPING:
-        return bounds[0]
-    if node.operator == "min":
-        return min((bound for bound in bounds if bound is not None), default=None)
-    if node.operator == "clip":
-        most = node.number("max")
-        return int(most) if most < _NO_LIMIT else None
-    return None

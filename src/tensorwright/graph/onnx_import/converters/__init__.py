@@ -5,7 +5,6 @@ from tensorwright.graph.onnx_import.converters.attention import ATTENTION
 from tensorwright.graph.onnx_import.converters.convolution import CONVOLUTION
 from tensorwright.graph.onnx_import.converters.elementwise import ELEMENTWISE
 from tensorwright.graph.onnx_import.converters.fourier import FOURIER
-from tensorwright.graph.onnx_import.converters.generation import GENERATION
 from tensorwright.graph.onnx_import.converters.indexing import INDEXING
 from tensorwright.graph.onnx_import.converters.movement import MOVEMENT
 from tensorwright.graph.onnx_import.converters.normalization import NORMALIZATION
@@ -14,6 +13,7 @@ from tensorwright.graph.onnx_import.converters.quantization import QUANTIZATION
 from tensorwright.graph.onnx_import.converters.recurrent import RECURRENT
 from tensorwright.graph.onnx_import.converters.reduction import REDUCTION
 from tensorwright.graph.onnx_import.converters.resizing import RESIZING
+from tensorwright.graph.onnx_import.converters.selecting import SELECTING
 from tensorwright.graph.onnx_import.converters.shape_values import SHAPE_VALUES
 from tensorwright.graph.onnx_import.counterparts import ALIKE
 
@@ -28,7 +28,7 @@ CONVERTERS: dict[str, Converter] = dict(
         *REDUCTION,
         *MOVEMENT,
         *INDEXING,
-        *GENERATION,
+        *SELECTING,
         *FOURIER,
         *ATTENTION,
         *QUANTIZATION,

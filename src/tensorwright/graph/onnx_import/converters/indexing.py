@@ -9,9 +9,12 @@ from functools import partial
 import numpy as np
 
 from tensorwright.base import DType
+from tensorwright.expr import IndexExpr, minimum, simplify
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.graph.onnx_import.computed_sizes import size_at
 from tensorwright.graph.onnx_import.converters.windows import per_dimension
 from tensorwright.graph.onnx_import.counterparts import AT_POSITIONS, SCATTER, Counterpart
+from tensorwright.ops import axis_in
 
 
 def _positions(call: Call, position: int) -> Operand:
@@ -27,31 +30,26 @@ def _at_positions(counterpart: Counterpart, call: Call) -> Results:
 
 
 def _one_hot(call: Call) -> Results:
-    depth = call.index(1, "depth")
+    depth = size_at(call, 1, "depth")
     indices: Operand = _positions(call, 0)
     axis = call.integer("axis", -1)
     return (call.add("one_hot", indices, call.tensor(2), depth=depth, axis=axis),)
 
 
 def _top_k(call: Call) -> Results:
-    k = call.integer("k") if call.opset < 10 else call.index(1, "k")
+    axis = call.integer("axis", -1)
+    extent = call.sizes(0)[axis_in(axis, call.rank(0))]
+    k = call.integer("k") if call.opset < 10 else size_at(call, 1, "k", extent)
+    if isinstance(k, IndexExpr):
+        k = simplify(minimum(k, extent), {})
     return call.apply(
         "topk",
         call.tensor(0),
         k=k,
-        axis=call.integer("axis", -1),
+        axis=axis,
         largest=call.flag("largest", default=True),
         sorted=call.flag("sorted", default=True),
     )
-
-
-def _compress(call: Call) -> Results:
-    """The chosen slices; which ones must be known."""
-    chosen = np.flatnonzero(call.array(1, "condition"))
-    x, axis = call.tensor(0), call.integer("axis", 0)
-    if not call.given("axis"):
-        x = call.add("reshape", x, shape=(math.prod(call.shape(0)),))
-    return (call.add("gather", x, chosen.astype(np.int64), axis=axis),)
 
 
 def _write_to_cache(call: Call) -> Results:
@@ -115,7 +113,6 @@ INDEXING: Table = (
     *((each.theirs, partial(_at_positions, each)) for each in AT_POSITIONS),
     ("Scatter", partial(_at_positions, SCATTER)),
     ("TopK", _top_k),
-    ("Compress", _compress),
     ("OneHot", _one_hot),
     ("TensorScatter", _write_to_cache),
     ("Col2Im", _columns_to_image),

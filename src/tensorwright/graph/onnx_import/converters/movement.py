@@ -15,11 +15,13 @@ from tensorwright.expr import (
     simplify,
 )
 from tensorwright.graph.onnx_import.call import Call, Results, Table
+from tensorwright.graph.onnx_import.computed_sizes import numbers, size_from, sizes_from
+from tensorwright.graph.onnx_import.converters.selecting import computed_slice
 from tensorwright.ops import axis_in, shape_text
 
 
 def _reshape(call: Call) -> Results:
-    shape, wanted = call.sizes(0), call.indices(1, "shape")
+    shape, wanted = call.sizes(0), sizes_from(call, 1, "shape")
     text = shape_text(wanted)
     if not call.flag("allowzero", default=False):
         if any(n == 0 and at >= len(shape) for at, n in enumerate(wanted)):
@@ -76,11 +78,11 @@ def _transpose(call: Call) -> Results:
 
 
 def _expand(call: Call) -> Results:
-    return (call.add("expand", call.tensor(0), shape=call.indices(1, "shape")),)
+    return (call.add("expand", call.tensor(0), shape=sizes_from(call, 1, "shape")),)
 
 
 def _tile(call: Call) -> Results:
-    shape, repeats = call.sizes(0), call.indices(1, "repeats")
+    shape, repeats = call.sizes(0), sizes_from(call, 1, "repeats")
     if len(shape) == len(repeats) and all(1 in pair for pair in zip(shape, repeats, strict=True)):
         target = tuple(n * many for n, many in zip(shape, repeats, strict=True))
         return (call.add("expand", call.tensor(0), shape=target),)
@@ -92,7 +94,7 @@ def _split(call: Call) -> Results:
     extent = call.sizes(0)[axis]
     sizes: tuple[Index, ...]
     if call.opset >= 13 and call.has(1):
-        sizes = call.indices(1, "split")
+        sizes = _parts(call, extent)
     else:
         sizes = call.integers("split", ()) if call.opset < 13 else ()
     if not sizes:
@@ -108,18 +110,43 @@ def _split(call: Call) -> Results:
     return call.apply("split", call.tensor(0), sizes=sizes, axis=axis)
 
 
+def _parts(call: Call, extent: Index) -> tuple[Index, ...]:
+    """The sizes of the parts of a Split; the last one is the rest where it is computed."""
+    given = numbers(call, 1, "split")
+    if not isinstance(given[-1], str):
+        return sizes_from(call, 1, "split", extent)
+    parts = [
+        size_from(call, each, extent, str(at)) if isinstance(each, str) else each
+        for at, each in enumerate(given[:-1])
+    ]
+    return (*parts, extent - sum(parts))
+
+
 def _slice(call: Call) -> Results:
-    starts: tuple[Index, ...]
-    ends: tuple[Index, ...]
+    starts: tuple[Index | str, ...]
+    ends: tuple[Index | str, ...]
     if call.opset < 10:
         starts, ends = call.integers("starts"), call.integers("ends")
         axes, steps = call.integers("axes", ()), tuple[int, ...]()
     else:
-        starts, ends = call.indices(1, "starts"), call.indices(2, "ends")
+        starts, ends = numbers(call, 1, "starts"), numbers(call, 2, "ends")
         axes = call.ints(3, "axes") if call.has(3) else ()
         steps = call.ints(4, "steps") if call.has(4) else ()
     axes = axes or tuple(range(len(starts)))
-    return (call.add("slice", call.tensor(0), starts=starts, ends=ends, axes=axes, steps=steps),)
+    steps = steps or (1,) * len(starts)
+    fixed = [
+        (start, end, axis, step)
+        for start, end, axis, step in zip(starts, ends, axes, steps, strict=True)
+        if not isinstance(start, str) and not isinstance(end, str)
+    ]
+    x = call.tensor(0)
+    if fixed or not starts:
+        left = tuple(zip(*fixed, strict=True)) or ((),) * 4
+        x = call.add("slice", x, starts=left[0], ends=left[1], axes=left[2], steps=left[3])
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if isinstance(start, str) or isinstance(end, str):
+            x = computed_slice(call, x, axis_in(axis, call.rank(0)), start, end, step)
+    return (x,)
 
 
 def _pad(call: Call) -> Results:
@@ -130,7 +157,7 @@ def _pad(call: Call) -> Results:
     if call.opset < 11:
         pads, value = call.integers("pads"), call.real("value", 0.0)
     else:
-        pads = call.indices(1, "pads")
+        pads = sizes_from(call, 1, "pads")
         value = call.scalar(2, "constant_value") if call.has(2) else 0.0
     if call.opset >= 18 and call.has(3):
         axes = tuple(axis_in(axis, rank, "axes") for axis in call.ints(3, "axes"))

@@ -11,6 +11,7 @@ import numpy as np
 from tensorwright.base import DType
 from tensorwright.expr import Index, floor_div
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.graph.onnx_import.computed_sizes import sizes_from
 from tensorwright.graph.onnx_import.converters.windows import window_of
 from tensorwright.ops import axis_in, number_of
 
@@ -93,7 +94,7 @@ def _resize(call: Call) -> Results:
         scales = _all_axes(call, scales, (1.0,) * len(own))
         _refuse_antialias(call, scales)
         return _scaled(call, scales, **more)
-    wanted = _all_axes(call, call.indices(3, "sizes"), own)
+    wanted = _all_axes(call, sizes_from(call, 3, "sizes"), own)
     policy = call.text("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch" and not call.flag("antialias", default=False):
         return (call.add("resize", call.tensor(0), sizes=wanted, **more),)
@@ -155,11 +156,13 @@ def _roi_align(call: Call) -> Results:
             "it takes maxima, or as many samples as a region is large",
             "export it with mode avg and a sampling_ratio",
         )
-    count, channels, height, width = call.shape(0)
-    regions = call.shape(1)[0]
+    count = call.sizes(0)[0]
+    channels, height, width = map(number_of, call.sizes(0)[1:])
+    regions = call.sizes(1)[0]
     dtype = call.type_at(0).dtype
     bins = (call.integer("output_height", 1), call.integer("output_width", 1))
-    call.check_elements(regions * math.prod(bins) * ratio * ratio)
+    if isinstance(regions, int):
+        call.check_elements(regions * math.prod(bins) * ratio * ratio)
     is_shifted = call.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     is_shifted &= call.opset >= 16
     scale = call.as_array(call.real("spatial_scale", 1.0), dtype)

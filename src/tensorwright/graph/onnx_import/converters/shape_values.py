@@ -13,10 +13,12 @@ from tensorwright.base import DType
 from tensorwright.expr import ceil_div, maximum, simplify
 from tensorwright.graph.builder import LARGE_BYTES
 from tensorwright.graph.onnx_import.call import Call, Results, Table
+from tensorwright.graph.onnx_import.computed_sizes import is_computed, sizes_from
+from tensorwright.graph.onnx_import.converters.selecting import computed_range
 from tensorwright.graph.onnx_import.size_array import SizeArray, known_array
 from tensorwright.graph.onnx_import.size_terms import term_of
 from tensorwright.graph.onnx_import.tensors import dense, dtype_of, to_array
-from tensorwright.ops import Array, operator
+from tensorwright.ops import Array
 
 _MOST_ELEMENTS = 1 << 31
 
@@ -45,9 +47,9 @@ def _constant_of_shape(call: Call) -> Results:
     if isinstance(value, TensorProto):
         fill = to_array(value, call.folder, call.label)
     number = fill.reshape(-1)[0]
-    if isinstance(call.operand(0), SizeArray):
+    if isinstance(call.operand(0), SizeArray) or is_computed(call, 0):
         dtype = DType.from_numpy(fill.dtype)
-        sizes = call.indices(0, "shape")
+        sizes = sizes_from(call, 0, "shape")
         return (call.add("full", shape=sizes, value=number.item(), dtype=dtype),)
     shape = call.ints(0, "shape")
     if any(extent < 0 for extent in shape):
@@ -74,6 +76,8 @@ def _size(call: Call) -> Results:
 
 def _range(call: Call) -> Results:
     dtype = call.type_at(0).dtype
+    if any(is_computed(call, at) for at in range(3)):
+        return computed_range(call, dtype)
     if any(isinstance(operand, SizeArray) for operand in call.operands):
         return _open_range(call, dtype)
     start, limit, delta = (
@@ -116,24 +120,7 @@ def _eye_like(call: Call) -> Results:
     return (np.eye(rows, columns, diagonal, dtype.numpy),)
 
 
-def _nonzero(call: Call) -> Results:
-    found = np.nonzero(np.atleast_1d(call.array(0, "data")))
-    return (np.asarray(found, np.int64),)
-
-
-def _unique(call: Call) -> Results:
-    """How many there are is a shape: the data must be known."""
-    host = operator("unique").host
-    if host is None:
-        raise call.unsupported("it is not supported")
-    axis = {"axis": call.integer("axis"), "flat": False} if call.given("axis") else {"flat": True}
-    attributes = operator("unique").complete({**axis, "sorted": call.flag("sorted", default=True)})
-    return host((call.array(0, "data"),), attributes)
-
-
 SHAPE_VALUES: Table = (
-    ("NonZero", _nonzero),
-    ("Unique", _unique),
     ("Constant", _constant),
     ("ConstantOfShape", _constant_of_shape),
     ("Shape", _shape),

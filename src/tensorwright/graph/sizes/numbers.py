@@ -19,7 +19,8 @@ from tensorwright.base import (
 )
 from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of, solved_size, with_sizes
 from tensorwright.graph.graph import Graph, Node
-from tensorwright.graph.nested import counted_sizes
+from tensorwright.graph.nested import LOOP
+from tensorwright.graph.sizes.counted import counted_sizes
 from tensorwright.ops import product_of, sizes_of
 
 
@@ -172,18 +173,19 @@ def _told(extent: Index, number: int) -> dict[str, int]:
 
 
 def require_uncounted(graph: Graph, stage: str) -> Graph:
-    """The graph itself, for a stage that takes no sizes which loops decide.
+    """The graph itself, for a stage that takes no sizes which nodes decide.
 
-    Raises:  UnsupportedError that names a loop and its size.
+    Raises:  UnsupportedError that names a node and its size.
     """
     for name, node in counted_sizes(graph).items():
+        is_loop = node.operator == LOOP
+        what = "the number of its iterations" if is_loop else "the number of its results"
+        instead = "carry a tensor of a fixed size instead of collecting rows, or "
         raise UnsupportedError(
             stage=stage,
             where=node.label,
-            reason=f"the size {name} is the number of its iterations, which is known when "
-            "it has run and not before",
-            remedy="carry a tensor of a fixed size instead of collecting rows, or compile to an "
-            "executable",
+            reason=f"the size {name} is {what}, which is known when it has run and not before",
+            remedy=f"{instead if is_loop else ''}compile to an executable",
         )
     return graph
 

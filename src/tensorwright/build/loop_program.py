@@ -1,0 +1,197 @@
+"""From a workload and its schedule to the loop program that a back end gets.
+
+A schedule may have a trace for each range of the named sizes.  The programs of these traces are
+made one by one, each for its range only, and joined under conditions on the sizes.  A range that is
+a single value gives a program without named sizes.  Programs may read different packings of a
+constant: the joined program has a parameter for each of them.
+
+Source:  Zheng et al.: DietCode, MLSys 2022 (programs for ranges of a shape, chosen at run time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tensorwright.base import Target, dump
+from tensorwright.build.variants import open_program
+from tensorwright.expr import (
+    Compute,
+    Condition,
+    Index,
+    NamedSize,
+    Relation,
+    all_of,
+    bind_tensors,
+    ceil_div,
+    compare,
+    named_size,
+    named_sizes_of,
+    negate,
+    sizes_of_tensors,
+)
+from tensorwright.loop import (
+    Buffer,
+    If,
+    LoopProgram,
+    Namer,
+    Parameter,
+    Stmt,
+    block,
+    freshen,
+    lower,
+    run_passes,
+    run_target_passes,
+    substitute_statement,
+    with_symbols,
+)
+from tensorwright.schedule import (
+    OpenSchedule,
+    Schedulable,
+    Schedule,
+    SizedTrace,
+    Trace,
+    format_schedule,
+    render,
+    replay,
+    state_of,
+)
+
+
+def loop_program(
+    workload: Schedulable, schedule: Schedule, target: Target, name: str = "kernel"
+) -> LoopProgram:
+    """The program that a back end gets: scheduled, lowered, after all passes.
+
+    A single trace of a workload with named sizes is one of an instance (`open_program`).
+    Raises:  ScheduleError for an illegal trace, and for one that does not hold for its range.
+    """
+    dump("schedule", "", lambda: _schedule_text(workload, schedule))
+    if isinstance(schedule, OpenSchedule):
+        return _joined_program(workload, schedule, target, name)
+    return _single_program(workload, schedule, target, name)
+
+
+def _schedule_text(workload: Schedulable, schedule: Schedule) -> str:
+    """The steps, and what they make of a workload whose sizes are numbers."""
+    text = format_schedule(schedule)
+    if isinstance(schedule, OpenSchedule) or sizes_of_tensors(workload.outputs):
+        return text
+    return f"{text}\n\n{render(replay(state_of(workload), schedule))}"
+
+
+def _single_program(workload: Schedulable, trace: Trace, target: Target, name: str) -> LoopProgram:
+    """The program of one trace."""
+    if sizes_of_tensors(workload.outputs):
+        return open_program(workload, trace, target, name)
+    state = replay(state_of(workload), trace)
+    return run_target_passes(run_passes(lower(state, name)), target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Narrowed:
+    """A workload for a range of its sizes."""
+
+    outputs: tuple[Compute, ...]
+    constants: frozenset[str]
+
+
+def _joined_program(
+    workload: Schedulable, schedule: OpenSchedule, target: Target, name: str
+) -> LoopProgram:
+    """The programs of all ranges, each under the condition that it is the first that holds."""
+    sizes = {size.name: size for size in sizes_of_tensors(workload.outputs)}
+    programs = [_program_in(workload, each, sizes, target, name) for each in schedule.variants]
+    conditions = [_condition_of(each, sizes) for each in schedule.variants]
+    parameters, bodies = _with_common_parameters(programs)
+    first = LoopProgram(name, parameters, bodies[0])
+    namer = Namer(first)
+    parts: list[Stmt] = []
+    for number, body in enumerate(bodies):
+        is_first = all_of(conditions[number], *map(negate, conditions[:number]))
+        parts.append(If(is_first, body if number == 0 else freshen(body, namer)))
+    return LoopProgram(name, parameters, block(*parts))
+
+
+def _program_in(
+    workload: Schedulable,
+    variant: SizedTrace,
+    sizes: Mapping[str, NamedSize],
+    target: Target,
+    name: str,
+) -> LoopProgram:
+    """The program of a trace for its ranges, over the sizes of the whole workload."""
+    narrow: dict[Any, Index] = {}
+    for each in variant.ranges:
+        size = sizes[each.name]
+        if each.least == each.most:
+            narrow[size] = size.checked(each.least)
+        else:
+            least = max(each.least, size.least * size.divisor)
+            whole = named_size(size.name, least, _most_of(size, each.most), size.divisor)
+            (narrow[size],) = named_sizes_of(whole)
+    if not narrow:
+        return _single_program(workload, variant.trace, target, name)
+    narrowed = _Narrowed(bind_tensors(workload.outputs, narrow), workload.constants)
+    program = _single_program(narrowed, variant.trace, target, name)
+    wide: dict[Any, Index] = {
+        atom: size for size, atom in narrow.items() if isinstance(atom, NamedSize)
+    }
+    return with_symbols(program, wide)
+
+
+def _most_of(size: NamedSize, most: int | None) -> int | None:
+    own = None if size.most is None else size.most * size.divisor
+    limits = [each for each in (own, most) if each is not None]
+    return min(limits, default=None)
+
+
+def _condition_of(variant: SizedTrace, sizes: Mapping[str, NamedSize]) -> Condition:
+    """When the sizes are in the ranges of a trace."""
+    parts: list[Condition] = []
+    for each in variant.ranges:
+        size = sizes[each.name]
+        parts.append(compare(Relation.LE, ceil_div(each.least, size.divisor), size))
+        if each.most is not None:
+            parts.append(compare(Relation.LE, size, each.most // size.divisor))
+    return all_of(*parts)
+
+
+def _with_common_parameters(
+    programs: Sequence[LoopProgram],
+) -> tuple[tuple[Parameter, ...], tuple[Stmt, ...]]:
+    """The parameters of all programs, each once, and the bodies that read them.
+
+    Tensors of the caller are equal by name.  Their shapes are those of the last program, which
+    holds for all sizes.  Packed constants are equal if their packings are.
+    """
+    shared: dict[object, Parameter] = {_identity(p): p for p in programs[-1].parameters}
+    taken = {p.buffer.name for p in shared.values()}
+    bodies: list[Stmt] = []
+    for program in programs:
+        renamed: dict[Buffer, Buffer] = {}
+        for parameter in program.parameters:
+            identity = _identity(parameter)
+            if identity not in shared:
+                shared[identity] = _renamed(parameter, taken)
+                taken.add(shared[identity].buffer.name)
+            name = shared[identity].buffer.name
+            if name != parameter.buffer.name:
+                renamed[parameter.buffer] = replace(parameter.buffer, name=name)
+        bodies.append(substitute_statement(program.body, {}, renamed) if renamed else program.body)
+    return tuple(shared.values()), tuple(bodies)
+
+
+def _identity(parameter: Parameter) -> object:
+    return parameter.name, parameter.packing
+
+
+def _renamed(parameter: Parameter, taken: set[str]) -> Parameter:
+    """The parameter with a buffer of a name that no other has."""
+    base = parameter.buffer.name
+    if base not in taken:
+        return parameter
+    numbers = range(2, len(taken) + 3)
+    name = next(f"{base}_{n}" for n in numbers if f"{base}_{n}" not in taken)
+    return replace(parameter, buffer=replace(parameter.buffer, name=name), source=parameter.name)

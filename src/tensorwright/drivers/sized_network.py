@@ -1,0 +1,206 @@
+"""Networks with named sizes, tuned for several values of them within one session.
+
+At each point a network is one of numbers.  Its workloads are tasks like those of any network, and
+their records say all there is to say.  The weight of a task is how often it runs, times the weight
+of the point, which is the inverse of what the network is expected to take there: a gain of one
+percent counts alike at all points.
+
+At the end tables say which trace runs for which sizes (`tuning/selection/size_table.py`), and the
+executable for all sizes is measured at the points and between them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tensorwright.base import override
+from tensorwright.graph import (
+    Partition,
+    SizePoint,
+    SizesAt,
+    Workload,
+    between,
+    bind_partition,
+    bind_workload,
+    bound_workloads,
+    counted_sizes,
+    points_of,
+)
+from tensorwright.ops import work
+from tensorwright.pipeline import open_price
+from tensorwright.records import (
+    NetworkChoice,
+    RecordStore,
+    save_choice,
+    save_tuned_sizes,
+)
+from tensorwright.schedule import format_schedule
+from tensorwright.tuning import Task
+from tensorwright.tuning.measuring import PoolBuilder
+from tensorwright.tuning.selection import SizeTable, choose, choose_untuned, size_table_of
+from tensorwright.tuning.session import (
+    NetworkResult,
+    SessionSetting,
+    SizedInstance,
+    choose_over_sizes,
+)
+
+_BUILD_S = 120.0  # a kernel for many ranges of sizes takes longer than a candidate
+
+
+@dataclass(frozen=True, slots=True)
+class SizedNetwork:
+    """A network with named sizes and the points for which it is tuned.
+
+    parts       the open network        instances   the same steps at each point
+    """
+
+    name: str
+    parts: Partition
+    points: tuple[SizePoint, ...]
+    instances: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SizedProgram:
+    """A tensor expression with named sizes and the points for which it is tuned."""
+
+    workload: Workload
+    points: tuple[SizePoint, ...]
+
+
+def sized_network(parts: Partition, at: SizesAt | None, name: str = "") -> SizedNetwork:
+    """An open network with the points that the caller names, or with a few that its bounds suggest.
+
+    Raises:  UsageError as `points_of`.
+    """
+    points = points_of(parts.graph.sizes, at, counted_sizes(parts.graph))
+    instances = tuple(bind_partition(parts, point.values) for point in points)
+    return SizedNetwork(name or parts.graph.name, parts, points, instances)
+
+
+def tasks_of_sizes(
+    network: SizedNetwork, setting: SessionSetting, *, is_weighted: bool = True
+) -> tuple[Task, ...]:
+    """The workloads at all points; equal ones are joined by the session.
+
+    is_weighted   whether points have weights; an objective of the user's own asks for plain times
+    """
+    workloads = [
+        list(bound_workloads(network.parts, bound).values()) for bound in network.instances
+    ]
+    counts = [network.parts.count(workload) for workload in network.parts.workloads]
+    calls = [list(zip(own, counts, strict=True)) for own in workloads]
+    weights = _weights(network.points, calls, setting, is_weighted=is_weighted)
+    alike = [tuple(each.key for each in own) for own in zip(*workloads, strict=True)]
+    return tuple(
+        Task(workload, count * weight, f"{network.name} at {point}", alike=keys)
+        for point, weight, own in zip(network.points, weights, calls, strict=True)
+        for (workload, count), keys in zip(own, alike, strict=True)
+    )
+
+
+def sized_program(workload: Workload, at: SizesAt | None) -> SizedProgram:
+    """As `sized_network`, for a tensor expression."""
+    return SizedProgram(workload, points_of(workload.sizes, at))
+
+
+def tasks_of_sized_program(
+    program: SizedProgram, name: str, setting: SessionSetting, *, is_weighted: bool = True
+) -> tuple[Task, ...]:
+    """The expression at all points; `is_weighted` as of `tasks_of_sizes`."""
+    instances = [bind_workload(program.workload, point.values) for point in program.points]
+    calls = [[(each, 1)] for each in instances]
+    weights = _weights(program.points, calls, setting, is_weighted=is_weighted)
+    alike = tuple(instance.key for instance in instances)
+    return tuple(
+        Task(instance, weight, f"{name} at {point}", alike=alike)
+        for instance, weight, point in zip(instances, weights, program.points, strict=True)
+    )
+
+
+def _weights(
+    points: Sequence[SizePoint],
+    workloads: Sequence[Sequence[tuple[Workload, int]]],
+    setting: SessionSetting,
+    *,
+    is_weighted: bool,
+) -> tuple[float, ...]:
+    """How much each point counts: as often as it was named, over what it is expected to take.
+
+    workloads   at each point, with their numbers of calls
+    Returns:    weights of which the least is 1 where every point was named once.
+    """
+    if not is_weighted:
+        return (1.0,) * len(points)
+    price = open_price(setting.target, setting.threads) or _operations
+    costs = [
+        math.fsum(count * (price(workload) or 0.0) for workload, count in own) or 1.0
+        for own in workloads
+    ]
+    most = max(costs)
+    return tuple(point.count * most / cost for point, cost in zip(points, costs, strict=True))
+
+
+def _operations(workload: Workload) -> float:
+    """What stands for the price of a workload without a time model."""
+    return float(work(workload.outputs))
+
+
+def note_points(program: SizedNetwork | SizedProgram, store: RecordStore) -> None:
+    """Let the store say for which sizes the workloads are tuned."""
+    points = [point.values for point in program.points]
+    if isinstance(program, SizedProgram):
+        save_tuned_sizes(store, [program.workload.key], points, program.workload.name)
+        return
+    keys = [workload.key for workload in program.parts.workloads if workload.sizes]
+    save_tuned_sizes(store, keys, points, program.parts.graph.name)
+
+
+def choose_for_sizes(
+    network: SizedNetwork, setting: SessionSetting, store: RecordStore, limit_s: float
+) -> tuple[NetworkResult, ...]:
+    """Correct the tables of an open network by measurement, and keep what it chose.
+
+    limit_s   about how long it may take
+    """
+    started = time.monotonic()
+    parts, target, threads = network.parts, setting.target, setting.threads
+    untuned = {
+        each.key: choose_untuned(each, target, threads, is_cold=True).trace
+        for each in parts.workloads
+    }
+    tables: dict[str, SizeTable] = {}
+    for each in parts.workloads:
+        table = size_table_of(each, target, threads, store, is_cold=True, has_exact=False)
+        if table is None:
+            table = SizeTable.of_one(choose(each, target, threads, store, is_cold=True).trace)
+        tables[each.key] = table
+    sized = [
+        SizedInstance(point, bound)
+        for point, bound in zip(network.points, network.instances, strict=True)
+    ]
+    sized += [
+        SizedInstance(point, bind_partition(parts, point.values), is_between=True)
+        for point in between(parts.graph.sizes, network.points)
+    ]
+    limit_s = max(limit_s / 2, limit_s - (time.monotonic() - started))
+    with override(dump=""), PoolBuilder(limit_s=_BUILD_S) as builder:  # these are candidates still
+        chosen = choose_over_sizes(
+            parts, sized, tables, untuned, target, threads, limit_s, builder=builder
+        )
+    if chosen is None:
+        return tuple(NetworkResult(network.name, reason="stopped", at=each.label) for each in sized)
+    schedules = {key: format_schedule(table.schedule) for key, table in chosen.tables.items()}
+    results = tuple(replace(each, name=network.name) for each in chosen.results)
+    times = [each.whole for each in results if each.whole is not None]
+    choice = NetworkChoice(
+        tuple(sorted(schedules.items())),
+        math.fsum(each.untuned_s for each in times),
+        math.fsum(each.tuned_s for each in times),
+    )
+    save_choice(store, parts, target, setting.hardware, threads, choice)
+    return results

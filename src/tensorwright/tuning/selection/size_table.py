@@ -1,0 +1,284 @@
+"""Which trace runs for which sizes: a table over some numbers of each size.
+
+    lines      of each size, the numbers at which the table has an entry
+    cells      an entry for every combination of these; it is for all sizes that are nearest to it
+    tuned      the best trace of each combination for which the workload was tuned
+    exact      those of these combinations whose trace gets a program that holds for nothing else
+
+A table is filled from traces that were tuned for points.  Between them the time model says which of
+the neighbours' traces and the untuned one runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise, product
+from math import isqrt, prod
+from operator import itemgetter
+from typing import Protocol, TypeAlias
+
+from tensorwright.expr import NamedSize
+from tensorwright.schedule import OpenSchedule, Schedule, SizedTrace, SizeRange, Trace
+
+_LEAST_GAIN = 0.03  # of the predicted time: what a program for one size must gain
+_SAME = 0.02  # of the predicted time: traces that differ by less are alike
+_FAR = 4  # times as large: between nearer neighbours a table has no entry
+_MOST_CELLS = 24  # between points: each asks for prices
+
+Numbers: TypeAlias = tuple[int, ...]
+
+
+class Prices(Protocol):
+    """What a trace is expected to take for some sizes, in seconds; None where that is not known."""
+
+    def alone(self, trace: Trace, values: Mapping[str, int]) -> float | None:
+        """By a program for these sizes only."""
+
+    def opened(self, trace: Trace, values: Mapping[str, int]) -> float | None:
+        """By a program for all sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TunedTrace:
+    """The best trace for some sizes for which a workload was tuned.
+
+    opens         whether it has a form that holds for all sizes
+    is_measured   whether it is on record there; otherwise it is the untuned trace for these sizes
+    equals        traces that were measured there, too, and are about as fast
+    """
+
+    values: Mapping[str, int]
+    trace: Trace
+    opens: bool
+    is_measured: bool = True
+    equals: tuple[Trace, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SizeTable:
+    """As above; combinations are numbers in the order of `lines`, and all tuples are sorted."""
+
+    lines: tuple[tuple[str, Numbers], ...]
+    cells: tuple[tuple[Numbers, Trace], ...]
+    tuned: tuple[tuple[Numbers, Trace], ...] = ()
+    exact: tuple[Numbers, ...] = ()
+
+    @classmethod
+    def of_one(cls, trace: Trace) -> SizeTable:
+        """The table of a trace that runs for all sizes."""
+        return cls((), (((), trace),))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the sizes."""
+        return tuple(name for name, _ in self.lines)
+
+    def cell_of(self, values: Mapping[str, int]) -> Numbers:
+        """The cell of some sizes."""
+        return tuple(
+            numbers[sum(values[name] >= border for border in _borders(numbers))]
+            for name, numbers in self.lines
+        )
+
+    def at(self, values: Mapping[str, int]) -> Trace:
+        """The trace that runs for some sizes."""
+        own = self._numbers(values)
+        if own in self.exact:
+            return dict(self.tuned)[own]
+        return dict(self.cells)[self.cell_of(values)]
+
+    def tuned_at(self, values: Mapping[str, int]) -> Trace | None:
+        """The trace for some sizes for which the workload was tuned; None for others."""
+        return dict(self.tuned).get(self._numbers(values))
+
+    def with_cell(self, values: Mapping[str, int], trace: Trace) -> SizeTable:
+        """The table with another trace in the cell of some sizes.
+
+        If the cell has the trace of a combination for which the workload was tuned, and the sizes
+        are others, this combination keeps its trace by a program of its own.
+        """
+        cell, cells = self.cell_of(values), dict(self.cells)
+        keeps = cell != self._numbers(values) and cells[cell] == dict(self.tuned).get(cell) != trace
+        cells[cell] = trace
+        table = replace(self, cells=tuple(sorted(cells.items(), key=itemgetter(0))))
+        return table._with_exact(cell) if keeps else table
+
+    def with_exact(self, values: Mapping[str, int]) -> SizeTable:
+        """The table with a program of its own for some sizes for which it was tuned."""
+        return self._with_exact(self._numbers(values))
+
+    def _with_exact(self, numbers: Numbers) -> SizeTable:
+        if numbers not in dict(self.tuned):
+            return self
+        return replace(self, exact=tuple(sorted({*self.exact, numbers})))
+
+    def without_exact(self, values: Mapping[str, int] | None = None) -> SizeTable:
+        """The table without a program of its own for some sizes, or for any where None."""
+        own = None if values is None else self._numbers(values)
+        kept = () if own is None else tuple(each for each in self.exact if each != own)
+        return replace(self, exact=kept)
+
+    def _numbers(self, values: Mapping[str, int]) -> Numbers:
+        return tuple(values[name] for name in self.names)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The traces with their ranges; the trace of most cells comes last, for all the rest."""
+        usual = Counter(trace for _, trace in self.cells).most_common(1)[0][0]
+        tuned = dict(self.tuned)
+        variants = [
+            SizedTrace(tuple(map(SizeRange, self.names, numbers, numbers)), tuned[numbers])
+            for numbers in self.exact
+        ]
+        variants += [each for each in self._boxes() if each.trace != usual]
+        return OpenSchedule((*variants, SizedTrace((), usual))) if variants else usual
+
+    def _boxes(self) -> list[SizedTrace]:
+        """The cells; neighbours along the last size with the same trace are one."""
+        boxes: list[SizedTrace] = []
+        for _, row in groupby(self.cells, key=lambda cell: cell[0][:-1]):
+            for trace, run in groupby(row, key=lambda cell: cell[1]):
+                numbers = [each[0] for each in run]
+                ranges = map(self._range, range(len(self.lines)), numbers[0], numbers[-1])
+                boxes.append(SizedTrace(tuple(filter(None, ranges)), trace))
+        return boxes
+
+    def _range(self, position: int, first: int, last: int) -> SizeRange | None:
+        """What a size is in the cells from one number to another; None where it may be anything."""
+        name, numbers = self.lines[position]
+        borders = _borders(numbers)
+        low = 1 if first == numbers[0] else borders[numbers.index(first) - 1]
+        high = None if last == numbers[-1] else borders[numbers.index(last)] - 1
+        return None if low == 1 and high is None else SizeRange(name, low, high)
+
+
+def _borders(numbers: Numbers) -> list[int]:
+    """Where the next number is nearer than the one before, on a logarithmic scale."""
+    return [isqrt(low * high - 1) + 1 for low, high in pairwise(numbers)]
+
+
+def filled_table(
+    sizes: Sequence[NamedSize],
+    tuned: Sequence[TunedTrace],
+    untuned: Trace,
+    prices: Prices,
+    *,
+    has_exact: bool = True,
+) -> SizeTable:
+    """The table of a workload with some sizes.
+
+    tuned      at least one, each for other numbers
+    untuned    the trace that holds for all sizes
+    prices     by the time model
+    has_exact  whether it predicts, too, which traces get a program for their sizes alone
+
+    Of traces that are about as good in several cells the table has few: each makes the kernel
+    longer.
+    """
+    ordered = sorted(sizes, key=lambda size: size.name)
+    names = [size.name for size in ordered]
+    points = {tuple(each.values[name] for name in names): each for each in tuned}
+    lines = _lines(ordered, list(points))
+    good: dict[Numbers, tuple[Trace, ...]] = {}
+    for numbers in product(*(numbers for _, numbers in lines)):
+        values = dict(zip(names, numbers, strict=True))
+        own = points.get(numbers)
+        if own is not None and own.is_measured and own.opens:
+            good[numbers] = (own.trace, *own.equals)
+        else:
+            near = _near(numbers, points) if own is None else [own]
+            good[numbers] = _cheapest(near, untuned, values, prices)
+    cells = _few(good)
+    exact = [
+        numbers
+        for numbers, own in sorted(points.items(), key=itemgetter(0))
+        if names and has_exact and _is_better_alone(own, cells[numbers], prices)
+    ]
+    best = [(numbers, points[numbers].trace) for numbers in sorted(points)]
+    return SizeTable(lines, tuple(cells.items()), tuple(best), tuple(exact))
+
+
+def _few(good: Mapping[Numbers, tuple[Trace, ...]]) -> dict[Numbers, Trace]:
+    """One of the good traces of each cell: first the one that is good in most of the cells that
+    have none yet.
+    """
+    chosen: dict[Numbers, Trace] = {}
+    while len(chosen) < len(good):
+        left = {numbers: traces for numbers, traces in good.items() if numbers not in chosen}
+        counts = Counter(trace for traces in left.values() for trace in traces)
+        best = counts.most_common(1)[0][0]
+        chosen |= {numbers: best for numbers, traces in left.items() if best in traces}
+    return {numbers: chosen[numbers] for numbers in good}
+
+
+def _lines(
+    sizes: Sequence[NamedSize], points: Sequence[Numbers]
+) -> tuple[tuple[str, Numbers], ...]:
+    """The numbers of each size that points have, with the ends of its bounds and the means of
+    neighbours, as far as this makes no more than some cells.
+    """
+    own = [tuple(sorted({numbers[n] for numbers in points})) for n in range(len(sizes))]
+    wider = [_with_ends(numbers, size) for numbers, size in zip(own, sizes, strict=True)]
+    widest = [_with_means(numbers, size) for numbers, size in zip(wider, sizes, strict=True)]
+    fitting = (each for each in (widest, wider) if prod(map(len, each)) <= _MOST_CELLS)
+    chosen = next(fitting, own)
+    return tuple((size.name, numbers) for size, numbers in zip(sizes, chosen, strict=True))
+
+
+def _with_ends(numbers: Numbers, size: NamedSize) -> Numbers:
+    ends = {max(1, size.least) * size.divisor}
+    if size.most is not None:
+        ends.add(size.most * size.divisor)
+    return tuple(sorted({*numbers, *ends}))
+
+
+def _with_means(numbers: Numbers, size: NamedSize) -> Numbers:
+    means = [isqrt(low * high) for low, high in pairwise(numbers) if high >= _FAR * low]
+    whole = {max(size.divisor, mean - mean % size.divisor) for mean in means}
+    return tuple(sorted({*numbers, *whole}))
+
+
+def _near(numbers: Numbers, points: Mapping[Numbers, TunedTrace]) -> list[TunedTrace]:
+    """The two nearest points on a logarithmic scale; none where the cell has another number for a
+    size that is the same at all points.
+    """
+    for own, others in zip(numbers, zip(*points, strict=True), strict=True):
+        if own not in others and len(set(others)) == 1 and len(points) > 1:
+            return []
+
+    def distance(point: Numbers) -> float:
+        return sum(math.log(a / b) ** 2 for a, b in zip(point, numbers, strict=True))
+
+    return [points[point] for point in sorted(points, key=distance)[:2]]
+
+
+def _cheapest(
+    tuned: Sequence[TunedTrace], untuned: Trace, values: Mapping[str, int], prices: Prices
+) -> tuple[Trace, ...]:
+    """The traces that are expected to be about the fastest, the fastest first; the untuned one
+    where nothing is known.
+    """
+    seconds: dict[Trace, float] = {}
+    for trace in (untuned, *(each.trace for each in tuned if each.opens)) if tuned else ():
+        expected_s = prices.opened(trace, values)
+        if expected_s is not None:
+            seconds[trace] = expected_s
+    if untuned not in seconds:
+        return (untuned,)
+    limit_s = (1 + _SAME) * min(seconds.values())
+    return tuple(
+        trace for trace in sorted(seconds, key=seconds.__getitem__) if seconds[trace] <= limit_s
+    )
+
+
+def _is_better_alone(own: TunedTrace, other: Trace, prices: Prices) -> bool:
+    """Whether a trace is expected to be faster in a program for its sizes alone than another one in
+    a program for all sizes.
+    """
+    if own.is_measured and not own.opens:
+        return True
+    alone_s, opened_s = prices.alone(own.trace, own.values), prices.opened(other, own.values)
+    return alone_s is not None and opened_s is not None and alone_s < (1 - _LEAST_GAIN) * opened_s

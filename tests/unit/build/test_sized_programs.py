@@ -1,0 +1,101 @@
+"""Kernels with a trace for each range of their sizes."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.test_open_executables import dense, scores
+
+from tensorwright.base import ScheduleError, cpu_target
+from tensorwright.build import build_cached, loop_program
+from tensorwright.graph import Workload, bind_workload
+from tensorwright.loop import If, LoopProgram, walk
+from tensorwright.schedule import OpenSchedule, SizedTrace, SizeRange, Split, Tail, Trace, state_of
+from tensorwright.tuning.space import default_trace
+from tensorwright_lab.judging.open_sizes import check_trace, random_traces
+
+NATIVE = cpu_target("native")
+
+
+def trace_at(workload: Workload, value: int) -> Trace:
+    """The heuristic trace where every size has that value."""
+    numbers = {size.name: value for size in workload.sizes}
+    return default_trace(state_of(bind_workload(workload, numbers)), NATIVE)
+
+
+def packings(program: LoopProgram) -> list[str]:
+    return [str(p.buffer.shape) for p in program.parameters if p.packing is not None]
+
+
+@pytest.mark.parametrize("workload", [dense(), dense(40), scores()], ids=["48", "40", "scores"])
+def test_each_range_runs_its_own_trace_and_all_sizes_are_right(workload: Workload) -> None:
+    name = workload.sizes[0].name
+    schedule = OpenSchedule(
+        (
+            SizedTrace((SizeRange(name, 1, 1),), trace_at(workload, 1)),
+            SizedTrace((SizeRange(name, 2, 4),), trace_at(workload, 4)),
+            SizedTrace((), trace_at(workload, 8)),
+        )
+    )
+    assert check_trace(workload, schedule, NATIVE, 0)
+    chosen = walk(loop_program(workload, schedule, NATIVE).body)
+    conditions = [str(part.condition) for part in chosen if isinstance(part, If)]
+    assert any(f"{name} <= 1" in each for each in conditions)
+
+
+def test_random_traces_for_ranges_compute_what_is_meant() -> None:
+    workload = dense()
+    few, many, rest = random_traces(workload, NATIVE, 3, 7)
+    schedule = OpenSchedule(
+        (
+            SizedTrace((SizeRange("n", 3, 9),), few),
+            SizedTrace((SizeRange("n", 8, None),), many),
+            SizedTrace((), rest),
+        )
+    )
+    assert check_trace(workload, schedule, NATIVE, 1)
+
+
+def test_traces_that_pack_a_constant_differently_read_their_own_copies() -> None:
+    workload = dense()
+    traces = [trace_at(workload, value) for value in (1, 64)]
+    alone = [packings(loop_program(workload, trace, NATIVE)) for trace in traces]
+    same = OpenSchedule((SizedTrace((SizeRange("n", 1, 1),), traces[1]), SizedTrace((), traces[1])))
+    assert packings(loop_program(workload, same, NATIVE)) == alone[1]
+    both = OpenSchedule((SizedTrace((SizeRange("n", 1, 8),), traces[0]), SizedTrace((), traces[1])))
+    joined = loop_program(workload, both, NATIVE)
+    assert set(packings(joined)) == {*alone[0], *alone[1]}
+    names = [parameter.buffer.name for parameter in joined.parameters]
+    assert len(names) == len(set(names))
+
+
+def test_a_range_of_a_single_value_gives_a_program_of_numbers() -> None:
+    workload = dense()
+    schedule = OpenSchedule(
+        (SizedTrace((SizeRange("n", 4, 4),), trace_at(workload, 4)), SizedTrace((), ()))
+    )
+    program = loop_program(workload, schedule, NATIVE)
+    first = next(part for part in walk(program.body) if isinstance(part, If))
+    loops = str(LoopProgram("first", program.parameters, first.then)).split("\n", 1)[1]
+    assert "n" not in loops.replace("in", "").split()
+
+
+def test_schedules_for_other_ranges_are_other_kernels() -> None:
+    workload, trace = dense(), trace_at(dense(), 8)
+    one, other = (
+        build_cached(
+            workload,
+            OpenSchedule((SizedTrace((SizeRange("n", 1, most),), trace), SizedTrace((), ()))),
+            NATIVE,
+        )
+        for most in (2, 3)
+    )
+    assert one.object_code != other.object_code
+    assert one.parameters == other.parameters
+
+
+def test_a_trace_that_does_not_hold_for_its_range_is_refused() -> None:
+    workload = dense()
+    wrong = (Split("z", "i", (7,), tail=Tail.EXACT),)
+    schedule = OpenSchedule((SizedTrace((SizeRange("n", 4, 4),), wrong), SizedTrace((), ())))
+    with pytest.raises(ScheduleError, match="split"):
+        loop_program(workload, schedule, NATIVE)
