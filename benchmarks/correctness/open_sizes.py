@@ -1,13 +1,15 @@
 """Compile networks with open sizes once, and compare them at many sizes.
 
-    python benchmarks/correctness/open_sizes.py [--graphs 300] [--first 0]
+    python benchmarks/correctness/open_sizes.py [--graphs 300] [--first 0] [--only rewriting]
 
 Random plausible networks have one or two extents of their inputs made open: a batch, a length, a
 side of images, with bounds and divisors.  Each is compiled once, called at the ends of the bounds
 and between them, and compared with the interpreter of graphs.  One of its workloads is built by
 schedules drawn at random from its space, and compared with its meaning by the machine and by the
-interpreter of loops.  Prints a table and the faults.  `--graphs 1 --first SEED` repeats one.  Exit
-code 1 if there are faults.
+interpreter of loops.  Each graph goes through the searches for a faster one, with costs that are
+drawn; what they hand on is compared with it at those sizes, and its certificate is replayed.
+`--only rewriting` or `--only programs` leaves out the other half.  Prints a table and the faults.
+`--graphs 1 --first SEED` repeats one.  Exit code 1 if there are faults.
 """
 
 from __future__ import annotations
@@ -19,8 +21,14 @@ import traceback
 from collections import Counter
 
 from tensorwright.base import detect_target
+from tensorwright.graph import Graph
 from tensorwright.pipeline import prepare
-from tensorwright_lab.judging.open_sizes import check_network, check_trace, random_traces
+from tensorwright_lab.judging.open_sizes import (
+    check_network,
+    check_rewriting,
+    check_trace,
+    random_traces,
+)
 from tensorwright_lab.zoo.plausible.drawer import Drawer
 from tensorwright_lab.zoo.plausible.networks import FAMILIES
 from tensorwright_lab.zoo.plausible.opening import CannotOpenError, with_open_extents, work_of
@@ -28,6 +36,10 @@ from tensorwright_lab.zoo.plausible.opening import CannotOpenError, with_open_ex
 _WORK = 1e5
 _MOST_ELEMENTS = 1_000_000
 _SCHEDULES = 3
+_COUNTED = (
+    *("graphs", "schedules", "not opened", "rewritten", "changed", "ONNX files"),
+    *("no open form", "faults"),
+)
 
 
 def main() -> int:
@@ -35,45 +47,67 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graphs", type=int, default=300)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--only", choices=("programs", "rewriting"))
     given = parser.parse_args()
     counts: Counter[str] = Counter()
-    families = tuple(FAMILIES)
+    rules: Counter[str] = Counter()
     seed = given.first
     while counts["graphs"] < given.graphs:
-        family = families[seed % len(families)]
-        _check(family, seed, counts)
+        _check(seed, given.only, counts, rules)
+        print(f"seed {seed}: {counts['graphs']} of {given.graphs} graphs", file=sys.stderr)
         seed += 1
-        if counts["graphs"] % 20 == 0:
-            print(f"{counts['graphs']} of {given.graphs} graphs", file=sys.stderr)
-    for name in ("graphs", "schedules", "not opened", "no open form", "faults"):
+    for name in _COUNTED:
         print(f"{name:14} {counts[name]:6}")
+    print("most used:", ", ".join(f"{name} {count}" for name, count in rules.most_common(8)))
     return int(counts["faults"] > 0)
 
 
-def _check(family: str, seed: int, counts: Counter[str]) -> None:
-    chance, name = random.Random(f"{family} {seed}"), f"{family}_{seed}"
-    drawn = FAMILIES[family](Drawer(name, f"{family} {seed}", work=_WORK))
+def graph_of(seed: int) -> tuple[Graph, dict[str, int]]:
+    """The open graph of a seed, and a typical number for each of its sizes.
+
+    Raises:  CannotOpenError for a graph that is large, or has no open form.
+    """
+    families = tuple(FAMILIES)
+    family = families[seed % len(families)]
+    text = f"{family} {seed}"
+    drawn = FAMILIES[family](Drawer(f"{family}_{seed}", text, work=_WORK))
+    if work_of(drawn) > _MOST_ELEMENTS:
+        raise CannotOpenError
+    return with_open_extents(drawn, random.Random(text))
+
+
+def _check(seed: int, only: str | None, counts: Counter[str], rules: Counter[str]) -> None:
     try:
-        if work_of(drawn) > _MOST_ELEMENTS:
-            raise CannotOpenError
-        graph, values = with_open_extents(drawn, chance)
+        graph, values = graph_of(seed)
     except CannotOpenError:
         counts["no open form"] += 1
         return
     counts["graphs"] += 1
     try:
-        check_network(graph, values, seed)
-        target = detect_target()
-        workloads = [each for each in prepare(graph, target).workloads if each.sizes]
-        if workloads:
-            workload = chance.choice(workloads)
-            for trace in random_traces(workload, target, _SCHEDULES, seed):
-                is_opened = check_trace(workload, trace, target, seed)
-                counts["schedules" if is_opened else "not opened"] += 1
+        if only != "rewriting":
+            check_network(graph, values, seed)
+            counts.update(_check_schedules(graph, random.Random(f"schedules {seed}"), seed))
+        if only != "programs":
+            rewritten = check_rewriting(graph, values, seed)
+            counts.update({"rewritten": rewritten.count, "ONNX files": rewritten.files})
+            counts["changed"] += bool(rewritten.rules)
+            rules.update(rewritten.rules)
     except Exception:  # noqa: BLE001 - whatever it is, it is a fault
         counts["faults"] += 1
-        print(f"fault in {name} (--graphs 1 --first {seed}):", file=sys.stderr)
+        print(f"fault in {graph.name} (--graphs 1 --first {seed}):", file=sys.stderr)
         traceback.print_exc()
+
+
+def _check_schedules(graph: Graph, chance: random.Random, seed: int) -> Counter[str]:
+    """Check one workload with schedules that are drawn; how many could be opened."""
+    target = detect_target()
+    workloads = [each for each in prepare(graph, target).workloads if each.sizes]
+    if not workloads:
+        return Counter()
+    workload = chance.choice(workloads)
+    traces = random_traces(workload, target, _SCHEDULES, seed)
+    opened = sum(check_trace(workload, trace, target, seed) for trace in traces)
+    return Counter({"schedules": opened, "not opened": len(traces) - opened})
 
 
 if __name__ == "__main__":

@@ -18,54 +18,17 @@ import random
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
 import numpy as np
 
-from tensorwright.base import DType
-from tensorwright.drivers.graph_record import proved_beside
-from tensorwright.graph import (
-    Graph,
-    GraphBuilder,
-    Node,
-    are_alike,
-    interpret,
-    random_inputs,
-    simplify,
-)
+from tensorwright.graph import Graph, GraphBuilder, Node, simplify
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.ops import Array
-from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
-from tensorwright.rewriting.egraph import Id
-from tensorwright.rewriting.extraction import cheap_selections
-from tensorwright.rewriting.library import load_library
-from tensorwright.rewriting.networks import (
-    Certificate,
-    NetworkExtraction,
-    NetworkSaturation,
-    OperatorCosts,
-    Roofline,
-    SaturationLimits,
-    TypedOperator,
-    certify,
-    choice_of,
-    chosen_outputs,
-    network_rules,
-    parse_certificate,
-    read_network,
-    replay,
-    saturate_network,
-    unsaturated,
-    write_network,
-)
+from tensorwright_lab.judging.searched_graphs import SEARCHES, cases_of, check_searched
 from tensorwright_lab.zoo.wild import load_wild
-
-LISTED = {each.rule.name: each.rule for each in load_library()}
-RULES = network_rules(LISTED.values())
-IS_PROVED = proved_beside(LISTED.values())
 
 EXPORTED = (
     *("swin_t", "swin_t", "swin_t", "vit_s16", "mixer_s16", "convnext_t", "mobilenet_v3"),
@@ -75,8 +38,6 @@ EXPORTED = (
 """Networks that pieces are cut out of; one that is named more often gives more of them."""
 _MOST_ELEMENTS = 1 << 20  # of a tensor in a piece
 _MOVING = frozenset("reshape transpose slice concat split expand squeeze unsqueeze pad".split())
-
-Searched = tuple[NetworkSaturation, tuple[Id, ...]]
 
 
 # -- networks
@@ -310,106 +271,6 @@ def _exported(name: str) -> Graph:
     return simplify(load_onnx(load_wild(name)))
 
 
-# -- searches
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnCosts:
-    """Costs of operators that lead a search where a machine's would not: drawn for each."""
-
-    seed: int
-
-    def seconds(self, operator: TypedOperator) -> float:
-        """A roofline, times something between 0.01 and 100."""
-        shapes = [arg.shape for arg in operator.args]
-        word = f"{self.seed} {operator.operator} {operator.params} {shapes}"
-        return Roofline(1e9, 1e9).seconds(operator) * 10 ** random.Random(word).uniform(-2, 2)
-
-
-def _costs(draw: random.Random) -> OperatorCosts:
-    return draw.choice((Roofline(1e9, 1e9), *map(DrawnCosts, range(4))))
-
-
-def by_saturation(graph: Graph, draw: random.Random) -> Iterator[Searched]:
-    """What the cheapest selections of an e-graph are."""
-    limits = SaturationLimits(draw.randrange(3), draw.randrange(1, 4), draw.choice((300, 900)))
-    found = saturate_network(read_network(graph, with_proofs=True), RULES, limits)
-    extraction = NetworkExtraction(found.network, _costs(draw))
-    selections = cheap_selections(extraction.problem, 2)
-    chosen = [chosen_outputs(found.network, extraction.choice(each)) for each in selections]
-    yield from ((found, outputs) for outputs in chosen)
-
-
-def by_backtracking(graph: Graph, draw: random.Random) -> Iterator[Searched]:
-    """What single moves from the network on lead to."""
-    found = unsaturated(read_network(graph, with_proofs=True))
-    alpha, graphs = draw.choice((1.0, 1.05, 1.3)), draw.randrange(5, 300)
-    limits = BacktrackingLimits(alpha, graphs, seconds=60, keep=2, open=draw.randrange(2, 40))
-    for outputs in backtrack_network(found, RULES, _costs(draw), limits).outputs:
-        yield found, outputs
-
-
-def by_both(graph: Graph, draw: random.Random) -> Iterator[Searched]:
-    """What single moves lead to from the cheapest selections on."""
-    for found, outputs in by_saturation(graph, draw):
-        limits = BacktrackingLimits(graphs=draw.randrange(5, 100), seconds=60, keep=2)
-        for each in backtrack_network(found, RULES, _costs(draw), limits, outputs).outputs:
-            yield found, each
-        yield found, outputs  # what it was stays right, whatever has become equal since
-
-
-SEARCHES: tuple[Callable[[Graph, random.Random], Iterator[Searched]], ...] = (
-    by_saturation,
-    by_backtracking,
-    by_both,
-)
-
-
-def in_double(graph: Graph, seed: int = 0) -> list[Array]:
-    """What a network computes of random inputs, its constants and its arithmetic in f64."""
-    b = GraphBuilder(graph.name)
-    for name in graph.inputs:
-        type_ = graph.types[name]
-        b.input(name, type_.shape, _double(type_.dtype))
-    for name, array in graph.constants.items():
-        b.constant(array.astype(_double(graph.types[name].dtype).numpy), name)
-    for node in graph.nodes:
-        attributes = {
-            name: _double(value) if isinstance(value, DType) else value
-            for name, value in node.attributes
-        }
-        b.apply(node.operator, node.inputs, node.outputs, **attributes)
-    double = b.finish(graph.outputs)
-    drawn = random_inputs(double, seed)
-    with np.errstate(all="ignore"):
-        return list(interpret(double, drawn).values())
-
-
-def _double(dtype: DType) -> DType:
-    return DType.F64 if dtype is DType.F32 else dtype
-
-
-def check(
-    graph: Graph, want: Sequence[Array], found: NetworkSaturation, outputs: tuple[Id, ...]
-) -> Certificate:
-    """The certificate of what a search hands on.
-
-    Raises:  AssertionError where it computes something else, or is not what its certificate says.
-    """
-    choice = choice_of(found.network, outputs)
-    result = write_network(found.network, choice)
-    assert result.outputs == graph.outputs
-    for one, other in zip(in_double(result), want, strict=True):
-        scale = np.abs(other, where=np.isfinite(other), out=np.zeros(other.shape)).max(initial=1.0)
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * scale)
-    certificate = certify(found, chosen_outputs(found.network, choice), LISTED)
-    read = parse_certificate(certificate.to_json(), "the drill")
-    assert read == certificate
-    replayed = replay(read, read_network(graph), IS_PROVED)
-    assert are_alike(simplify(replayed), simplify(result))
-    return certificate
-
-
 @dataclass(frozen=True, slots=True)
 class End:
     """How the network of a seed ended.
@@ -434,10 +295,11 @@ def attempt(seed: int) -> End:
     ranks = [len(type_.shape) for type_ in graph.types.values()]
     count, rules, fault = 0, set[str](), ""
     try:
-        want = in_double(graph)
+        cases = cases_of(graph)
         for search in SEARCHES:
             for found, outputs in search(graph, random.Random(seed)):
-                rules |= check(graph, want, found, outputs).rules.keys()
+                checked = check_searched(graph, cases, found, outputs)
+                rules |= checked.certificate.rules.keys()
                 count += 1
     except Exception:  # noqa: BLE001 - what the drill looks for; the next seed is tried all the same
         fault = f"{traceback.format_exc()}\n{graph}"

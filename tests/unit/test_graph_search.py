@@ -8,12 +8,20 @@ import math
 import numpy as np
 import onnx
 import pytest
+from tests.unit.branching_models import loop
 
 import tensorwright
-from tensorwright.base import InternalError, MachineError, UsageError, override
+from tensorwright.base import (
+    InternalError,
+    MachineError,
+    UnsupportedError,
+    UsageError,
+    override,
+)
 from tensorwright.drivers import graph_timing
 from tensorwright.drivers import rewrite as graph_search
-from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs
+from tensorwright.expr import Index, named_size
+from tensorwright.graph import Graph, GraphBuilder, bind_sizes, interpret, random_inputs
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.rewriting import parse_rule
@@ -23,10 +31,10 @@ from tensorwright.tuning.session import Budget
 MODULE = importlib.import_module("tensorwright.drivers.rewrite")
 
 
-def chain_of_products(width: int = 512) -> Graph:
+def chain_of_products(width: int = 512, rows: Index = 64) -> Graph:
     """Two products that are one, of constants that are multiplied before."""
     b = GraphBuilder("chain")
-    x = b.input("x", (64, 16))
+    x = b.input("x", (rows, 16))
     y = b.add("matmul", x, b.constant(_weights(16, width)), output="wide")
     return b.finish(
         (b.add("relu", b.add("matmul", y, b.constant(_weights(width, 16))), output="y"),)
@@ -50,6 +58,33 @@ def test_a_faster_graph_is_found_and_says_by_which_rules() -> None:
     want, got = interpret(graph, inputs)["y"], interpret(found.graph, inputs)["y"]
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
     onnx.checker.check_model(found.onnx, full_check=True)
+
+
+def test_a_faster_graph_for_all_sizes_is_found_and_certified() -> None:
+    rows = named_size("rows", greatest=96)
+    graph = chain_of_products(rows=rows)
+    found = tensorwright.rewrite(graph, measure=False)
+    assert [node.operator for node in found.graph.nodes] == ["matmul", "relu"]
+    assert found.certificate is not None
+    assert found.certificate.sizes == {"rows": "rows <= 96"}
+    for number in (1, 41, 96):
+        inputs = random_inputs(bind_sizes(graph, {"rows": number}))
+        want, got = interpret(graph, inputs)["y"], interpret(found.graph, inputs)["y"]
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    back = load_onnx(found.onnx)
+    assert back.types["y"].shape == (rows, 16)
+    graph_search.check_certificate(found.certificate, graph, back, lambda _: True)
+
+
+def test_the_bounds_of_sizes_are_those_of_the_caller() -> None:
+    model = to_onnx(chain_of_products(rows=named_size("rows")))
+    found = tensorwright.rewrite(model, measure=False, sizes={"rows": "8..64 by 8"})
+    assert found.source.sizes[0].constraints == "rows <= 64, rows % 8 == 0"
+
+
+def test_sizes_that_a_loop_decides_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="is the number of its iterations"):
+        tensorwright.rewrite(loop())
 
 
 def test_a_graph_stays_where_nothing_is_faster() -> None:

@@ -16,7 +16,8 @@ from tensorwright import pipeline
 from tensorwright.base import RecordError
 from tensorwright.drivers import graph_record, graph_timing
 from tensorwright.drivers import optimize as joint_search
-from tensorwright.graph import interpret, random_inputs, simplify
+from tensorwright.expr import named_size
+from tensorwright.graph import bind_sizes, interpret, random_inputs, simplify
 from tensorwright.pipeline import chosen_target, record_graph, recorded_graph
 from tensorwright.records import MemoryStore
 from tensorwright.rewriting.networks import NO_STEPS
@@ -53,6 +54,26 @@ def test_the_graph_that_is_tuned_is_kept_and_compiled_from_then_on(
     assert compiled.plan == executable.plan
     monkeypatch.setattr(joint_search, "rewrite", None)  # another run does not search again
     tensorwright.optimize(graph, trials=9, records=store)
+
+
+def test_an_open_network_is_rewritten_and_tuned_for_some_sizes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = named_size("rows", greatest=96)
+    graph, store = chain_of_products(rows=rows), MemoryStore()
+    rewriting_wins(monkeypatch)
+    executable = tensorwright.optimize(graph, trials=8, records=store)
+    kept = recorded_graph(store, simplify(graph), chosen_target(None), None)
+    assert kept is not None
+    assert [node.operator for node in kept.nodes] == ["matmul", "relu"]
+    compiled = tensorwright.compile(graph, records=store)
+    assert compiled.plan == executable.plan
+    for number in (1, 41, 96):
+        inputs = random_inputs(bind_sizes(graph, {"rows": number}))
+        want = interpret(graph, inputs)["y"]
+        np.testing.assert_allclose(executable.run(inputs)["y"], want, rtol=1e-4, atol=1e-5)
+    wider = simplify(chain_of_products(rows=named_size("rows", greatest=97)))
+    assert recorded_graph(store, wider, chosen_target(None), None) is None
 
 
 def test_without_rewriting_the_graph_stays() -> None:

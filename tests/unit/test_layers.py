@@ -55,8 +55,8 @@ ROOMS = {
     "rewriting.candidates": "kinds coverage search",
     "rewriting.extraction": "problem cheapest_trees contraction draft local_search",
     "rewriting.networks": "opaque network_analysis term_builder counterparts read "
-    "forms write operator_costs program_prices extract rules saturate steps certificate "
-    "certificate_text",
+    "forms write operator_costs program_prices extract rules saturate steps certificates",
+    "rewriting.networks.certificates": "certificate certificate_file certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",
     "runtime": "buffers plan container native device host executable turns measuring",

@@ -147,6 +147,23 @@ def test_an_arena_without_bounds_grows_to_the_largest_call() -> None:
     assert executable.plan.capacity == {"n": 100}
 
 
+@pytest.mark.parametrize(
+    "trace", [None, "fold_constant(spread)\npack_constant(spread, y)", "compute_inline(spread)"]
+)
+def test_what_a_size_repeats_of_a_constant_is_no_constant(trace: str | None) -> None:
+    """A schedule for numbers computes it when the program is built; here it is not known then."""
+    n = named_size("n", greatest=64)
+    x, w = placeholder("x", (n, 5, 16)), placeholder("w", (16, 8))
+    spread = compute("spread", (n, 16, 8), lambda b, k, j: w[k, j] * 2.0)
+    k = reduce_axis("k", 16)
+    y = compute("y", (n, 5, 8), lambda b, i, j: sum_over(x[b, i, k] * spread[b, k, j], k))
+    weights = np.random.default_rng(0).standard_normal((16, 8)).astype("f4")
+    executable = compile_model(y, trace=trace, constants={"w": weights})
+    for number in (1, 7, 64):
+        array = np.random.default_rng(number).standard_normal((number, 5, 16)).astype("f4")
+        np.testing.assert_allclose(executable(array), array @ weights * 2, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("trace", ["", None])
 def test_a_tensor_that_is_largest_where_a_size_is_least(trace: str | None) -> None:
     """Its room in the memory of a kernel is not its bytes for the greatest sizes."""

@@ -12,11 +12,13 @@ from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.options import (
     Shapes,
+    Sizes,
     machine_options,
     model_argument,
     refuse_given,
     seed_option,
     shapes_option,
+    sizes_option,
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.picture import read_picture, write_picture
@@ -94,6 +96,7 @@ from tensorwright.tuning.session import Interrupt
 )
 @machine_options
 @shapes_option
+@sizes_option
 @seed_option
 def command(
     model: str,
@@ -112,6 +115,7 @@ def command(
     target: CpuTarget,
     threads: int | None,
     input_shapes: Shapes | None,
+    sizes: Sizes | None,
     seed: int,
 ) -> None:
     """Write an ONNX model that computes the same faster, rewritten by proved rules.
@@ -137,8 +141,8 @@ def command(
             (*unused, "target", "threads"),
             because="--check does not search, and proves the rules of the certificate",
         )
-        source = read_graph(model, input_shapes, seed)
-        better = read_graph(result)
+        source = read_graph(model, input_shapes, seed, sizes, is_open=True)
+        better = read_graph(result, is_open=True)
         certificate = _check(check, source, better)
         _show(certificate, simplify(source), simplify(better), explain, picture)
         return
@@ -149,7 +153,7 @@ def command(
     beside = Path(output).with_suffix(".certificate.json")
     for written in (output, beside, f"{output}.data"):
         check_writable(written, *reads)
-    graph = read_graph(model, input_shapes, seed)
+    graph = read_graph(model, input_shapes, seed, sizes, is_open=True)
     wish = Interrupt()
     with wish.on_ctrl_c():
         rewritten = rewrite(

@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from tensorwright.base import CpuTarget, InternalError, MachineError, Target
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
 from tensorwright.drivers.tune import parse_space, search, setting_of
-from tensorwright.graph import Graph, random_inputs, require_numbers
+from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import (
     Model,
     Shapes,
+    Sizes,
     chosen_target,
     cut,
     finish,
@@ -70,6 +71,7 @@ def optimize(
     threads: int | None = None,
     records: Records | None = None,
     input_shapes: Shapes | None = None,
+    sizes: Sizes | None = None,
     seed: int | None = None,
     callbacks: Sequence[Callback] = (),
     rewrite: bool = True,
@@ -88,7 +90,7 @@ def optimize(
     Raises:  as `compile`, and RecordError for a store that cannot be used.
     """
     machine = chosen_target(target)
-    source = import_graph(model, input_shapes)
+    source = import_graph(model, input_shapes, sizes)
     with opened(records, create=True) as store:
         how = SearchArguments(
             Budget(minutes, trials),
@@ -114,7 +116,6 @@ def search_jointly(
 
     on_interrupt   called when the user stops the tuning, before the best so far is compiled
     """
-    require_numbers(source, "optimize")
     started = time.monotonic()
     graph, rewritten = source, None
     if rewrite and not any(node.graphs for node in source.nodes):

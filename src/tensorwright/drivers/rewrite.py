@@ -37,13 +37,13 @@ from tensorwright.graph import (
     Graph,
     are_alike,
     require_alone,
-    require_numbers,
+    require_uncounted,
     simplify,
 )
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.prices import PeerPrices
-from tensorwright.pipeline import Model, Shapes, chosen_target, open_price
+from tensorwright.pipeline import Model, Shapes, Sizes, chosen_target, open_price
 from tensorwright.processes import never
 from tensorwright.records import Records
 from tensorwright.rewriting import Rule
@@ -181,6 +181,7 @@ def rewrite(
     target: str | Target | None = None,
     threads: int | None = None,
     input_shapes: Shapes | None = None,
+    sizes: Sizes | None = None,
     seconds: float | None = None,
     exact: bool = False,
     rules: str | Sequence[str | PathLike[str]] = (),
@@ -195,7 +196,9 @@ def rewrite(
     """Search for a faster graph that computes the same.
 
     target, threads   the machine for which the graph should be fast; as for `compile`
-    input_shapes      shapes of inputs that the model leaves open, because rules depend on extents
+    input_shapes      shapes of inputs that the model leaves open, as for `compile`
+    sizes             bounds of sizes that the model leaves open, as for `compile`: the graph is
+                      equal for all sizes in them, and fast for typical ones
     seconds           for the search and its prices; the best graphs are measured afterwards;
                       1 to 10 s, by the size of the network, where None
     exact             leave out rules whose proof holds over the reals and not over floats
@@ -222,8 +225,8 @@ def rewrite(
     own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
     start = time.monotonic()
     machine = chosen_target(target)
-    imported = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
-    source = simplify(require_alone(require_numbers(imported, "rewrite"), "rewrite"))
+    imported = _imported(model, input_shapes, sizes)
+    source = _source_of(imported)
     listed = (*(each.rule for each in load_library()), *own)
     rules_by_name = {rule.name: rule for rule in listed}
     tried = network_rules(rules_by_name.values(), is_exact=exact)
@@ -260,6 +263,19 @@ def rewrite(
         outcome.graphs,
         searched_s,
     )
+
+
+def _imported(model: Model, shapes: Shapes | None, sizes: Sizes | None) -> Graph:
+    """A model as a graph; what is one stays."""
+    return model if isinstance(model, Graph) else load_onnx(model, shapes, sizes=sizes)
+
+
+def _source_of(imported: Graph) -> Graph:
+    """The graph that a search starts from.
+
+    Raises:  UnsupportedError for branches and loops, and for sizes that loops decide.
+    """
+    return simplify(require_alone(require_uncounted(imported, "rewrite"), "rewrite"))
 
 
 def _search(
@@ -419,20 +435,17 @@ def check_certificate(
     result: Model,
     is_proved: Callable[[Rule], bool],
     input_shapes: Shapes | None = None,
+    sizes: Sizes | None = None,
 ) -> None:
-    """Check that a certificate shows that a model computes the same as another.
+    """Check that a certificate shows that a model computes the same as another, for all sizes.
 
-    is_proved      whether a rule may be applied
-    input_shapes   as for `rewrite`
+    is_proved             whether a rule may be applied
+    input_shapes, sizes   as for `rewrite`, of both models
 
     Raises:  UsageError that names the part that does not hold.
     """
     source, rewritten = (
-        simplify(require_alone(require_numbers(each, "rewrite"), "rewrite"))
-        for each in (
-            given if isinstance(given, Graph) else load_onnx(given, input_shapes)
-            for given in (model, result)
-        )
+        _source_of(_imported(each, input_shapes, sizes)) for each in (model, result)
     )
     replayed = source
     if certificate != NO_STEPS:

@@ -201,12 +201,13 @@ def setting_of(target: CpuTarget, threads: int | None) -> SessionSetting:
 def search(
     parts: Partition, setting: SessionSetting, store: RecordStore, how: SearchArguments
 ) -> TuneResult:
-    """As `search_networks`, for all workloads of one network."""
+    """As `search_networks`, for all workloads of one network; one with open sizes is tuned for a
+    few that their bounds suggest.
+    """
     measuring = as_in_network(parts)
+    networks, tasks = _network_to_tune(parts, None, setting)
     name = parts.graph.name
-    return search_networks(
-        tasks_of(parts), (parts,), setting, store, how, name=name, measuring=measuring
-    )
+    return search_networks(tasks, networks, setting, store, how, name=name, measuring=measuring)
 
 
 def search_networks(

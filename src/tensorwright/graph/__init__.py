@@ -57,6 +57,7 @@ from tensorwright.graph.sizes import (
     representative,
     require_numbers,
     require_uncounted,
+    typical_shape,
 )
 from tensorwright.graph.verify import verify
 from tensorwright.graph.workload import (
@@ -132,6 +133,7 @@ __all__ = [
     "simplify",
     "simplify_with_report",
     "to_physical",
+    "typical_shape",
     "verify",
     "verify_partition",
     "writes_of_step",

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tensorwright.base import ModelError, Printer
-from tensorwright.expr import IndexExpr, NamedSize, named_sizes_of
+from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of
 from tensorwright.graph.printing import digest, format_name, format_value
 from tensorwright.ops import Array, AttributeValue, TensorType, as_size, number_of
 
@@ -62,10 +62,14 @@ class Node:
 
         Raises:  UndecidedError where one is a named size.
         """
+        return tuple(map(number_of, self.sizes(name)))
+
+    def sizes(self, name: str) -> tuple[Index, ...]:
+        """An attribute that is a tuple of integers, or of named sizes."""
         value = self.attribute_map[name]
         if not isinstance(value, tuple):
             raise self._wrong(name, "a tuple of integers")
-        return tuple(number_of(as_size(item)) for item in value)
+        return tuple(map(as_size, value))
 
     def integer(self, name: str) -> int:
         """An integer or bool attribute, as an integer."""

@@ -3,6 +3,7 @@
 A trace is chosen for one value of each size.  `open_trace` replays it where the sizes are open.
 Where a step promises what does not hold for all of their values, it is mended: whole tiles become
 guarded ones, lanes are split off a loop before it is vectorised, and an open loop is not unrolled.
+A stage of open extents that would be folded into a constant is computed where it is read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ from tensorwright.expr import Index, NamedSize, named_sizes_of
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.joined_loops import renamed, with_joined_loops
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
-from tensorwright.schedule.primitives import Fuse, Reorder, Split, Unroll, Vectorize
+from tensorwright.schedule.primitives import (
+    ComputeInline,
+    FoldConstant,
+    Fuse,
+    PackConstant,
+    Prefetch,
+    PrefetchNext,
+    Reorder,
+    Split,
+    Unroll,
+    Vectorize,
+)
 from tensorwright.schedule.state import ScheduleState, SplitRelation, Tail
 from tensorwright.schedule.trace import Trace
 
@@ -88,6 +100,7 @@ class _Opening:
         self._most_rows = most_rows
         self._vectors = vectors
         self._renamed: dict[tuple[str, str], str] = {}  # the loop that stands for one now
+        self._inlined: set[str] = set()  # stages that were to be constants
 
     @property
     def result(self) -> OpenTrace:
@@ -102,6 +115,11 @@ class _Opening:
             case Split():
                 step = self._split(step)
             case Unroll(stage, loop) if self._is_open(stage, loop):
+                return
+            case FoldConstant(stage) if self._has_open_extents(stage):
+                self._inlined.add(stage)
+                step = ComputeInline(stage)
+            case PackConstant() | Prefetch() | PrefetchNext() if step.tensor in self._inlined:
                 return
             case Vectorize(stage, loop) if self._is_open(stage, loop):
                 lanes = self._vector_bytes // self.state.stage(stage).tensor.dtype.size_bytes
@@ -176,6 +194,10 @@ class _Opening:
             if isinstance(relation, SplitRelation) and loop in relation.children[1:]:
                 return relation.factors[relation.children.index(loop) - 1]
         return analyse(self.state).nests[stage].extents.get(loop, 1)
+
+    def _has_open_extents(self, stage: str) -> bool:
+        is_there = self.state.has_stage(stage)
+        return is_there and bool(named_sizes_of(*self.state.stage(stage).tensor.shape))
 
     def _is_open(self, stage: str, loop: str) -> bool:
         return bool(named_sizes_of(self._extent(stage, loop)))

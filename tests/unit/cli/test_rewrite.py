@@ -14,6 +14,7 @@ import pytest
 from click.testing import Result
 
 from tensorwright.drivers import rewrite as graph_search
+from tensorwright.expr import Index, named_size
 from tensorwright.graph import GraphBuilder, interpret, random_inputs
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.graph.onnx_import import load_onnx
@@ -26,13 +27,25 @@ Invoke = Callable[..., Result]
 def products(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two products that are one, of constants; programs are priced by the time model."""
     monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "model")
+    return products_of(64, tmp_path)
+
+
+@pytest.fixture
+def open_products(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same for any number of rows."""
+    monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "model")
+    return products_of(named_size("rows"), tmp_path)
+
+
+def products_of(rows: Index, folder: Path) -> Path:
+    """The file of a model."""
     source = np.random.default_rng(0)
     b = GraphBuilder("products")
-    x = b.input("x", (64, 16))
+    x = b.input("x", (rows, 16))
     for rows, columns in ((16, 512), (512, 16)):
         weights = source.standard_normal((rows, columns)) / np.sqrt(rows)
         x = b.add("matmul", x, b.constant(weights.astype(np.float32)), output=f"wide{columns}")
-    path = tmp_path / "products.onnx"
+    path = folder / "products.onnx"
     save_onnx(b.finish((b.add("relu", x, output="y"),)), path)
     return path
 
@@ -48,6 +61,26 @@ def test_a_model_is_rewritten(invoke: Invoke, products: Path, tmp_path: Path) ->
     inputs = random_inputs(before)
     want, found = interpret(before, inputs)["y"], interpret(after, inputs)["y"]
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
+
+
+def test_an_open_model_stays_open_and_is_checked_for_its_sizes(
+    invoke: Invoke, open_products: Path, tmp_path: Path
+) -> None:
+    better, bounds = tmp_path / "better.onnx", ("--sizes", "rows=8..64 by 8")
+    options = (*bounds, "--no-measure", "--threads", 1)
+    result = invoke("rewrite", open_products, "-o", better, *options)
+    assert result.exit_code == 0, result.output
+    assert "3 operators became 2" in result.stdout
+    after = load_onnx(better)
+    assert after.types["x"].shape == (named_size("rows", 8, 64, 8), 16)
+    certificate = better.with_suffix(".certificate.json")
+    checked = ("rewrite", "--check", certificate, open_products, better)
+    held = invoke(*checked, *bounds)
+    assert held.exit_code == 0, held.output
+    refused = invoke(*checked)
+    assert refused.exit_code == 1
+    assert "they are rows with rows <= 64, rows % 8 == 0" in refused.stdout
+    assert "--sizes" in refused.stdout
 
 
 def test_steps_are_explained(invoke: Invoke, products: Path, tmp_path: Path) -> None:

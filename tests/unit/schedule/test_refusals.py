@@ -26,7 +26,16 @@ from tests.unit.schedule.expressions import (
 )
 
 from tensorwright.base import DType, ScheduleError
-from tensorwright.expr import at_position, cast, compute, placeholder, reduce_axis, select, sum_over
+from tensorwright.expr import (
+    at_position,
+    cast,
+    compute,
+    named_size,
+    placeholder,
+    reduce_axis,
+    select,
+    sum_over,
+)
 from tensorwright.schedule import (
     PRIMITIVES,
     Bind,
@@ -122,6 +131,15 @@ def read_twice() -> Expression:
     x, w = placeholder("x", (4,)), placeholder("w", (4,))
     p = compute("p", (4,), lambda i: w[i] + 1.0)
     return Expression((compute("z", (4,), lambda i: p[i] * w[i] * x[i]),), frozenset({"w"}))
+
+
+def repeated() -> Expression:
+    """A constant that is repeated as often as a size says."""
+    n = named_size("n")
+    x, w = placeholder("x", (n, 4)), placeholder("w", (4,))
+    p = compute("p", (n, 4), lambda i, j: w[j] + 1.0)
+    y = compute("y", (n, 4), lambda i, j: p[i, j] * x[i, j])
+    return Expression((y,), frozenset({"w"}))
 
 
 def named_like_a_part() -> Expression:
@@ -369,6 +387,7 @@ CASES: dict[str, Case] = {
     "fold_what_is_scheduled": (scaled(), (Unroll("doubled", "j"),), FoldConstant("doubled")),
     "fold_an_output": (constant_output(), (), FoldConstant("y")),
     "fold_what_is_read_elsewhere": (read_twice(), (), FoldConstant("p")),
+    "fold_what_a_size_repeats": (repeated(), (), FoldConstant("p")),
     "tensorize_by_nothing": (matmul(), (), Tensorize("c", "i", "dot5")),
     "tensorize_other_extents": (bytes_product(), (), Tensorize("y", "j", "dot4_u8i8_i32")),
     "tensorize_another_fold": (

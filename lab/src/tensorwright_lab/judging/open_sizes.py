@@ -1,14 +1,17 @@
-"""Whether compiled programs of named sizes compute what is meant, for any values of the sizes."""
+"""Whether compiled programs of named sizes, and graphs that rules lead to, compute what is meant,
+for any values of the sizes.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tensorwright.base import Array, CpuTarget, TensorwrightError
+from tensorwright.base import Array, CpuTarget, TensorwrightError, UnsupportedError
 from tensorwright.build import assemble_workload, build_kernel, loop_program
 from tensorwright.expr import Index, NamedSize
 from tensorwright.graph import (
@@ -20,17 +23,22 @@ from tensorwright.graph import (
     random_inputs,
     reference,
     representative,
+    simplify,
 )
+from tensorwright.graph.onnx_export import to_onnx
+from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.loop import with_symbols
 from tensorwright.pipeline import compile
 from tensorwright.schedule import Schedule, Trace, state_of
 from tensorwright.tuning.population import make_space_tables, sample
 from tensorwright.tuning.space import space_of
+from tensorwright_lab.judging.searched_graphs import SEARCHES, cases_of, check_cases, check_searched
 from tensorwright_lab.loop_interpreter import interpret as run_loops
 from tensorwright_lab.zoo.plausible.opening import near
 
 _TRIALS = 3  # the ends of the bounds, and a number between
 _RELATIVE, _ABSOLUTE = 2e-3, 2e-4
+_IN_FILES = 1e-6  # numbers in attributes of ONNX are of 32 bits
 _MOST_STEPS = 40_000  # elements that the interpreter of loops computes
 
 
@@ -40,15 +48,62 @@ def check_network(graph: Graph, values: Mapping[str, int], seed: int) -> None:
     values   a typical number for each size
     Raises:  AssertionError with the sizes for results that differ.
     """
-    chance = random.Random(seed)
     executable = compile(graph)
-    choices = {size.name: near(size, values[size.name], chance) for size in graph.sizes}
-    for trial in (*range(_TRIALS), 0):
-        given = {name: numbers[trial] for name, numbers in choices.items()}
+    sizes = _chosen_sizes(graph, values, seed)
+    for trial, given in enumerate((*sizes, sizes[0])):
         inputs = random_inputs(bind_sizes(graph, given), trial)
         expected = interpret(graph, inputs)
         for name, array in executable.run(inputs).items():
             _compare(array, expected[name], f"{name} with {given}")
+
+
+def _chosen_sizes(graph: Graph, values: Mapping[str, int], seed: int) -> list[dict[str, int]]:
+    """Sizes at the ends of their bounds, and between."""
+    chance = random.Random(seed)
+    choices = {size.name: near(size, values[size.name], chance) for size in graph.sizes}
+    return [{name: each[trial] for name, each in choices.items()} for trial in range(_TRIALS)]
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenGraphs:
+    """How many graphs the searches for one handed on, the rules of their certificates, and how many
+    ONNX files came back as the same function.
+    """
+
+    count: int
+    rules: frozenset[str]
+    files: int
+
+
+def check_rewriting(graph: Graph, values: Mapping[str, int], seed: int) -> RewrittenGraphs:
+    """Search from an open graph by all searches and costs that are drawn; compare what they hand on
+    with the graph, at several sizes, and replay the certificates.  The graph that was changed by
+    the most rules is written as ONNX and read, compiled, and compared again.
+
+    Raises:  AssertionError with the sizes for results that differ.
+    """
+    source = simplify(graph)
+    sizes = _chosen_sizes(graph, values, seed)
+    cases = cases_of(source, sizes)
+    found = [
+        check_searched(source, cases, saturation, outputs)
+        for search in SEARCHES
+        for saturation, outputs in search(source, random.Random(seed))
+    ]
+    most = max(found, key=lambda each: len(each.certificate.steps))
+    rules = frozenset(name for each in found for name in each.certificate.rules)
+    try:
+        model = to_onnx(most.graph)
+    except UnsupportedError:
+        return RewrittenGraphs(len(found), rules, 0)
+    back = load_onnx(model)
+    assert [(s.name, s.constraints) for s in back.sizes] == [
+        (s.name, s.constraints) for s in most.graph.sizes
+    ]
+    check_cases(back, cases, _IN_FILES)
+    if most.certificate.steps:
+        check_network(most.graph, values, seed)
+    return RewrittenGraphs(len(found), rules, 1)
 
 
 def random_traces(workload: Workload, target: CpuTarget, count: int, seed: int) -> list[Trace]:

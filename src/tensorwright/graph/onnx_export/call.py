@@ -11,37 +11,61 @@ from numpy.typing import ArrayLike
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from tensorwright.base import DType, UnsupportedError
-from tensorwright.graph.graph import Node
+from tensorwright.expr import Index
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.onnx_export.sizes import SizeTensors
 from tensorwright.graph.onnx_import.call import AttributeDefault
 from tensorwright.graph.onnx_import.counterparts import Counterpart
 from tensorwright.graph.onnx_import.tensors import DTYPES
-from tensorwright.ops import AttributeValue, TensorType
+from tensorwright.ops import AttributeValue, TensorType, as_size
 
 ONNX_DTYPES = {ours: theirs for theirs, ours in DTYPES.items()}
 OnnxValue: TypeAlias = int | float | str | Sequence[int] | Sequence[float]
 
 
 def value_info(name: str, type_: TensorType) -> ValueInfoProto:
-    """A tensor with its type."""
-    return helper.make_tensor_value_info(name, ONNX_DTYPES[type_.dtype], type_.extents)
+    """A tensor with its type; extents that are named sizes are names, or expressions as text."""
+    shape = [extent if isinstance(extent, int) else str(extent) for extent in type_.shape]
+    return helper.make_tensor_value_info(name, ONNX_DTYPES[type_.dtype], shape)
 
 
 @dataclass
 class Writing:
-    """The ONNX graph under construction; mutable, lives inside one export."""
+    """The ONNX graph under construction; mutable, lives inside one export.
+
+    sizes   the tensors that hold named sizes, shared by the graphs inside of nodes
+    """
 
     taken: set[str]
+    sizes: SizeTensors
     nodes: list[NodeProto] = field(default_factory=list)
     initializers: list[TensorProto] = field(default_factory=list)
     opset: int = 0
 
+    @staticmethod
+    def of(graph: Graph, opset: int) -> Writing:
+        """An empty one for a whole model."""
+        taken = set(graph.types)
+        return Writing(
+            taken, SizeTensors(graph.input_types, lambda s: fresh(taken, s)), opset=opset
+        )
+
+    def inside(self) -> Writing:
+        """An empty one for a graph inside of a node."""
+        return Writing(self.taken, self.sizes, opset=self.opset)
+
     def fresh(self, stem: str) -> str:
         """A name that nothing has."""
-        name, number = stem, 0
-        while name in self.taken:
-            name, number = f"{stem}_{number}", number + 1
-        self.taken.add(name)
-        return name
+        return fresh(self.taken, stem)
+
+
+def fresh(taken: set[str], stem: str) -> str:
+    """A name that is not taken, and is from now on."""
+    name, number = stem, 0
+    while name in taken:
+        name, number = f"{stem}_{number}", number + 1
+    taken.add(name)
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +110,21 @@ class ExportCall:
     def rank(self, position: int) -> int:
         """How many dimensions an input has."""
         return len(self.type_at(position).shape)
+
+    def sizes(self, name: str) -> str:
+        """The tensor of an attribute that is a tuple of integers, or of named sizes."""
+        values = self.node.sizes(name)
+        if all(isinstance(value, int) for value in values):
+            return self.constant(np.asarray(values, np.int64))
+        return self.writing.sizes.vector(values)
+
+    def size(self, name: str) -> str:
+        """The tensor without a dimension of an attribute that is an integer or a named size."""
+        return self.scalar(as_size(self.attribute(name)))
+
+    def scalar(self, value: Index) -> str:
+        """The tensor without a dimension of an integer or a named size."""
+        return self.constant(value) if isinstance(value, int) else self.writing.sizes.scalar(value)
 
     def constant(self, value: ArrayLike, dtype: DType = DType.I64) -> str:
         """An initialiser with these numbers."""

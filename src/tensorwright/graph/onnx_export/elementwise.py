@@ -33,7 +33,7 @@ def _alike(counterpart: Counterpart) -> ExportRule:
     def rule(call: ExportCall) -> None:
         call.needs_opset(counterpart.opset)
         name, _ = counterpart.number
-        second = [call.constant(call.integer(name))] if name else []
+        second = [call.size(name)] if name else []
         inputs = [*call.node.inputs, *second]
         call.emit(counterpart.theirs, inputs, **call.attributes_of(counterpart))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from tensorwright.graph.onnx_export.elementwise import ELEMENTWISE
 from tensorwright.graph.onnx_export.movement import MOVEMENT
 from tensorwright.graph.onnx_export.nested import write_nested
 from tensorwright.graph.onnx_export.windows import WINDOWS
-from tensorwright.graph.sizes import require_numbers
+from tensorwright.graph.onnx_import.open_dimensions import SIZES_PROPERTY, bounds_text
+from tensorwright.graph.sizes import require_uncounted
 
 RULES: dict[str, ExportRule] = dict((*ELEMENTWISE, *WINDOWS, *MOVEMENT))
 BASE_OPSET = 18
@@ -34,19 +36,21 @@ def to_onnx(graph: Graph) -> ModelProto:
     """The graph as an ONNX model, checked; layouts are left out, they are no part of the meaning.
 
     The operator set is the oldest from 18 on that has all operators; tensors keep their names.
-    Raises:  UnsupportedError for an operator that ONNX cannot say, and for named sizes;
+    Named sizes are names of dimensions, and their bounds a property of the model, which our import
+    reads.
+    Raises:  UnsupportedError for an operator that ONNX cannot say, and for sizes that loops decide;
              InternalError if the model does not check.
     """
-    require_numbers(graph, "export")
-    writing = Writing(set(graph.types), opset=BASE_OPSET)
+    require_uncounted(graph, "export")
+    writing = Writing.of(graph, BASE_OPSET)
     _write_nodes(graph, writing)
     held = [numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
     body = helper.make_graph(
-        writing.nodes,
+        [*writing.sizes.nodes, *writing.nodes],
         graph.name,
         [value_info(name, type_) for name, type_ in graph.input_types.items()],
         [value_info(name, type_) for name, type_ in graph.output_types.items()],
-        [*held, *writing.initializers],
+        [*held, *writing.sizes.initializers, *writing.initializers],
     )
     return _checked(body, writing.opset, graph)
 
@@ -70,6 +74,7 @@ def _write_nodes(graph: Graph, writing: Writing) -> None:
 
 def _checked(body: GraphProto, oldest: int, graph: Graph) -> ModelProto:
     """The model in the oldest operator set whose operators accept these element types."""
+    bounds = {size.name: bounds_text(size) for size in graph.sizes}
     for version in range(oldest, onnx.defs.onnx_opset_version() + 1):
         model = helper.make_model(
             body,
@@ -77,6 +82,8 @@ def _checked(body: GraphProto, oldest: int, graph: Graph) -> ModelProto:
             ir_version=_IR_VERSION,
             opset_imports=[helper.make_opsetid("", version)],
         )
+        if bounds:
+            helper.set_model_props(model, {SIZES_PROPERTY: json.dumps(bounds)})
         refusal = _refusal(model, graph)
         if not refusal:
             return model
@@ -112,7 +119,7 @@ def _refusal(model: ModelProto, graph: Graph) -> str:
         type_ = graph.types.get(info.name)
         tensor = info.type.tensor_type
         shape = tuple(d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim)
-        if type_ is None or None in shape:
+        if type_ is None or None in shape or not tensor.HasField("shape"):
             continue
         if shape != type_.shape or tensor.elem_type != ONNX_DTYPES[type_.dtype]:
             return f"it infers shape {shape} for {info.name}, not {type_}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from onnx import defs
 
-from tensorwright.base import DType
+from tensorwright.base import DType, OpenSize
+from tensorwright.expr import Index, floor_div
 from tensorwright.graph.onnx_export.call import (
     ONNX_DTYPES,
     ExportCall,
@@ -13,16 +16,17 @@ from tensorwright.graph.onnx_export.call import (
     ExportTable,
     OnnxValue,
 )
+from tensorwright.ops import as_size, sizes_of
+
+_FINEST = 1 << 12  # the largest denominator that a scale stands for, as in the operator
 
 
 def _numbers(operator: str, attribute: str, **fixed: OnnxValue) -> ExportRule:
     """A rule for an operator that takes one of our attributes as its second input."""
 
     def rule(call: ExportCall) -> None:
-        values = call.ints(attribute)
-        second = (
-            [call.constant(np.asarray(values, np.int64))] if values or attribute == "shape" else []
-        )
+        is_given = call.node.sizes(attribute) or attribute == "shape"
+        second = [call.sizes(attribute)] if is_given else []
         call.emit(operator, [*call.node.inputs, *second], **fixed)
 
     return rule
@@ -34,15 +38,14 @@ def _transpose(call: ExportCall) -> None:
 
 
 def _split(call: ExportCall) -> None:
-    sizes = call.constant(call.ints("sizes"))
-    call.emit("Split", [*call.node.inputs, sizes], axis=call.integer("axis"))
+    call.emit("Split", [*call.node.inputs, call.sizes("sizes")], axis=call.integer("axis"))
 
 
 def _slice(call: ExportCall) -> None:
-    starts, ends = call.ints("starts"), call.ints("ends")
-    axes = call.ints("axes") or tuple(range(len(starts)))
-    steps = call.ints("steps") or (1,) * len(starts)
-    operands = [call.constant(each) for each in (starts, ends, axes, steps)]
+    count = len(call.node.sizes("starts"))
+    axes = call.ints("axes") or tuple(range(count))
+    steps = call.ints("steps") or (1,) * count
+    operands = [call.sizes("starts"), call.sizes("ends"), call.constant(axes), call.constant(steps)]
     call.emit("Slice", [*call.node.inputs, *operands])
 
 
@@ -50,7 +53,7 @@ def _pad(call: ExportCall) -> None:
     mode = str(call.attribute("mode"))
     if mode == "wrap":
         call.needs_opset(19)
-    inputs = [*call.node.inputs, call.constant(call.ints("pads"))]
+    inputs = [*call.node.inputs, call.sizes("pads")]
     if mode == "constant":
         inputs.append(call.constant(call.number("value"), call.type_at(0).dtype))
     call.emit("Pad", inputs, mode=mode)
@@ -58,16 +61,17 @@ def _pad(call: ExportCall) -> None:
 
 def _resize(call: ExportCall) -> None:
     call.needs_opset(19)
-    given, sizes = call.attribute("scales"), call.ints("sizes")
+    given, sizes = call.attribute("scales"), call.node.sizes("sizes")
     scales = tuple(s for s in given if isinstance(s, float)) if isinstance(given, tuple) else ()
     inputs = [*call.node.inputs, ""]
     if scales:
-        pairs = zip(call.type_at(0).extents, scales, sizes, strict=True)
-        if any(int(n * s + 1e-5) != size for n, s, size in pairs):
-            raise call.unsupported(f"ONNX does not get sizes {sizes} from scales {scales}")
+        pairs = zip(sizes_of(call.type_at(0)), scales, sizes, strict=True)
+        if not all(_is_scaled(*each) for each in pairs):
+            shape = ", ".join(map(str, sizes))
+            raise call.unsupported(f"ONNX does not get sizes ({shape}) from scales {scales}")
         inputs.append(call.constant(scales, DType.F32))
     else:
-        inputs += ["", call.constant(sizes)]
+        inputs += ["", call.sizes("sizes")]
     call.emit(
         "Resize",
         inputs,
@@ -79,16 +83,24 @@ def _resize(call: ExportCall) -> None:
     )
 
 
+def _is_scaled(extent: Index, scale: float, size: Index) -> bool:
+    """Whether ONNX gets a size from an extent and a scale."""
+    if isinstance(extent, int):
+        return int(extent * scale + 1e-5) == size
+    exact = Fraction(scale).limit_denominator(_FINEST)
+    return size == floor_div(extent * exact.numerator, exact.denominator)
+
+
 def _one_hot(call: ExportCall) -> None:
     indices, values = call.node.inputs
-    depth = call.constant(call.integer("depth"))
-    call.emit("OneHot", (indices, depth, values), axis=call.integer("axis"))
+    call.emit("OneHot", (indices, call.size("depth"), values), axis=call.integer("axis"))
 
 
 def _topk(call: ExportCall) -> None:
     more = {name: call.integer(name) for name in ("axis", "largest", "sorted")}
-    k = call.constant([call.integer("k")])
-    call.emit("TopK", [*call.node.inputs, k], **more)
+    k = as_size(call.attribute("k"))
+    count = call.constant([k]) if isinstance(k, int) else call.writing.sizes.vector((k,))
+    call.emit("TopK", [*call.node.inputs, count], **more)
 
 
 def _reverse_sequence(call: ExportCall) -> None:
@@ -109,16 +121,38 @@ def _output_dtype(call: ExportCall) -> DType:
 
 
 def _full(call: ExportCall) -> None:
-    dtype = _output_dtype(call)
-    value = call.constant(call.number("value"), dtype)
-    call.emit("Expand", (value, call.constant(np.asarray(call.ints("shape"), np.int64))))
+    given = call.attribute("value")
+    if isinstance(given, OpenSize):
+        value = call.step("Cast", call.scalar(as_size(given)), to=_onnx(call))
+    else:
+        value = call.constant(call.number("value"), _output_dtype(call))
+    call.emit("Expand", (value, call.sizes("shape")))
 
 
 def _range(call: ExportCall) -> None:
-    """The numbers themselves: they are known."""
+    """The numbers themselves, where they are known."""
+    if not isinstance(call.attribute("size"), int) or isinstance(call.attribute("start"), OpenSize):
+        _open_range(call)
+        return
     start, step = call.number("start"), call.number("step")
     values = start + np.arange(call.integer("size")) * step
     call.emit("Identity", (call.constant(values, _output_dtype(call)),))
+
+
+def _open_range(call: ExportCall) -> None:
+    """From start to before start + size * step, all of them integers."""
+    given, step = call.attribute("start"), call.number("step")
+    start = int(given) if isinstance(given, float) and given.is_integer() else given
+    if isinstance(start, float) or not step.is_integer():
+        raise call.unsupported(f"steps of {step} from {start} to a size are rounded")
+    first = as_size(start)
+    ends = (first, first + as_size(call.attribute("size")) * int(step))
+    made = call.step("Range", *map(call.scalar, (*ends, int(step))))
+    call.emit("Cast", (made,), to=_onnx(call))
+
+
+def _onnx(call: ExportCall) -> int:
+    return ONNX_DTYPES[_output_dtype(call)]
 
 
 def _eye_like(call: ExportCall) -> None:

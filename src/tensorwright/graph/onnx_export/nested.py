@@ -35,7 +35,7 @@ def _nested(
     """A graph as one that sees the captured tensors; all its names are new."""
     stem = f"{node.outputs[0]}/{graph.name}"
     inner = rename_tensors(graph, {name: writing.fresh(f"{stem}/{name}") for name in graph.types})
-    body = Writing(writing.taken, opset=writing.opset)
+    body = writing.inside()
     own = inner.inputs[: len(inner.inputs) - len(captured)]
     for outside, inside in zip(captured, inner.inputs[len(own) :], strict=True):
         body.nodes.append(helper.make_node("Identity", [outside], [inside]))

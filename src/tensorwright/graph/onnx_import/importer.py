@@ -6,6 +6,7 @@ once, so shape arithmetic is gone when Reshape, Slice and their like ask for num
 
 from __future__ import annotations
 
+import json
 import os
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -53,7 +54,12 @@ from tensorwright.graph.onnx_import.functions import (
     has_standard_function,
     is_standard,
 )
-from tensorwright.graph.onnx_import.open_dimensions import Sizes, is_bounds
+from tensorwright.graph.onnx_import.open_dimensions import (
+    SIZES_PROPERTY,
+    Sizes,
+    is_bounds,
+    within,
+)
 from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
 from tensorwright.graph.onnx_import.refusals import (
     REFUSED,
@@ -122,7 +128,7 @@ def _with_needed_bounds(
     A table of 512 positions makes a sequence no longer than that, whether or not the caller says
     so.  Bounds that the caller gives are not changed.
     """
-    bounds = dict(sizes)
+    bounds = within(_own_bounds(model), sizes)
     while True:
         try:
             return _Import(model).run(shapes, values, bounds)
@@ -133,6 +139,22 @@ def _with_needed_bounds(
             if name not in open_names(model.model.graph.input) and not is_bounds(needed):
                 raise  # two sizes that values decide are equal, which nothing can promise
             bounds[name] = needed
+
+
+def _own_bounds(model: Source) -> dict[str, str]:
+    """The bounds that a model which we wrote says of its sizes.
+
+    Raises:  ModelError for another text in their place.
+    """
+    for each in model.model.metadata_props:
+        if each.key == SIZES_PROPERTY:
+            try:
+                return {str(name): str(bounds) for name, bounds in json.loads(each.value).items()}
+            except (ValueError, AttributeError) as error:
+                raise model_error(
+                    f"property {SIZES_PROPERTY}", f"it says no bounds: {error}"
+                ) from None
+    return {}
 
 
 def _require_mapping(name: str, given: object, remedy: str) -> None:

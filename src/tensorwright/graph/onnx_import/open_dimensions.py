@@ -29,6 +29,9 @@ Dim: TypeAlias = int | str
 Bounds: TypeAlias = int | str | tuple[int, int | None]
 Sizes: TypeAlias = Mapping[str, Bounds]
 
+SIZES_PROPERTY = "tensorwright.sizes"
+"""The property of a model that we wrote which says the bounds of its sizes, as JSON."""
+
 _UNKNOWN = re.compile(
     r"(unk|unknown|none|null|nil|nan|any|dyn|dynamic|undefined|unspecified|open)?[\W\d_]*",
     re.IGNORECASE,
@@ -208,6 +211,32 @@ def read_bounds(name: str, bounds: object, low: int = 1) -> tuple[int, int | Non
         if all(type(each) is int for each in (least, *(() if is_open else (greatest,)))):
             return least, greatest, 1
     raise _refused(f"{name}={bounds!r}", "it says neither a number nor bounds", _REMEDY)
+
+
+def bounds_text(size: NamedSize) -> str:
+    """The bounds of a size, as `read_bounds` reads them: "8..512 by 8"."""
+    most = "" if size.most is None else size.most * size.divisor
+    multiples = f" by {size.divisor}" if size.divisor > 1 else ""
+    return f"{size.least * size.divisor}..{most}{multiples}"
+
+
+def within(own: Mapping[str, str], given: Sizes) -> dict[str, Bounds]:
+    """The bounds that a model says of its sizes, and the narrower ones that a caller gives.
+
+    Raises:  UsageError for bounds that are not within the model's own.
+    """
+    for name, bounds in given.items():
+        if name not in own:
+            continue
+        least, greatest, divisor = read_bounds(name, own[name])
+        asked_least, asked_greatest, asked_divisor = read_bounds(name, bounds)
+        is_below = greatest is None or (asked_greatest is not None and asked_greatest <= greatest)
+        is_number = asked_least == asked_greatest
+        is_multiple = (asked_least if is_number else asked_divisor) % divisor == 0
+        if asked_least < least or not is_below or not is_multiple:
+            reason = f"the model was written for {own[name]}, and computes that alone"
+            raise _refused(f"{name}={bounds!r}", reason, "give bounds within these")
+    return {**own, **given}
 
 
 def _refused(name: str, reason: str, remedy: str) -> UsageError:

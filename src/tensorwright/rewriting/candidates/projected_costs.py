@@ -104,7 +104,7 @@ def _kind(use: TypedOperator) -> _Kind:
 
 
 def _extents(use: TypedOperator) -> tuple[float, ...]:
-    shapes = (each.shape for each in (*_args(use), use.result))
+    shapes = (each.extents for each in (*_args(use), use.result))
     return tuple(float(np.log2(max(1, extent))) for shape in shapes for extent in shape)
 
 
@@ -117,7 +117,7 @@ def _args(use: TypedOperator) -> tuple[TensorData, ...]:
     """The arguments; those of which the order costs nothing sorted."""
     if use.operator not in PAIRS:
         return use.args
-    return tuple(sorted(use.args, key=lambda arg: (arg.is_constant, arg.shape)))
+    return tuple(sorted(use.args, key=lambda arg: (arg.is_constant, arg.extents)))
 
 
 def _differ(one: object, other: object) -> bool:

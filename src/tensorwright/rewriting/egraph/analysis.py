@@ -59,6 +59,12 @@ def _axis_in(extent: Extent, scope: Scope[Data]) -> int | None:
     return value if isinstance(value, int) else None
 
 
+def _are_different(left: Value, right: Value) -> bool:
+    """Whether two values are known to differ: sizes of other forms may be equal."""
+    is_open = any(isinstance(each, IndexExpr) for each in (*listed(left), *listed(right)))
+    return left != right and not is_open
+
+
 class Applies(Enum):
     """Whether a rule may be applied somewhere; who asks applies it where the answer is yes."""
 
@@ -131,7 +137,7 @@ class Analysis(ABC, Generic[Data]):
             case Rank(name, rank):
                 return len(self.shape_of(scope.data[name])) == rank
             case Different(left_name, right_name):
-                return scope.values[left_name] != scope.values[right_name]
+                return _are_different(scope.values[left_name], scope.values[right_name])
             case Equal(one, other) | AtLeast(one, other) | Divides(one, other):
                 left, right = self.size(one, scope), self.size(other, scope)
         return left is not None and right is not None and self.entails(type(fact)(left, right))

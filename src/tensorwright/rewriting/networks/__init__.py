@@ -4,16 +4,16 @@ What it reads is a class of an e-graph for each tensor; rules make more terms eq
 chooses one term for each class, and that is written as a graph again.
 """
 
-from tensorwright.rewriting.networks.certificate import (
+from tensorwright.rewriting.networks.certificates import (
     NO_STEPS,
     Certificate,
     certify,
+    explain_certificate,
     parse_certificate,
     read_certificate,
     replay,
     without_spare_steps,
 )
-from tensorwright.rewriting.networks.certificate_text import explain_certificate
 from tensorwright.rewriting.networks.extract import (
     Corrections,
     NetworkExtraction,

@@ -19,13 +19,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import prod
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tensorwright.base import DType
+from tensorwright.expr import Index
 from tensorwright.graph import Node
-from tensorwright.ops import TensorType, automatic_pads, slice_ranges
+from tensorwright.ops import (
+    TensorType,
+    automatic_pads,
+    is_certain,
+    number_of,
+    product_of,
+    sizes_of,
+    slices_taken,
+)
+from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.egraph import Id
 from tensorwright.rewriting.networks.network_analysis import has_rules
 from tensorwright.rewriting.networks.opaque import CALL
@@ -53,11 +62,12 @@ class Application:
     types: tuple[TensorType, ...]
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         """The shape of the first output."""
-        return self.types[0].extents
+        return sizes_of(self.types[0])
 
 
+Along = TypeVar("Along")
 Terms: TypeAlias = "tuple[Id, ...] | None"
 """The term of each output; None where the language of rules has none."""
 Counterpart: TypeAlias = Callable[[TermBuilder, Application], Terms]
@@ -108,7 +118,7 @@ def _matmul(terms: TermBuilder, found: Application) -> Terms:
         return (terms.apply("matmul", (), x, w),)
     if len(right) != 2:
         return None
-    rows = terms.reshaped(x, (prod(left[:-1]), left[-1]))
+    rows = terms.reshaped(x, (product_of(left[:-1]), left[-1]))
     return (terms.reshaped(terms.apply("matmul", (), rows, w), found.shape),)
 
 
@@ -123,7 +133,7 @@ def _gemm(terms: TermBuilder, found: Application) -> Terms:
     return (_with_bias(terms, terms.apply("matmul", (), *operands), found.args[2:], found.shape),)
 
 
-def _with_bias(terms: TermBuilder, product: Id, bias: tuple[Id, ...], shape: tuple[int, ...]) -> Id:
+def _with_bias(terms: TermBuilder, product: Id, bias: tuple[Id, ...], shape: Shape) -> Id:
     return terms.apply("ewadd", (), product, terms.stretched(bias[0], shape)) if bias else product
 
 
@@ -147,14 +157,12 @@ def _as_images(terms: TermBuilder, x: Id) -> Id:
     return terms.reshaped(x, (*outer, *_of_images(inner, 1)))
 
 
-def _of_images(along: tuple[int, ...], idle: int) -> tuple[int, ...]:
+def _of_images(along: tuple[Along, ...], idle: Along) -> tuple[Along, ...]:
     """Numbers along rows and columns, or planes, too; of columns alone the rows' are idle."""
     return (idle, *along) if len(along) == 1 else along
 
 
-def _window(
-    node: Node, shape: tuple[int, ...], kernel: tuple[int, ...]
-) -> tuple[Param, ...] | None:
+def _window(node: Node, shape: Shape, kernel: Shape) -> tuple[Param, ...] | None:
     """Strides and padding of a window over planes or volumes; None where rules have no such."""
     spatial = len(shape) - 2
     if spatial not in (1, 2, 3):
@@ -163,7 +171,7 @@ def _window(
     steps = _of_images(node.ints("dilations") or (1,) * spatial, 1)
     given = node.ints("pads") or (0,) * 2 * spatial
     pads = (*_of_images(given[:spatial], 0), *_of_images(given[spatial:], 0))
-    extents, taps = _of_images(shape[2:], 1), _of_images(kernel, 1)
+    extents, taps = _of_images(shape[2:], 1), _of_images(tuple(map(number_of, kernel)), 1)
     for mode, word in (("VALID", "valid"), ("SAME_UPPER", "same")):
         if set(steps) == {1} and pads == automatic_pads(mode, extents, taps, strides, steps):
             return (*strides, word)
@@ -223,8 +231,8 @@ def _concat(terms: TermBuilder, found: Application) -> Terms:
 def _split(terms: TermBuilder, found: Application) -> Terms:
     axis = found.node.integer("axis") % len(found.shape)
     rest, pieces = found.args[0], []
-    for size in found.node.ints("sizes")[:-1]:
-        if not 0 < size < terms.shape(rest)[axis]:
+    for size in found.node.sizes("sizes")[:-1]:
+        if not is_certain(size >= 1) or not is_certain(size < terms.shape(rest)[axis]):
             return None
         pieces.append(terms.apply("split0", (axis, size), rest))
         rest = terms.apply("split1", (axis, size), rest)
@@ -235,12 +243,12 @@ def _slice(terms: TermBuilder, found: Application) -> Terms:
     """Along one dimension: a run, all backwards, or with a step from the first on."""
     (x,) = found.args
     shape = terms.shape(x)
-    taken = slice_ranges(shape, found.node.attribute_map)
-    cut = [axis for axis, places in enumerate(taken) if places != range(shape[axis])]
+    taken = slices_taken(shape, found.node.attribute_map)
+    cut = [axis for axis, places in enumerate(taken) if not _is_whole(places, shape[axis])]
     if len(cut) != 1:
         return None
     axis = cut[0]
-    start, step, count = taken[axis].start, taken[axis].step, len(taken[axis])
+    start, count, step = taken[axis]
     if step == 1 or count == 1:
         return (terms.apply("slice", (axis, start, start + count), x),)
     if step == -1 and count == shape[axis]:
@@ -248,6 +256,12 @@ def _slice(terms: TermBuilder, found: Application) -> Terms:
     if step > 1 and start == 0 and count == (shape[axis] - 1) // step + 1:
         return (terms.apply("strided", (axis, step), x),)
     return None
+
+
+def _is_whole(places: tuple[Index, Index, int], extent: Index) -> bool:
+    """Whether a slice takes all of a dimension, in order."""
+    start, count, step = places
+    return start == 0 and count == extent and (step == 1 or count == 1)
 
 
 def _reduction(operator: str) -> Counterpart:
@@ -285,8 +299,9 @@ def _rows(terms: TermBuilder, found: Application) -> Terms:
     shape = terms.shape(table)
     if found.node.integer("axis") or len(shape) != 2 or terms.terms.data(positions).is_constant:
         return None
-    chosen = terms.call(terms.opaque.row_selector(shape[0]), 0, (positions,))
-    flat = terms.reshaped(chosen, (prod(terms.shape(positions)), shape[0]))
+    rows = number_of(shape[0])
+    chosen = terms.call(terms.opaque.row_selector(rows), 0, (positions,))
+    flat = terms.reshaped(chosen, (product_of(terms.shape(positions)), rows))
     return (terms.reshaped(terms.apply("matmul", (), flat, table), found.shape),)
 
 

@@ -17,10 +17,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tensorwright.base import InternalError
+from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.egraph import INPUT, Id
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.read import Network
-from tensorwright.rewriting.operators import PAIRS, PARTS, REDUCTIONS, Step, operator_named
+from tensorwright.rewriting.operators import (
+    PAIRS,
+    PARTS,
+    REDUCTIONS,
+    Step,
+    operator_named,
+    size,
+)
 from tensorwright.rewriting.terms import Param
 
 Choice = Mapping[Id, Id]
@@ -127,11 +135,11 @@ class Forms:
         cut = {"axes": (axis,), "starts": (start,), "ends": (stop,)}
         return Form((source,), (Step("slice", cut),))
 
-    def _cut(self, node: Id) -> tuple[int, int, int]:
+    def _cut(self, node: Id) -> tuple[int, Size, Size]:
         """(the axis, from, to) of a part."""
         operator, params = self.parts(node)
         (child,) = self._terms.children(node)
-        axis, *bounds = (param for param in params if isinstance(param, int))
+        axis, bounds = self._axis(node), tuple(map(size, params[1:]))
         if operator == "slice":
             return axis, bounds[0], bounds[1]
         extent = self._shape(child)[axis]
@@ -230,7 +238,7 @@ class Forms:
         shapes = tuple(map(self._shape, self._terms.children(node)))
         return operator_named(operator).meaning(params, shapes)
 
-    def _shape(self, name: Id) -> tuple[int, ...]:
+    def _shape(self, name: Id) -> Shape:
         return self._terms.data(name).shape
 
     def _axis(self, node: Id) -> int:
@@ -239,7 +247,7 @@ class Forms:
         return axis
 
 
-def _without_row(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _without_row(shape: Shape) -> Shape:
     """The shape of rows of elements that are images of one row."""
     return (*shape[:2], *shape[3:])
 

@@ -4,7 +4,9 @@
     conv2d[1, 1, same, none](?x, ?w)     f32(1, 16, 14, 14)
     relu(?w)                             f32(16, 8, 3, 3), constant: computed once, when compiled
 
-Unlike a proof's, the extents are numbers, so every fact about them is decided.
+Extents are numbers or named sizes.  A fact about sizes is one that holds for all of their values,
+so a rule is applied only where it holds for each of them.  A term over sizes is one only if it can
+be written: operators of networks compute it, whatever the sizes are.
 """
 
 from __future__ import annotations
@@ -12,14 +14,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 
-from tensorwright.base import DType
-from tensorwright.rewriting.dims import Shape, Size
+from tensorwright.base import DType, TensorwrightError
+from tensorwright.expr import (
+    Condition,
+    IndexExpr,
+    NamedSize,
+    Relation,
+    compare,
+    simplify,
+    substitute,
+    terms_of,
+)
+from tensorwright.graph import typical_shape
+from tensorwright.ops import Attributes, TensorType, infer_types, is_certain, sizes_of
+from tensorwright.rewriting.dims import Extent, Shape, Size
 from tensorwright.rewriting.egraph import INPUT, Analysis, Applies, Scope, Value, listed
 from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
-from tensorwright.rewriting.operators import IntShape, operator_named
+from tensorwright.rewriting.operators import IntShape, Step, follow, operator_named
 from tensorwright.rewriting.prove import concrete_rule, longest_list, most_dimensions, reduced_at
-from tensorwright.rewriting.shapes import Misfit, Needs
+from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rule
 
 MOST_DIMENSIONS = 8
@@ -30,22 +45,30 @@ MOST_DIMENSIONS = 8
 class TensorData:
     """A tensor of a network.
 
-    is_constant   its value is known when the network is compiled
+    shape         numbers, or named sizes
+    is_constant   its value is known when the network is compiled: its extents are numbers
     selects_rows  its rows have zeros and a one at most: their product with a matrix are rows of it
     """
 
-    shape: tuple[int, ...]
+    shape: Shape
     dtype: DType = DType.F32
     is_constant: bool = False
     selects_rows: bool = False
 
     @property
+    def type(self) -> TensorType:
+        """Its shape and its element type."""
+        return TensorType(self.dtype, self.shape)
+
+    @property
+    def extents(self) -> IntShape:
+        """The shape, for typical values of named sizes."""
+        return typical_shape(self.type)
+
+    @property
     def elements(self) -> int:
         """How many elements it has."""
-        count = 1
-        for extent in self.shape:
-            count *= extent
-        return count
+        return prod(self.extents)
 
     @property
     def bytes(self) -> int:
@@ -65,8 +88,9 @@ class TypedOperator:
 
 def has_rules(data: TensorData) -> bool:
     """Whether rules speak of such a tensor."""
-    has_elements = min(data.shape, default=1) > 0
-    return data.dtype is DType.F32 and len(data.shape) <= MOST_DIMENSIONS and has_elements
+    if data.dtype is not DType.F32 or len(data.shape) > MOST_DIMENSIONS:
+        return False
+    return all(is_certain(extent >= 1) for extent in data.shape)
 
 
 class NetworkAnalysis(Analysis[TensorData]):
@@ -90,29 +114,39 @@ class NetworkAnalysis(Analysis[TensorData]):
         if operator == CALL:
             word, output = str(params[0]), params[1]
             assert isinstance(output, int), "an output is a number"
-            types = self._opaque.infer(word, tuple((arg.dtype, arg.shape) for arg in args))
+            types = self._opaque.infer(word, tuple(arg.type for arg in args))
             if types is None or output >= len(types):
                 return None
+            type_ = types[output]
             selects_rows = self._opaque.is_row_selector(word)
-            return TensorData(types[output].extents, types[output].dtype, is_constant, selects_rows)
+            is_known = is_constant and not type_.is_open
+            return TensorData(sizes_of(type_), type_.dtype, is_known, selects_rows)
         shape = self._shape(operator, params, args)
         if shape is None:
             return None
         selects_rows = (
             operator == "reshape" and args[0].selects_rows and shape[-1:] == args[0].shape[-1:]
         )
-        made = TensorData(shape, DType.F32, is_constant, selects_rows)
+        is_open = not all(isinstance(extent, int) for extent in shape)
+        made = TensorData(shape, DType.F32, is_constant and not is_open, selects_rows)
         return made if all(map(has_rules, (*args, made))) else None
 
     def _shape(
         self, operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...]
-    ) -> tuple[int, ...] | None:
-        shapes = tuple(arg.shape for arg in args)
-        shape = operator_named(operator).result(params, shapes, Needs())
-        if isinstance(shape, Misfit):
+    ) -> Shape | None:
+        """The shape of an application that fits for all values of the sizes; None for another."""
+        needs = Needs()
+        shape = operator_named(operator).result(params, tuple(arg.shape for arg in args), needs)
+        if isinstance(shape, Misfit) or not all(map(self.entails, needs.facts)):
             return None
-        numbers = tuple(extent for extent in shape if isinstance(extent, int))
-        return numbers if len(numbers) == len(shape) else None
+        if not all(
+            self.entails(Equal(own, 1)) or self.entails(Equal(own, wanted))
+            for own, wanted in needs.choices
+        ):
+            return None
+        shape = tuple(map(self.normal, shape))
+        is_open = any(arg.type.is_open for arg in args) or TensorType(DType.F32, shape).is_open
+        return shape if not is_open or _is_written(operator, params, args, shape) else None
 
     def merge(self, kept: TensorData, lost: TensorData) -> TensorData:
         """Either: they are equal; what equals a constant is one."""
@@ -124,7 +158,10 @@ class NetworkAnalysis(Analysis[TensorData]):
 
     def may_merge(self, left: TensorData, right: TensorData) -> bool:
         """Whether they have one shape and one element type."""
-        return (left.shape, left.dtype) == (right.shape, right.dtype)
+        if left.dtype is not right.dtype or len(left.shape) != len(right.shape):
+            return False
+        pairs = zip(left.shape, right.shape, strict=True)
+        return all(_is_certainly_equal(one, other) for one, other in pairs)
 
     def admits(self, rule: Rule, scope: Scope[TensorData]) -> Applies:
         """Whether the rule at these shapes follows from one of few dimensions."""
@@ -136,22 +173,56 @@ class NetworkAnalysis(Analysis[TensorData]):
         return data.shape
 
     def normal(self, size: Size) -> Size:
-        """A size, which is a number where all extents are."""
-        return size
+        """A size, simplified."""
+        return simplify(size, {})
 
     def entails(self, fact: Fact) -> bool:
-        """Whether a fact is true of numbers."""
+        """Whether a fact is true for all values of the sizes."""
         match fact:
             case Equal(left, right):
-                return left == right
-            case AtLeast(int(left), int(right)):
-                return left >= right
-            case Divides(int(divisor), int(number)):
-                return divisor != 0 and number % divisor == 0
+                return _is_certainly_equal(left, right)
+            case AtLeast(left, right):
+                return _is_certain(compare(Relation.LE, right, left))
+            case Divides(divisor, number):
+                is_divisor = _is_certain(compare(Relation.LE, 1, divisor))
+                return is_divisor and _is_certainly_equal(number % divisor, 0)
+
+
+def network_attributes(step: Step) -> Attributes:
+    """The attributes of a step: rules are evaluated in f64, networks are in f32."""
+    return {
+        key: DType.F32 if value is DType.F64 else value for key, value in step.attributes.items()
+    }
+
+
+def _is_certainly_equal(left: Size, right: Size) -> bool:
+    return left == right or _is_certain(compare(Relation.EQ, left, right))
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_certain(condition: Condition) -> bool:
+    """As `is_certain`; the same few questions are asked at many places of a network."""
+    return is_certain(condition)
+
+
+def _is_written(
+    operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...], shape: Shape
+) -> bool:
+    """Whether operators of networks compute an application, with that shape as the result."""
+
+    def applied(step: Step, types: tuple[TensorType, ...]) -> TensorType:
+        return infer_types(step.operator, types, network_attributes(step))[0][0]
+
+    try:
+        steps = operator_named(operator).meaning(params, tuple(arg.shape for arg in args))
+        (made,) = follow(steps, tuple(arg.type for arg in args), applied)
+    except (IllTyped, TensorwrightError):
         return False
+    pairs = zip(sizes_of(made), shape, strict=True)
+    return all(_is_certainly_equal(one, other) for one, other in pairs)
 
 
-def is_of_few(rule: Rule, values: Mapping[str, Value], shapes: Mapping[str, IntShape]) -> bool:
+def is_of_few(rule: Rule, values: Mapping[str, Value], shapes: Mapping[str, Shape]) -> bool:
     """Whether no tensor of an application has more dimensions than those for which it is proved."""
     lists = tuple((name, each) for name, each in values.items() if isinstance(each, tuple))
     ranks = (len(shape) for shape in shapes.values())
@@ -178,7 +249,29 @@ def rule_of_few(rule: Rule, scope: Scope[TensorData]) -> Rule | Applies:
 
 @lru_cache(maxsize=1 << 12)
 def _rule_of_few(
-    rule: Rule, values: tuple[tuple[str, Value], ...], shapes: tuple[tuple[str, IntShape], ...]
+    rule: Rule, values: tuple[tuple[str, Value], ...], shapes: tuple[tuple[str, Shape], ...]
 ) -> Rule | Applies:
-    given = {name: listed(value) for name, value in values}
-    return reduced_at(concrete_rule(rule, given), dict(shapes))
+    try:
+        given = {name: tuple(map(_in_extents, listed(value))) for name, value in values}
+        opened = {name: tuple(map(_extent_in_extents, shape)) for name, shape in shapes}
+    except IllTyped:
+        return Applies.UNKNOWN
+    return reduced_at(concrete_rule(rule, given), opened)
+
+
+def _in_extents(param: Param) -> Param:
+    """A parameter in the language of rules: named sizes are extents that are left open."""
+    return _extent_in_extents(param) if isinstance(param, IndexExpr) else param
+
+
+def _extent_in_extents(size: Size) -> Size:
+    """As `_in_extents`, of a size; one that is no polynomial of sizes is left open as a whole.
+
+    Raises:  IllTyped where it may be 0: extents in rules are positive.
+    """
+    atoms = {atom for monomial, _ in terms_of(size) for atom in monomial}
+    if all(isinstance(atom, NamedSize) and atom.least >= 1 for atom in atoms):
+        return substitute(size, {atom: Extent(f"_{atom}:size_", 0) for atom in atoms})
+    if not _is_certain(compare(Relation.LE, 1, size)):
+        raise IllTyped(f"{size} may be 0")
+    return Extent(f"_{size}:size_", 0)

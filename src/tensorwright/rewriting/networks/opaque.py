@@ -57,11 +57,8 @@ class OpaqueOperators:
         """The operator and the attributes of a word."""
         return self._kinds[word]
 
-    def infer(
-        self, word: str, types: tuple[tuple[DType, tuple[int, ...]], ...]
-    ) -> tuple[TensorType, ...] | None:
+    def infer(self, word: str, given: tuple[TensorType, ...]) -> tuple[TensorType, ...] | None:
         """The types of the outputs; None where the operator cannot be applied to these."""
-        given = tuple(TensorType(dtype, shape) for dtype, shape in types)
         depth = self._depths.get(word)
         if depth is not None:  # positions are right that could read rows of a matrix
             rows = _inferred("gather", (TensorType(DType.F32, (depth, 1)), *given), {"axis": 0})

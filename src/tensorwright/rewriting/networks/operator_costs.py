@@ -68,9 +68,9 @@ def _operations(use: TypedOperator) -> int:
     params, args, result = use.params, use.args, use.result
     match use.operator:
         case "conv2d" | "conv3d":
-            return 2 * result.elements * prod(args[1].shape[1:])
+            return 2 * result.elements * prod(args[1].extents[1:])
         case "matmul":
-            return 2 * result.elements * args[0].shape[-1]
+            return 2 * result.elements * args[0].extents[-1]
         case "max_pool" | "avg_pool" | "max_pool3d" | "avg_pool3d":
             kernel = [param for param in params[: len(params) // 2] if isinstance(param, int)]
             return result.elements * prod(kernel)

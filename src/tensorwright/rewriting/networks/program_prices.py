@@ -1,5 +1,5 @@
 """What networks and single operators cost as programs: layouts chosen, cut into workloads, and the
-times of these summed.
+times of these summed.  What has named sizes costs what it does for typical ones.
 
     network_seconds(prices, graph)                           all kernels of a network
     prices.seconds(TypedOperator("matmul", (), (x, w), y))   the kernels of one operator alone
@@ -25,9 +25,11 @@ from tensorwright.graph import (
     KernelCall,
     Node,
     Price,
+    bind_workload,
     choose_layouts,
     operator_of,
     partition,
+    representative,
     simplify,
     writes_of_step,
 )
@@ -88,7 +90,8 @@ class ProgramPrices:
             if not isinstance(step, KernelCall | AliasCall | ConcatInPlace):
                 kernels.append(PricedKernel(NOMINAL.call_s, writes_of_step(step)))
             elif isinstance(step, KernelCall):
-                seconds = self.price(step.workload)
+                sizes = representative(step.workload.sizes)
+                seconds = self.price(bind_workload(step.workload, sizes))
                 if seconds is None:
                     return None
                 names = tuple(name for node in step.nodes for name in node.outputs)
@@ -139,7 +142,7 @@ def network_of(use: TypedOperator) -> Graph:
     """An operator as a simplified network of its own; its constants are zeros."""
     b, args = GraphBuilder(use.operator), use.args
     names = tuple(
-        b.constant(np.zeros(arg.shape, arg.dtype.numpy), f"w{number}")
+        b.constant(np.zeros(arg.extents, arg.dtype.numpy), f"w{number}")
         if arg.is_constant
         else b.input(f"x{number}", arg.shape, arg.dtype)
         for number, arg in enumerate(args)

@@ -13,12 +13,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tensorwright.base import UndecidedError
 from tensorwright.graph import Graph
+from tensorwright.ops import sizes_of
 from tensorwright.rewriting.egraph import EGraph, Id
-from tensorwright.rewriting.networks.counterparts import COUNTERPARTS, MIXED, Application
+from tensorwright.rewriting.networks.counterparts import (
+    COUNTERPARTS,
+    MIXED,
+    Application,
+    Counterpart,
+    Terms,
+)
 from tensorwright.rewriting.networks.network_analysis import NetworkAnalysis, TensorData, has_rules
 from tensorwright.rewriting.networks.opaque import OpaqueOperators
-from tensorwright.rewriting.networks.term_builder import TermBuilder
+from tensorwright.rewriting.networks.term_builder import NoTermError, TermBuilder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +58,7 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
     opaque = OpaqueOperators()
     known = {
         name: TensorData(
-            graph.types[name].extents, graph.types[name].dtype, name in graph.constants
+            sizes_of(graph.types[name]), graph.types[name].dtype, name in graph.constants
         )
         for name in (*graph.inputs, *graph.constants)
     }
@@ -64,15 +72,27 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
     return Network(graph, terms, opaque, nodes)
 
 
+def _in_rules(counterpart: Counterpart, builder: TermBuilder, application: Application) -> Terms:
+    """The counterpart of an operator; None where there is none, and where sizes leave open whether
+    it fits.
+    """
+    try:
+        return counterpart(builder, application)
+    except (UndecidedError, NoTermError):
+        if any(builder.terms.data(arg).type.is_open for arg in application.args):
+            return None
+        raise
+
+
 def _terms_of(builder: TermBuilder, application: Application) -> tuple[Id, ...]:
     operator = application.node.operator
     counterpart = COUNTERPARTS.get(operator)
     data = [builder.terms.data(arg) for arg in application.args]
     if operator in MIXED:
         data = [each for each in data if each.dtype.is_float]
-    data += [TensorData(type_.extents, type_.dtype) for type_ in application.types]
+    data += [TensorData(sizes_of(type_), type_.dtype) for type_ in application.types]
     if counterpart is not None and all(map(has_rules, data)):
-        terms = counterpart(builder, application)
+        terms = _in_rules(counterpart, builder, application)
         if terms is not None:
             return terms
     word = builder.opaque.word(operator, application.node.attributes)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from tensorwright.base import InternalError
+from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.egraph import INPUT, EGraph, Id
 from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
 from tensorwright.rewriting.terms import Param
+
+
+class NoTermError(InternalError):
+    """What an operator of a network is in the language of rules is no term there."""
 
 
 class TermBuilder:
@@ -25,7 +28,7 @@ class TermBuilder:
     def apply(self, operator: str, params: tuple[Param, ...], *args: Id) -> Id:
         """An application of an operator of rules.
 
-        Raises:  InternalError where there is no such term.
+        Raises:  NoTermError where there is no such term.
         """
         return self._put(operator, params, args)
 
@@ -33,15 +36,15 @@ class TermBuilder:
         """An output of an operator that no rule speaks of."""
         return self._put(CALL, (word, output), args)
 
-    def shape(self, name: Id) -> tuple[int, ...]:
+    def shape(self, name: Id) -> Shape:
         """The shape of a term."""
         return self.terms.data(name).shape
 
-    def reshaped(self, name: Id, shape: tuple[int, ...]) -> Id:
+    def reshaped(self, name: Id, shape: Shape) -> Id:
         """A term in another shape; itself if it has that."""
         return name if self.shape(name) == shape else self.apply("reshape", shape, name)
 
-    def stretched(self, name: Id, shape: tuple[int, ...]) -> Id:
+    def stretched(self, name: Id, shape: Shape) -> Id:
         """A term as NumPy broadcasts it to a shape."""
         own = self.shape(name)
         name = self.reshaped(name, (1,) * (len(shape) - len(own)) + own)
@@ -50,14 +53,14 @@ class TermBuilder:
     def number(self, name: Id) -> Id | None:
         """A constant of one element as a number of rank 0; None for another term."""
         data = self.terms.data(name)
-        is_number = data.is_constant and prod(data.shape) == 1
+        is_number = data.is_constant and data.elements == 1
         return self.reshaped(name, ()) if is_number else None
 
     def _put(self, operator: str, params: tuple[Param, ...], args: tuple[Id, ...]) -> Id:
         found = self.terms.put(self.terms.head(operator, params), args)
         if found is None:
             shapes = ", ".join(str(self.shape(arg)) for arg in args)
-            raise InternalError(
+            raise NoTermError(
                 stage="rewrite",
                 where=f"term {operator}{list(params)}",
                 reason=f"it cannot be applied to {shapes}",

@@ -15,12 +15,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tensorwright.base import DType, InternalError
+from tensorwright.base import InternalError
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.ops import Array
 from tensorwright.rewriting.egraph import INPUT, Id
 from tensorwright.rewriting.networks.forms import Choice, Form, Forms
-from tensorwright.rewriting.networks.network_analysis import TensorData
+from tensorwright.rewriting.networks.network_analysis import TensorData, network_attributes
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.read import Network
 from tensorwright.rewriting.operators import Step, follow
@@ -83,7 +83,7 @@ class _Writer:
         graph = self._source
         for name in graph.inputs:
             type_ = graph.types[name]
-            self._builder.input(name, type_.extents, type_.dtype)
+            self._builder.input(name, type_.shape, type_.dtype)
         for name in (*graph.outputs, *graph.producers()):
             self._wishes.setdefault(self._leader(self._network.nodes[name]), name)
         for leader in self._in_order():
@@ -135,10 +135,7 @@ class _Writer:
 
         def apply(step: Step, args: tuple[str, ...]) -> str:
             named = wish if step is form.steps[-1] else self._new_name()
-            attributes = {  # rules are evaluated in f64, networks are in f32
-                key: DType.F32 if value is DType.F64 else value
-                for key, value in step.attributes.items()
-            }
+            attributes = network_attributes(step)
             return self._builder.apply(step.operator, args, named, **attributes)[0]
 
         return follow(form.steps, args, apply)[0]
@@ -175,9 +172,7 @@ class _Writer:
             operator, attributes = self._network.opaque.kind(str(word))
             children = self._terms.children(node)
             types = tuple(self._builder.type_of(arg) for arg in args)
-            found = self._network.opaque.infer(
-                str(word), tuple((t.dtype, t.extents) for t in types)
-            )
+            found = self._network.opaque.infer(str(word), types)
             outputs: list[str] = []
             for number in range(len(found or ())):
                 twin = self._terms.put(self._terms.head(CALL, (word, number)), children)
@@ -196,9 +191,9 @@ class _Writer:
 def _numbers(data: TensorData, mark: int) -> Array:
     """A constant in the place of another, unlike all others: equal ones would be taken for one."""
     if data.elements > _FEW or not data.dtype.is_float:
-        array = np.zeros(data.shape, data.dtype.numpy)  # pages that nobody writes to take none
+        array = np.zeros(data.extents, data.dtype.numpy)  # pages that nobody writes to take none
     else:
-        array = np.full(data.shape, 0.5, data.dtype.numpy)
+        array = np.full(data.extents, 0.5, data.dtype.numpy)
     if data.dtype.is_float and data.elements:
         array.reshape(-1)[0] = 2.0 + mark
     return array

@@ -80,6 +80,7 @@ from tensorwright.rewriting.operators.parameters import (
     is_open_word,
     number_of_word,
     number_word,
+    size,
 )
 from tensorwright.rewriting.operators.reduction import REDUCTIONS
 from tensorwright.rewriting.operators.split_points import SplitPoints, no_split_points
@@ -116,6 +117,7 @@ __all__ = [
     "operator_count",
     "operator_named",
     "padding_word",
+    "size",
 ]
 
 OPERATORS: tuple[RewriteOperator, ...] = (

@@ -12,7 +12,6 @@ from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.operators.convolution import enlarge_steps
 from tensorwright.rewriting.operators.dimensions import CREATED, Merging
 from tensorwright.rewriting.operators.operator import (
-    IntShape,
     MeaningRule,
     RewriteOperator,
     Step,
@@ -32,7 +31,7 @@ def extents_of(params: Params, needs: Needs) -> Shape:
     return extents
 
 
-def _full(shape: IntShape, value: float) -> Step:
+def _full(shape: Shape, value: float) -> Step:
     return Step("full", {"shape": shape, "value": value, "dtype": _DTYPE})
 
 
@@ -40,16 +39,16 @@ def _ones_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return extents_of(params, needs)
 
 
-def _ones(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-    return (_full(tuple(map(number, params)), 1.0),)
+def _ones(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    return (_full(tuple(map(size, params)), 1.0),)
 
 
 def _eye_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return extents_of(params * 2, needs)
 
 
-def _eye(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-    extent = number(params[0])
+def _eye(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    extent = size(params[0])
     return (_full((extent, extent), 0.0), Step("eye_like", {"dtype": _DTYPE}))
 
 
@@ -57,7 +56,7 @@ def _identity_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return extents_of((params[0], *params), needs)
 
 
-def _identity(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _identity(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     channels, rows, columns = map(number, params)
     column = Step("reshape", {"shape": (channels, channels, 1, 1)})
     around = enlarge_steps((rows, columns), (channels, channels, 1, 1))
@@ -68,7 +67,7 @@ def _pool_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return extents_of((params[0], 1, *params[1:]), needs)
 
 
-def _pool(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _pool(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     channels, rows, columns = map(number, params)
     return (_full((channels, 1, rows, columns), 1 / (rows * columns)),)
 

@@ -17,7 +17,7 @@ from tensorwright.rewriting.operators.operator import (
     Step,
     StructureKind,
 )
-from tensorwright.rewriting.operators.parameters import Parameter, SizeGuess, number, size
+from tensorwright.rewriting.operators.parameters import Parameter, SizeGuess, number, numbers, size
 from tensorwright.rewriting.operators.split_points import Points, SplitPoints
 from tensorwright.rewriting.operators.windows import (
     OVER_PLANES,
@@ -46,13 +46,13 @@ def _conv_shape(windows: Windows) -> ShapeRule:
     return rule
 
 
-def _conv(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _conv(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     x, w = shapes
-    *numbers, padding, activation = params
-    strides = tuple(map(number, numbers))
-    pads = pads_of(padding, x, w[2:], strides)
+    *steps, padding, activation = params
+    strides = numbers(tuple(steps))
+    pads = pads_of(padding, x, numbers(w[2:]), strides)
     window = {"strides": strides, "pads": pads, "dilations": steps_of(padding, len(strides))}
-    conv = Step("conv", {**window, "groups": x[1] // w[1]})
+    conv = Step("conv", {**window, "groups": number(x[1] // w[1])})
     return (conv, Step("relu", {})) if activation == "relu" else (conv,)
 
 
@@ -65,8 +65,8 @@ def _enlarge_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return (*w[:2], *kernel)
 
 
-def _enlarge(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-    return enlarge_steps((number(params[0]), number(params[1])), shapes[0])
+def _enlarge(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    return enlarge_steps((number(params[0]), number(params[1])), numbers(shapes[0]))
 
 
 def enlarge_steps(kernel: IntShape, shape: IntShape) -> tuple[Step, ...]:

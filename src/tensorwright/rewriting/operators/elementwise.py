@@ -14,7 +14,6 @@ from tensorwright.rewriting.operators.dimensions import ALIKE
 from tensorwright.rewriting.operators.operator import (
     TENSOR,
     ArgumentRole,
-    IntShape,
     MeaningRule,
     RewriteOperator,
     Step,
@@ -56,7 +55,7 @@ def _comparison(name: str) -> MeaningRule:
     return lambda params, shapes: (Step(name, {}), Step("cast", {"to": DType.F64}))
 
 
-def _select(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _select(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     return (Step("cast", {"to": DType.BOOL}, argument=0), Step("where", {}))
 
 

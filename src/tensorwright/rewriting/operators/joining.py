@@ -14,7 +14,6 @@ from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS
 from tensorwright.rewriting.operators.movement import slice_steps
 from tensorwright.rewriting.operators.operator import (
     TENSOR,
-    IntShape,
     MeaningRule,
     RewriteOperator,
     Step,
@@ -52,13 +51,13 @@ def _part(bounds: Callable[[Size, Size], tuple[Size, Size]]) -> ShapeRule:
     return rule
 
 
-def _split0(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-    return slice_steps(number(params[0]), 0, number(params[1]))
+def _split0(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    return slice_steps(number(params[0]), 0, size(params[1]))
 
 
-def _split1(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _split1(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     axis = number(params[0])
-    return slice_steps(axis, number(params[1]), shapes[0][axis])
+    return slice_steps(axis, size(params[1]), shapes[0][axis])
 
 
 def _joined_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:

@@ -13,7 +13,6 @@ from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.operators.constants import extents_of
 from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS, STRETCHED, TRANSPOSED, Merging
 from tensorwright.rewriting.operators.operator import (
-    IntShape,
     MeaningRule,
     RewriteOperator,
     Step,
@@ -78,14 +77,13 @@ def _slice_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return replaced(x, axis, stop - start)
 
 
-def slice_steps(axis: int, start: int, stop: int) -> tuple[Step, ...]:
+def slice_steps(axis: int, start: Size, stop: Size) -> tuple[Step, ...]:
     """The part of a tensor from `start` to before `stop` along one dimension."""
     return (Step("slice", {"axes": (axis,), "starts": (start,), "ends": (stop,)}),)
 
 
-def _slice(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-    axis, start, stop = map(number, params)
-    return slice_steps(axis, start, stop)
+def _slice(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    return slice_steps(number(params[0]), size(params[1]), size(params[2]))
 
 
 def _pad_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
@@ -96,15 +94,14 @@ def _pad_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return replaced(x, axis, x[axis] + before + after)
 
 
-def _pad(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
-    axis, before, after = map(number, params)
-    rank = len(shapes[0])
-    pads = [0] * (2 * rank)
-    pads[axis], pads[rank + axis] = before, after
+def _pad(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    axis, rank = number(params[0]), len(shapes[0])
+    pads: list[Size] = [0] * (2 * rank)
+    pads[axis], pads[rank + axis] = size(params[1]), size(params[2])
     return (Step("pad", {"pads": tuple(pads)}),)
 
 
-def _reverse(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _reverse(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     axis = number(params[0])
     before_first = -shapes[0][axis] - 1
     ends = {"starts": (-1,), "ends": (before_first,), "steps": (-1,)}
@@ -118,7 +115,7 @@ def _strided_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return replaced(x, axis, (x[axis] - 1) // step + 1)
 
 
-def _strided(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+def _strided(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     axis, step = map(number, params)
     places = {"starts": (0,), "ends": (shapes[0][axis],), "steps": (step,)}
     return (Step("slice", {"axes": (axis,), **places}),)

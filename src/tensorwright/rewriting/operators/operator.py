@@ -20,7 +20,7 @@ from tensorwright.rewriting.operators.parameters import (
     attribute_of,
     axis_of,
     is_open_word,
-    number,
+    size,
 )
 from tensorwright.rewriting.operators.split_points import SplitPointRule, no_points
 from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs, Params, ShapeRule, Shapes
@@ -69,7 +69,7 @@ class Step:
     argument: int | None = None
 
 
-MeaningRule: TypeAlias = Callable[[Params, tuple[IntShape, ...]], tuple[Step, ...]]
+MeaningRule: TypeAlias = Callable[[Params, Shapes], tuple[Step, ...]]
 
 Value = TypeVar("Value")
 
@@ -97,7 +97,8 @@ class RewriteOperator:
     """An operator of rewriting, with all that prover, generator and pruning ask about it.
 
     shape               see `shapes.py`; `result` asks it
-    meaning             the chain of `ops` applications at concrete parameters and shapes
+    meaning             the chain of `ops` applications at given parameters and shapes, which may
+                        be sizes where `ops` takes them; raises IllTyped where a size cannot be
     arguments           what each argument is
     structure           how its values are computed in the field, see `generate/fingerprint`
     split_points        where the result may be split, see `split_points.py`
@@ -197,7 +198,7 @@ def shape_with_axis(params: Params, shapes: Shapes, needs: Needs) -> Shape:
 def plain(name: str, *attributes: str) -> MeaningRule:
     """The meaning that is one operator of `ops`, with the parameters as attributes in turn."""
 
-    def rule(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    def rule(params: Params, shapes: Shapes) -> tuple[Step, ...]:
         return (Step(name, dict(zip(attributes, map(attribute_of, params), strict=True))),)
 
     return rule
@@ -205,4 +206,4 @@ def plain(name: str, *attributes: str) -> MeaningRule:
 
 def listed(name: str, attribute: str) -> MeaningRule:
     """The meaning that is one operator of `ops`, with all parameters as one attribute."""
-    return lambda params, shapes: (Step(name, {attribute: tuple(map(number, params))}),)
+    return lambda params, shapes: (Step(name, {attribute: tuple(map(size, params))}),)

@@ -140,6 +140,14 @@ def number(param: Param) -> int:
     return param
 
 
+def numbers(params: tuple[Param, ...]) -> tuple[int, ...]:
+    """Parameters, or extents, that are numbers.
+
+    Raises:  IllTyped for others.
+    """
+    return tuple(map(number, params))
+
+
 def size(param: Param) -> Size:
     """A parameter that is a number or a size.
 

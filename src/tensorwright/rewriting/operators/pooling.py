@@ -11,7 +11,6 @@ from __future__ import annotations
 from tensorwright.ops import Attributes
 from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.operators.operator import (
-    IntShape,
     MeaningRule,
     RewriteOperator,
     Step,
@@ -50,7 +49,7 @@ def _shape(windows: Windows) -> ShapeRule:
 def _meaning(windows: Windows, name: str, more: Attributes) -> MeaningRule:
     dimensions = windows.dimensions
 
-    def rule(params: Params, shapes: tuple[IntShape, ...]) -> tuple[Step, ...]:
+    def rule(params: Params, shapes: Shapes) -> tuple[Step, ...]:
         numbers = tuple(map(number, params[:-1]))
         kernel, strides = numbers[:dimensions], numbers[dimensions:]
         pads = pads_of(params[-1], shapes[0], kernel, strides)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tensorwright.ops import automatic_pads, number_of
+from tensorwright.ops import automatic_pads
 from tensorwright.rewriting.dims import Extent, Shape
 from tensorwright.rewriting.operators.operator import IntShape
 from tensorwright.rewriting.operators.parameters import Parameter, is_open_word, number
@@ -168,14 +168,14 @@ def steps_of(padding: Param, dimensions: int) -> IntShape:
     return (1,) * dimensions if told is None else tuple(map(number, told.steps))
 
 
-def pads_of(padding: Param, x: IntShape, kernel: IntShape, strides: IntShape) -> IntShape:
+def pads_of(padding: Param, x: Shape, kernel: IntShape, strides: IntShape) -> IntShape:
     """The padding of the dimensions of a tensor behind the first two, as `ops` takes it."""
     told = _explicit(padding, len(kernel))
     if told is not None:
         return tuple(map(number, (*told.before, *told.after)))
     mode = "SAME_UPPER" if padding == "same" else "VALID"
     pads = automatic_pads(mode, x[2:], kernel, strides, (1,) * len(kernel))
-    return tuple(map(number_of, pads))
+    return tuple(map(number, pads))
 
 
 def kept_by_windows(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:

@@ -29,7 +29,7 @@ from tensorwright.expr import IndexExpr, terms_of
 from tensorwright.rewriting.assumptions import assume
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, resized
 from tensorwright.rewriting.egraph import Applies
-from tensorwright.rewriting.meaning import extents_at, infer, infer_shapes, symbolic_shapes
+from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shapes
 from tensorwright.rewriting.operators import (
     IntShape,
     Joints,
@@ -88,19 +88,25 @@ def reduced(problem: Problem) -> Merged | None:
             apart.add(fault.place)
 
 
-def reduced_at(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | Applies:
+def reduced_at(rule: Rule, shapes: Mapping[str, Shape]) -> Rule | Applies:
     """The rule of few dimensions from which a rule follows at some shapes; itself if it has few.
 
-    NO where a side has no meaning at these shapes; UNKNOWN where it tells too many dimensions
-    apart.
+    NO where a side has no meaning at these shapes, which is known of numbers; UNKNOWN where it
+    tells too many dimensions apart.
     """
     roots = rule.roots
-    if isinstance(infer_shapes(roots, shapes), Misfit):
+    numbers = {name: _numbers(shape) for name, shape in shapes.items()}
+    known_shapes = {name: shape for name, shape in numbers.items() if shape is not None}
+    if len(known_shapes) == len(shapes) and isinstance(infer_shapes(roots, known_shapes), Misfit):
         return Applies.NO
     given = symbolic_shapes(shapes)
     if isinstance(infer(roots, given), Misfit):
         return Applies.UNKNOWN  # it fits these extents, and not as many dimensions of any extents
-    facts = tuple(Equal(each, extent) for each, extent in extents_at(shapes).items())
+    facts = tuple(
+        Equal(Extent(name, axis), extent)
+        for name, shape in shapes.items()
+        for axis, extent in enumerate(shape)
+    )
     known = assume(facts)
     if known is None:
         return Applies.NO  # an extent is 0: rules speak of tensors with elements
@@ -110,6 +116,11 @@ def reduced_at(rule: Rule, shapes: Mapping[str, IntShape]) -> Rule | Applies:
     merged = reduced(problem)
     is_few = merged is not None and merged.largest <= most_dimensions(merged.rule)
     return merged.rule if merged is not None and is_few else Applies.UNKNOWN
+
+
+def _numbers(shape: Shape) -> IntShape | None:
+    numbers = tuple(extent for extent in shape if isinstance(extent, int))
+    return numbers if len(numbers) == len(shape) else None
 
 
 class _NotAProduct(Exception):

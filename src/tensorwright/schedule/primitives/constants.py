@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.expr import Placeholder, Tensor, has_element, index_tensors_of, loads_of
+from tensorwright.expr import (
+    Placeholder,
+    Tensor,
+    has_element,
+    index_tensors_of,
+    loads_of,
+    named_sizes_of,
+)
 from tensorwright.schedule.primitive import Primitive, need_stage, need_unscheduled, refuse
 from tensorwright.schedule.state import Folded, ScheduleState, Stage, reads_of, redirect
 
@@ -72,7 +79,7 @@ class FoldConstant(Primitive):
     Rewrite:  U[i] = f(W)  ->  the constant U takes the place of W: no loops, its values by the
               evaluator
     Requires: the stage is not scheduled and no output; it reads one constant and nothing else, and
-              nothing else reads that constant.
+              nothing else reads that constant; its extents are numbers.
     """
 
     stage: str
@@ -90,6 +97,10 @@ class FoldConstant(Primitive):
             raise refuse(self, state, reason, "fold only what is known when compiling")
         if len(state.readers(read[0])) != 1:
             raise refuse(self, state, f"{read[0]} has other readers")
+        sizes = named_sizes_of(*stage.tensor.shape)
+        if sizes:
+            listed = ", ".join(size.name for size in sizes)
+            raise refuse(self, state, f"how large {self.stage} is depends on the size {listed}")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state without the stage, its tensor a constant in place of the one that it read."""

@@ -6,14 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 
 import pytest
-from benchmarks.correctness.rewriting_searches import (
-    SEARCHES,
-    Searched,
-    attempt,
-    check,
-    in_double,
-    source_of,
-)
+from benchmarks.correctness.rewriting_searches import attempt, source_of
 from tests.unit.rewriting.networks.random_networks import (
     random_images,
     random_matrices,
@@ -21,6 +14,12 @@ from tests.unit.rewriting.networks.random_networks import (
 )
 
 from tensorwright.graph import Graph, simplify
+from tensorwright_lab.judging.searched_graphs import (
+    SEARCHES,
+    Searched,
+    cases_of,
+    check_searched,
+)
 
 DRAWN = (15, 27, 41, 53, 67, 83, 99, 107, 117, 131, 133, 249)
 """Seeds of the drill for which nothing has to be exported: windows that are rolled, and operators
@@ -37,9 +36,9 @@ def test_results_compute_the_same_and_replay(
     for seed in range(first, first + 10):
         drawn = (random_images, random_matrices, random_volumes, random_matrices)[seed % 4]
         graph = simplify(drawn(1000 + seed))
-        want = in_double(graph)
+        cases = cases_of(graph)
         for found, outputs in search(graph, random.Random(seed)):
-            check(graph, want, found, outputs)
+            check_searched(graph, cases, found, outputs)
 
 
 @pytest.mark.parametrize("seed", DRAWN)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.correctness.rewriting_searches import in_double
 
 from tensorwright.base import UsageError
 from tensorwright.graph import Graph, GraphBuilder, simplify
@@ -27,6 +26,7 @@ from tensorwright.rewriting.networks import (
     write_network,
 )
 from tensorwright.rewriting.prove import Proved, has_parameter_variables, prove
+from tensorwright_lab.judging.searched_graphs import in_double
 
 SHIPPED = [each.rule for each in load_library()]
 GENERAL = [rule for rule in SHIPPED if has_parameter_variables(rule)]

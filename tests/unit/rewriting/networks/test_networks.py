@@ -7,7 +7,6 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from benchmarks.correctness.rewriting_searches import in_double
 
 from tensorwright.base import DType
 from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs, simplify
@@ -31,6 +30,7 @@ from tensorwright.rewriting.networks import (
     write_outline,
 )
 from tensorwright.rewriting.networks.opaque import CALL
+from tensorwright_lab.judging.searched_graphs import in_double
 from tensorwright_lab.zoo import build
 
 RULES = network_rules(each.rule for each in load_library())

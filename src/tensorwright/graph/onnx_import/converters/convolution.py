@@ -13,10 +13,11 @@ from tensorwright.graph.onnx_import.converters.windows import (
     per_dimension,
     window_of,
 )
+from tensorwright.ops import number_of
 
 
 def _kernel(call: Call) -> tuple[int, ...]:
-    kernel = call.shape(1)[2:]
+    kernel = tuple(map(number_of, call.sizes(1)[2:]))
     declared = call.integers("kernel_shape", kernel)
     if declared != kernel:
         raise call.unsupported(f"its kernel_shape {declared} is not that of its weights {kernel}")

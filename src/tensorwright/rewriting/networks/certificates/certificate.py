@@ -3,12 +3,14 @@
     terms   0  ?x    1  ?v    2  ?w    3  matmul(0, 1)    4  matmul(3, 2)    5  matmul(1, 2)    ...
     steps   associativity with x1 = 0, x2 = 1, x3 = 2
     outputs y is term 6, matmul(0, 5)
+    sizes   n, which fulfils n <= 512: parameters may be expressions of it, {"size": "2*n"}
 
 A check reads the first network itself, writes the terms down, and applies each step: its rule has
 to be one that the checker takes for proved, for all values of its parameter variables (a step says
 which it took); its condition has to hold and all of its terms must be well-typed.  Then the outputs
 have to be equal, by congruence, and the second network has to be what the terms of the outputs are
-when they are written.
+when they are written.  A certificate of a network with named sizes holds for all of their values:
+each condition is checked for all of them, and a network whose sizes have other bounds is refused.
 
 Source:  Willsey et al., egg, POPL 2021 (explanations); instances of rules are kept, not chains of
          terms, which may be exponentially longer where terms are shared.
@@ -19,12 +21,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from tensorwright.base import UsageError
+from tensorwright.expr import IndexExpr
 from tensorwright.graph import Graph
 from tensorwright.rewriting.derivation import with_size_variables
 from tensorwright.rewriting.egraph import (
@@ -52,12 +54,16 @@ _MOST_REPLAYED = 30_000  # steps and terms
 FORMAT = "tensorwright rewriting certificate 1"
 
 
+CertifiedParam: TypeAlias = int | str | IndexExpr
+"""A number, a word, or an expression of named sizes."""
+
+
 @dataclass(frozen=True, slots=True)
 class CertifiedTerm:
     """An operator with parameters over terms before it, by their numbers."""
 
     operator: str
-    params: tuple[int | str, ...]
+    params: tuple[CertifiedParam, ...]
     args: tuple[int, ...]
 
 
@@ -67,7 +73,7 @@ class CertifiedStep:
 
     rule: str
     tensors: Mapping[str, int]
-    params: Mapping[str, tuple[int | str, ...]]
+    params: Mapping[str, tuple[CertifiedParam, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +81,14 @@ class Certificate:
     """Why the outputs of a network are those of another.
 
     rules     by name, as text           outputs   the terms of the other network's outputs
+    sizes     the named sizes of both, and what each fulfils: it holds for all such values
     """
 
     terms: tuple[CertifiedTerm, ...]
     steps: tuple[CertifiedStep, ...]
     rules: Mapping[str, str]
     outputs: tuple[int, ...]
+    sizes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rule_counts(self) -> dict[str, int]:
@@ -90,16 +98,30 @@ class Certificate:
     def to_json(self) -> str:
         """The text of the file: one line for each term, step and rule."""
         parts: dict[str, list[Any]] = {
-            "terms": [[each.operator, each.params, each.args] for each in self.terms],
-            "steps": [[each.rule, each.tensors, each.params] for each in self.steps],
+            "terms": [[each.operator, _written(each.params), each.args] for each in self.terms],
+            "steps": [
+                [each.rule, each.tensors, {n: _written(p) for n, p in each.params.items()}]
+                for each in self.steps
+            ],
             "rules": [[name, text] for name, text in self.rules.items()],
             "outputs": list(self.outputs),
         }
+        if self.sizes:
+            parts["sizes"] = [[name, text] for name, text in self.sizes.items()]
         lines = [f'"format": {json.dumps(FORMAT)}']
         for name, rows in parts.items():
             body = ",\n  ".join(map(json.dumps, rows))
             lines.append(f'"{name}": [\n  {body}\n]')
         return "{" + ",\n".join(lines) + "}\n"
+
+
+def _written(params: tuple[CertifiedParam, ...]) -> list[Any]:
+    return [{"size": str(each)} if isinstance(each, IndexExpr) else each for each in params]
+
+
+def sizes_text(sizes: Mapping[str, str]) -> str:
+    """Named sizes for people: "n, m with 4 <= m"."""
+    return ", ".join(f"{name} with {text}" if text else name for name, text in sizes.items())
 
 
 NO_STEPS = Certificate((), (), {}, ())
@@ -136,12 +158,17 @@ def certify(
         ),
         {name: rule_text(rule) for name, rule in used.items()},
         tuple(number[name] for name in outputs),
+        _sizes_of(saturation.network.graph),
     )
 
 
-def _plain(params: tuple[Param, ...]) -> tuple[int | str, ...]:
-    found = tuple(param for param in params if isinstance(param, int | str))
-    assert len(found) == len(params), "a network's sizes are numbers"
+def _sizes_of(graph: Graph) -> dict[str, str]:
+    return {size.name: size.constraints for size in graph.sizes}
+
+
+def _plain(params: tuple[Param, ...]) -> tuple[CertifiedParam, ...]:
+    found = tuple(param for param in params if isinstance(param, int | str | IndexExpr))
+    assert len(found) == len(params), "only patterns have computed orders"
     return found
 
 
@@ -165,69 +192,18 @@ def without_spare_steps(certificate: Certificate, graph: Graph) -> Certificate:
     return replace(found, rules={name: text for name, text in found.rules.items() if name in used})
 
 
-def read_certificate(path: Path) -> Certificate:
-    """Read a file.  Raises: UsageError where it cannot be read, or is no certificate."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise _no_file(path, str(error.strerror)) from error
-    except UnicodeDecodeError as error:
-        raise _no_file(path, "it is no text") from error
-    return parse_certificate(text, f"file {path}")
-
-
-def _no_file(path: Path, reason: str) -> UsageError:
-    return UsageError(stage="rewrite", where=f"file {path}", reason=reason)
-
-
-def parse_certificate(text: str, where: str) -> Certificate:
-    """Read `Certificate.to_json`.  Raises: UsageError for what is none."""
-    try:
-        data: Any = json.loads(text)
-        if data["format"] != FORMAT:
-            raise ValueError(f"its format is {data['format']!r}")
-        return Certificate(
-            tuple(CertifiedTerm(str(o), _words(p), _numbers(a)) for o, p, a in data["terms"]),
-            tuple(
-                CertifiedStep(
-                    str(rule),
-                    {str(name): _number(place) for name, place in tensors.items()},
-                    {str(name): _words(value) for name, value in params.items()},
-                )
-                for rule, tensors, params in data["steps"]
-            ),
-            {str(name): str(line) for name, line in data["rules"]},
-            _numbers(data["outputs"]),
-        )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError(
-            stage="rewrite",
-            where=where,
-            reason=f"it is no certificate: {error}",
-            remedy="`tensorwright rewrite` writes one beside each model",
-        ) from None
-
-
-def _words(values: Any) -> tuple[int | str, ...]:
-    return tuple(value if isinstance(value, str) else _number(value) for value in values)
-
-
-def _numbers(values: Any) -> tuple[int, ...]:
-    return tuple(map(_number, values))
-
-
-def _number(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is no number")
-    return value
-
-
 def replay(certificate: Certificate, network: Network, is_proved: Callable[[Rule], bool]) -> Graph:
     """The network that a certificate says is equal to another.
 
     network     the other, just read     is_proved   whether a rule may be applied
-    Raises:  UsageError that names the first step that does not hold.
+    Raises:  UsageError that names the first step that does not hold, and for a network whose sizes
+             have other bounds.
     """
+    own = _sizes_of(network.graph)
+    if certificate.sizes != own:
+        its, the = sizes_text(certificate.sizes) or "none", sizes_text(own) or "none"
+        reason = f"they are {its}, and those of the network {the}"
+        _refuse("its sizes", reason, "give the network those bounds: --sizes, or sizes=...")
     return _Replay(certificate, network, is_proved).graph()
 
 
@@ -258,7 +234,7 @@ def write_terms(certificate: Certificate, network: Network) -> tuple[Id, ...]:
     return tuple(written)
 
 
-def _is_variable(param: int | str) -> bool:
+def _is_variable(param: CertifiedParam) -> bool:
     """Whether a word stands for others: what is written down has none."""
     return isinstance(param, str) and is_parameter_variable(param)
 
@@ -381,10 +357,10 @@ def _parsed(text: str) -> Rule:
     return parse_rule(text)
 
 
-def _refuse(where: str, reason: str) -> NoReturn:
+def _refuse(where: str, reason: str, remedy: str = "rewrite the model again") -> NoReturn:
     raise UsageError(
         stage="rewrite",
         where=f"certificate, {where}",
         reason=reason,
-        remedy="rewrite the model again",
+        remedy=remedy,
     )

@@ -16,7 +16,12 @@ from dataclasses import dataclass
 
 from tensorwright.graph import Graph
 from tensorwright.rewriting.egraph import INPUT
-from tensorwright.rewriting.networks.certificate import Certificate, CertifiedStep, write_terms
+from tensorwright.rewriting.networks.certificates.certificate import (
+    Certificate,
+    CertifiedStep,
+    sizes_text,
+    write_terms,
+)
 from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.opaque import CALL
 from tensorwright.rewriting.networks.read import read_network
@@ -53,14 +58,18 @@ class ExplainedStep:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCertificate:
-    """The steps from a network to another, and what the outputs of the other are."""
+    """The steps from a network to another, and what the outputs of the other are.
+
+    sizes   the named sizes for all values of which it holds, as text; "" where there are none
+    """
 
     steps: tuple[ExplainedStep, ...]
     outputs: tuple[Binding, ...]
+    sizes: str = ""
 
     def __str__(self) -> str:
         width = len(str(len(self.steps)))
-        lines: list[str] = []
+        lines = [f"for all sizes {self.sizes}"] if self.sizes else []
         for place, step in enumerate(self.steps, 1):
             first, *rest = str(step).splitlines()
             lines.append(f"{place:>{width}}  {first}")
@@ -95,7 +104,7 @@ class _Explainer:
             Binding(name, self._applied(place, _DEPTH + 1), self._data[place])
             for name, place in zip(self._graph.outputs, self._certificate.outputs, strict=True)
         )
-        return ExplainedCertificate(steps, outputs)
+        return ExplainedCertificate(steps, outputs, sizes_text(self._certificate.sizes))
 
     def _step(self, step: CertifiedStep) -> ExplainedStep:
         rule = self._certificate.rules[step.rule]

@@ -1,0 +1,93 @@
+"""Certificates as files: JSON, one line for each term, step and rule.
+
+    {"format": "tensorwright rewriting certificate 1",
+    "terms": [["?", ["x"], []], ["slice", [0, 0, {"size": "2*n"}], [0]], ...],
+    "steps": [["relu-slice", {"x1": 0}, {"_axis": [0]}], ...], "rules": ..., "outputs": ...,
+    "sizes": [["n", "n <= 512"]]}
+
+`Certificate.to_json` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tensorwright.base import UsageError
+from tensorwright.expr import Index, parse_named_size, parse_size
+from tensorwright.rewriting.networks.certificates.certificate import (
+    FORMAT,
+    Certificate,
+    CertifiedParam,
+    CertifiedStep,
+    CertifiedTerm,
+)
+
+
+def read_certificate(path: Path) -> Certificate:
+    """Read a file.  Raises: UsageError where it cannot be read, or is no certificate."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise _no_file(path, str(error.strerror)) from error
+    except UnicodeDecodeError as error:
+        raise _no_file(path, "it is no text") from error
+    return parse_certificate(text, f"file {path}")
+
+
+def _no_file(path: Path, reason: str) -> UsageError:
+    return UsageError(stage="rewrite", where=f"file {path}", reason=reason)
+
+
+def parse_certificate(text: str, where: str) -> Certificate:
+    """Read `Certificate.to_json`.  Raises: UsageError for what is none."""
+    try:
+        data: Any = json.loads(text)
+        if data["format"] != FORMAT:
+            raise ValueError(f"its format is {data['format']!r}")
+        sizes = {str(name): str(line) for name, line in data.get("sizes", ())}
+        known = {name: parse_named_size(name, line) for name, line in sizes.items()}
+        return Certificate(
+            tuple(
+                CertifiedTerm(str(o), _params(p, known), _numbers(a)) for o, p, a in data["terms"]
+            ),
+            tuple(
+                CertifiedStep(
+                    str(rule),
+                    {str(name): _number(place) for name, place in tensors.items()},
+                    {str(name): _params(value, known) for name, value in params.items()},
+                )
+                for rule, tensors, params in data["steps"]
+            ),
+            {str(name): str(line) for name, line in data["rules"]},
+            _numbers(data["outputs"]),
+            sizes,
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError) as error:
+        raise UsageError(
+            stage="rewrite",
+            where=where,
+            reason=f"it is no certificate: {error}",
+            remedy="`tensorwright rewrite` writes one beside each model",
+        ) from None
+
+
+def _params(values: Any, sizes: Mapping[str, Index]) -> tuple[CertifiedParam, ...]:
+    def param(value: Any) -> CertifiedParam:
+        if isinstance(value, dict):
+            return parse_size(str(value["size"]), sizes.get)
+        return value if isinstance(value, str) else _number(value)
+
+    return tuple(map(param, values))
+
+
+def _numbers(values: Any) -> tuple[int, ...]:
+    return tuple(map(_number, values))
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is no number")
+    return value
