@@ -15,7 +15,16 @@ from tensorwright.runtime.container import (
     read_container,
     write_container,
 )
-from tensorwright.runtime.device import DEVICES, Device, Function, Memory, device_of
+from tensorwright.runtime.device import (
+    DEVICES,
+    Device,
+    Function,
+    Memory,
+    Missing,
+    check_device,
+    device_of,
+    missing_device,
+)
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import random_array
@@ -125,6 +134,7 @@ __all__ = [
     "LoopStep",
     "Memory",
     "MemoryPlan",
+    "Missing",
     "Network",
     "OpenMP",
     "Origin",
@@ -141,6 +151,7 @@ __all__ = [
     "amount_of",
     "blocks_of",
     "bytes_of_type",
+    "check_device",
     "choose_teams",
     "default_cache",
     "device_of",
@@ -165,6 +176,7 @@ __all__ = [
     "measure_ceilings",
     "measure_peak",
     "measure_peak_alone",
+    "missing_device",
     "openmp_runtime",
     "plan_from_data",
     "plan_memory",

@@ -9,7 +9,7 @@ from tensorwright.schedule.algorithms import (
     winograd_matrices,
 )
 from tensorwright.schedule.analysis import Analysis, Region, analyse, tile_region
-from tensorwright.schedule.execution import THREADS, ForKind, Scope, may_not_be_inside
+from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind, Scope, may_not_be_inside
 from tensorwright.schedule.open_trace import OpenTrace, Tile, open_trace
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
@@ -58,6 +58,7 @@ from tensorwright.schedule.workload import Schedulable, Workload, state_of
 
 __all__ = [
     "ALGORITHMS",
+    "BLOCKS",
     "PRIMITIVES",
     "TAPS",
     "THREADS",

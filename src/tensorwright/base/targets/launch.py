@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tensorwright.base.errors import InternalError
+from tensorwright.base.tensors import OpenSize
 
 Extents: TypeAlias = tuple[int, int, int]
+GridExtents: TypeAlias = tuple[int | OpenSize, int | OpenSize, int | OpenSize]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +27,17 @@ class Threads:
 class Grid:
     """A call by a driver: blocks of threads, in x, y and z; each thread runs the function.
 
+    grid           numbers of blocks; with named sizes, they are computed when the kernel is called
     shared_bytes   of memory for each block, besides what the code declares
     """
 
-    grid: Extents
+    grid: GridExtents
     block: Extents
     shared_bytes: int = 0
 
     def __post_init__(self) -> None:
-        if min(*self.grid, *self.block) < 1 or self.shared_bytes < 0:
+        numbers = [each for each in (*self.grid, *self.block) if isinstance(each, int)]
+        if min(numbers) < 1 or self.shared_bytes < 0:
             raise InternalError(
                 stage="codegen",
                 where=f"launch {self}",

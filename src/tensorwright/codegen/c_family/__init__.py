@@ -2,7 +2,8 @@
 
 Read `dialect.py` first: what the languages write differently. The walker is `statements.py`,
 `values.py`, `operations.py` and `indices.py`; the functions that a language lacks are in
-`helpers.py`.
+`helpers.py`. Programs for graphics processors are written by `grid_kernel.py` and
+`grid_statements.py`.
 """
 
 from tensorwright.codegen.c_family.dialect import (
@@ -13,6 +14,7 @@ from tensorwright.codegen.c_family.dialect import (
     GridWords,
     Vectors,
 )
+from tensorwright.codegen.c_family.grid_kernel import emit_grid
 from tensorwright.codegen.c_family.helpers import Helpers
 from tensorwright.codegen.c_family.statements import Statements, function_text
 from tensorwright.codegen.c_family.text import Names
@@ -30,5 +32,6 @@ __all__ = [
     "Statements",
     "Tile",
     "Vectors",
+    "emit_grid",
     "function_text",
 ]

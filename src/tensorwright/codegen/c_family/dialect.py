@@ -64,13 +64,16 @@ class Vectors:
 class GridWords:
     """What a language of graphics processors has for grids of threads.
 
-    kernel          before the name of a function that the driver launches, with {threads}
+    kernel          before the name of a function that the driver launches, with the threads of a
+                    block: {x}, {y}, {z} and {threads}
     indices         the number of this block or thread, for each kind of loop
-    spaces          before the type of what lies in global, shared and private memory
+    unroll          the line before a loop that is written out
+    global_space, shared_space   before the type of what lies in such memory
     align           what makes an array begin at a multiple of 16 bytes
     has_offsets     each argument is a buffer and the position of its first element there: the
                     language has no pointers on the host
-    wide_index      the integers of 64 bits for indices that need them
+    dynamic_shared  declares the memory `shared` whose size the launch says; "" where there is none
+    fast_functions  less exact functions of f32 that the knob `fast_math` allows
     """
 
     kernel: str
@@ -81,6 +84,7 @@ class GridWords:
     shared_space: str
     align: str
     has_offsets: bool
+    dynamic_shared: str = ""
     fast_functions: Mapping[Fn, str] = field(default_factory=dict)
 
 

@@ -1,0 +1,229 @@
+"""A bound loop program to the text of kernels that are launched on grids.
+
+Each statement at the root of the program is one launch: blocks cannot wait for each other. All
+functions have the parameters of the program, then its named sizes, then the workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tensorwright.base import GpuTarget, Grid, Launch, UnsupportedError
+from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear, size_name
+from tensorwright.codegen.analysis.workspace import Arena, element_count
+from tensorwright.codegen.c_family.dialect import Dialect, GridWords
+from tensorwright.codegen.c_family.grid_statements import (
+    GridStatements,
+    check_limits,
+    grid_extents,
+    grid_facts,
+    launches_of,
+    refuse_processors,
+)
+from tensorwright.codegen.c_family.helpers import Helpers
+from tensorwright.codegen.c_family.statements import function_text
+from tensorwright.codegen.c_family.text import Names
+from tensorwright.codegen.c_family.values import Piece
+from tensorwright.codegen.source import Signature, Source
+from tensorwright.expr import Index, NamedSize
+from tensorwright.loop import Buffer, LoopProgram, Role, Stmt, sizes_of_program
+from tensorwright.schedule import ForKind
+
+_BLOCK_KINDS = (ForKind.BLOCK_X, ForKind.BLOCK_Y, ForKind.BLOCK_Z)
+_THREAD_KINDS = (ForKind.THREAD_X, ForKind.THREAD_Y, ForKind.THREAD_Z)
+_MOST_SHORT = (1 << 31) - 1
+
+
+def emit_grid(
+    program: LoopProgram, target: GpuTarget, dialect: Dialect, *, fast_math: bool = False
+) -> Source:
+    """Write a program whose extents are ints, or expressions of named sizes.
+
+    Indices have 32 bits where all of them fit.
+    Raises:  UnsupportedError for loops of processors, blocks that the target does not have, and
+             functions of types that have none; InternalError for a program that is not well formed.
+    """
+    assert dialect.grid is not None, f"{dialect.name} has no grids"
+    refuse_processors(program.body)
+    writer = _Writer(program, target, dialect, dialect.grid, fast_math, dialect.short_index)
+    source = writer.source()
+    if not writer.is_wide or dialect.short_index == dialect.index:
+        return source
+    return _Writer(program, target, dialect, dialect.grid, fast_math, dialect.index).source()
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes one program; mutable, used once."""
+
+    program: LoopProgram
+    target: GpuTarget
+    dialect: Dialect
+    words: GridWords
+    fast_math: bool
+    index: str
+    is_wide: bool = False
+
+    def source(self) -> Source:
+        """The text of all launches, and how they are called."""
+        dialect, program = self.dialect, self.program
+        name = dialect.identifier(program.name)
+        helpers = Helpers(dialect)
+        helpers.index = self.index
+        if self.fast_math:
+            helpers.fast = self.words.fast_functions
+        facts, arena = grid_facts(dialect), Arena()
+        buffers, bodies = launches_of(program.body)
+        offsets = {
+            buffer: arena.take(element_count(buffer) * buffer.dtype.size_bytes)
+            for buffer in buffers
+        }
+        self._note_buffers((*(each.buffer for each in program.parameters), *buffers))
+        functions: list[str] = []
+        launches: list[Launch] = []
+        for number, body in enumerate(bodies):
+            symbol = f"{name}_{number}" if number else name
+            text, launch = self._launch(symbol, body, helpers, facts, offsets)
+            functions.append(text)
+            launches.append(launch)
+        text = f"{dialect.head}{helpers.text()}\n" + "\n".join(functions)
+        sizes = sizes_of_program(program)
+        return Source(
+            text,
+            Signature(name, program.parameters, arena.size, 0, tuple(launches), sizes),
+        )
+
+    def _note_buffers(self, buffers: tuple[Buffer, ...]) -> None:
+        """Indices are wide where a buffer may have more elements than 32 bits count."""
+        for buffer in buffers:
+            count = element_count(buffer)
+            if not isinstance(count, int) or count > _MOST_SHORT:
+                self.is_wide = True
+
+    def _launch(
+        self,
+        symbol: str,
+        body: Stmt,
+        helpers: Helpers,
+        facts: Facts,
+        offsets: Mapping[Buffer, Index],
+    ) -> tuple[str, Grid]:
+        extents = grid_extents(body)
+        check_limits(symbol, extents, self.target)
+        names = Names(self.dialect.identifier)
+        statements = GridStatements(helpers, names, facts, self.words, extents)
+        sizes = {size: names.fresh(size.name) for size in sizes_of_program(self.program)}
+        for size, own in sizes.items():
+            statements.env[size_name(size)] = Linear(0, ((own, 1),))
+            statements.ranges[own] = (size.least, size.most or MOST_ITERATIONS)
+        lines = self._open(statements, sizes, offsets)
+        statements.statement(body)
+        self.is_wide |= statements.is_wide
+        block = tuple(self._number(extents.get(kind, 1)) for kind in _THREAD_KINDS)
+        blocks = tuple(extents.get(kind, 1) for kind in _BLOCK_KINDS)
+        shared = statements.shared
+        if shared.size_bytes > self.target.opt_in_shared_bytes:
+            raise UnsupportedError(
+                stage="codegen",
+                where=f"kernel {symbol}",
+                reason=f"its blocks share {shared.size_bytes} bytes of memory, and {self.target} "
+                f"has {self.target.opt_in_shared_bytes}",
+                remedy="choose smaller tiles",
+                operator=symbol,
+            )
+        is_static = self.words.dynamic_shared == "" or (
+            shared.size_bytes <= self.target.static_shared_bytes
+        )
+        declared = self._shared(statements, is_static=is_static)
+        statements.out.lines[:0] = [*lines, *declared]
+        threads = block[0] * block[1] * block[2]
+        head = self.words.kernel.format(x=block[0], y=block[1], z=block[2], threads=threads)
+        head = f"{head} {symbol}(\n{self._parameters(statements, sizes)})\n"
+        launch = Grid(
+            (blocks[0], blocks[1], blocks[2]),
+            (block[0], block[1], block[2]),
+            0 if is_static else shared.size_bytes,
+        )
+        return function_text(head.rstrip("\n"), (), statements.out), launch
+
+    def _number(self, extent: Index) -> int:
+        assert isinstance(extent, int), "checked before"
+        return extent
+
+    def _open(
+        self,
+        statements: GridStatements,
+        sizes: Mapping[NamedSize, str],
+        offsets: Mapping[Buffer, Index],
+    ) -> list[str]:
+        """The first lines: named sizes, pointers to the arguments and to buffers of the call."""
+        words, names = self.words, statements.names
+        lines: list[str] = []
+        for size, own in sizes.items():
+            divided = f" / {size.divisor}" if size.divisor > 1 else ""
+            lines.append(f"    const {self.index} {own} = ({self.index})({own}_given{divided});")
+        for parameter in self.program.parameters:
+            buffer = parameter.buffer
+            is_input = parameter.role is not Role.OUTPUT
+            piece = Piece(names.fresh(buffer.name), buffer.dtype, is_input, 1, words.global_space)
+            statements.storages[buffer.name] = piece
+            if words.has_offsets:
+                kind = self._pointer(piece)
+                first = f"{piece.pointer}_buffer + {piece.pointer}_first"
+                lines.append(f"    {kind}{piece.pointer} = ({kind.split('*')[0]}*)({first});")
+        for buffer, offset in offsets.items():
+            piece = Piece(names.fresh(buffer.name), buffer.dtype, space=words.global_space)
+            statements.storages[buffer.name] = piece
+            at = statements.sum(statements.evaluate(offset))
+            base = "workspace_buffer + workspace_first" if words.has_offsets else "workspace"
+            plain = f"{words.global_space}{self.dialect.element(buffer.dtype)} *"
+            lines.append(f"    {self._pointer(piece)}{piece.pointer} = ({plain})({base} + {at});")
+        return lines
+
+    def _pointer(self, piece: Piece) -> str:
+        const = "const " if piece.is_input else ""
+        kind = self.dialect.element(piece.dtype)
+        return f"{piece.space}{const}{kind} *{self.dialect.restrict} "
+
+    def _parameters(self, statements: GridStatements, sizes: Mapping[NamedSize, str]) -> str:
+        """The list of parameters, one in a line, with their types as comments."""
+        words, rows = self.words, []
+        for parameter in self.program.parameters:
+            piece = statements.storages[parameter.buffer.name]
+            assert isinstance(piece, Piece)
+            if words.has_offsets:
+                const = "const " if piece.is_input else ""
+                row = (
+                    f"{piece.space}{const}char *{piece.pointer}_buffer, "
+                    f"const {self.dialect.index} {piece.pointer}_first"
+                )
+            else:
+                row = f"{self._pointer(piece)}{piece.pointer}"
+            shape = ", ".join(map(str, parameter.buffer.shape))
+            rows.append((row, f"{parameter.buffer.dtype} ({shape})"))
+        rows += [(f"const {self.dialect.index} {own}_given", str(s)) for s, own in sizes.items()]
+        if words.has_offsets:
+            last = f"{words.global_space}char *workspace_buffer, "
+            last += f"const {self.dialect.index} workspace_first"
+        else:
+            last = f"char *{self.dialect.restrict} workspace"
+        lines = [f"    {row},  // {note}" for row, note in rows]
+        return "\n".join((*lines, f"    {last}"))
+
+    def _shared(self, statements: GridStatements, *, is_static: bool) -> list[str]:
+        """The declarations of what a block shares."""
+        words, shared = self.words, statements.shared
+        lines: list[str] = []
+        offset = 0
+        if not is_static:
+            lines.append(f"    {words.dynamic_shared};")
+        for kind, name, count, shape, size_bytes in shared.arrays:
+            if is_static:
+                lines.append(
+                    f"    {words.shared_space}{kind} {name}[{count}] {words.align};  // ({shape})"
+                )
+            else:
+                lines.append(f"    {kind} *const {name} = ({kind} *)(shared + {offset});")
+            offset += size_bytes
+        return lines
