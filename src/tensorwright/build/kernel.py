@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tensorwright.base import Target, dump, override
+from tensorwright.base import Target, TargetKind, dump, override
 from tensorwright.build.backend import backend_of
 from tensorwright.build.variants import open_program
 from tensorwright.codegen import Backend, Signature, Source
@@ -155,9 +155,10 @@ def loop_program(
 ) -> LoopProgram:
     """The program that a back end gets: scheduled, lowered, after all passes.
 
-    The trace of a workload with named sizes is one of an instance (`open_program`).
+    For processors, the trace of a workload with named sizes is one of an instance
+    (`open_program`); for others it is one for all sizes.
     """
-    if sizes_of_tensors(workload.outputs):
+    if sizes_of_tensors(workload.outputs) and target.kind is TargetKind.CPU:
         return open_program(workload, trace, target, name)
     state = replay(state_of(workload), trace)
     dump("schedule", "", lambda: f"{format_trace(trace)}\n\n{render(state)}")

@@ -27,6 +27,7 @@ from tensorwright.base import (
     MachineError,
     Target,
     UsageError,
+    cpu_target,
     missing_here,
     naming_faults,
 )
@@ -221,7 +222,7 @@ def rewrite(
         raise UsageError(stage="rewrite", where=f"seconds={seconds}", reason="it must be 0 or more")
     own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
     start = time.monotonic()
-    machine = chosen_target(target)
+    machine = cpu_target(chosen_target(target))
     imported = model if isinstance(model, Graph) else load_onnx(model, input_shapes)
     source = simplify(require_alone(require_numbers(imported, "rewrite"), "rewrite"))
     listed = (*(each.rule for each in load_library()), *own)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tensorwright.base import CpuTarget, Target, UsageError, did_you_mean, override
+from tensorwright.base import CpuTarget, Target, UsageError, cpu_target, did_you_mean, override
 from tensorwright.graph import (
     Constants,
     Partition,
@@ -83,7 +83,7 @@ def tune(
     The other arguments are those of `optimize`.
     Raises:  UsageError if it is not an expression, and as `optimize`.
     """
-    machine = chosen_target(target)
+    machine = cpu_target(chosen_target(target))
     workload = as_program(expression, constants)
     if workload is None:
         raise UsageError(

@@ -24,6 +24,7 @@ from tensorwright.runtime.device import (
     check_device,
     device_of,
     missing_device,
+    named_target,
 )
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.host import HOST, HostDevice
@@ -177,6 +178,7 @@ __all__ = [
     "measure_peak",
     "measure_peak_alone",
     "missing_device",
+    "named_target",
     "openmp_runtime",
     "plan_from_data",
     "plan_memory",

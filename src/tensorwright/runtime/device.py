@@ -29,11 +29,16 @@ from tensorwright.base import (
     check_runs_here,
     missing_here,
     of_kind,
+    parse_target,
 )
 from tensorwright.runtime.native.loaded_code import LoadedCode
 
 DEVICES: ByKind[str] = {TargetKind.CPU: ("host",), TargetKind.GPU: ("opencl",)}
 """The modules beside this one whose `DEVICE` runs the code of a kind of machine."""
+
+DETECTED = {"opencl": "tensorwright.runtime.opencl"}
+"""Names that stand for a device of this machine, and the modules whose `detect_target` says what
+it is."""
 
 Function: TypeAlias = tuple[int, Launch]
 """The address of a function in loaded code, and how it is launched."""
@@ -149,6 +154,17 @@ def device_of(target: Target) -> Device:
         + "".join(f": {lack.reason}" for lack in missing),
         remedy="; ".join(lack.remedy for lack in missing if lack.remedy),
     )
+
+
+def named_target(text: str) -> Target:
+    """A target from its name; "opencl" is the device of this machine.
+
+    Raises:  UsageError for an unknown name; MachineError where there is no such device.
+    """
+    if text not in DETECTED:
+        return parse_target(text)
+    detected: Target = importlib.import_module(DETECTED[text]).detect_target()
+    return detected
 
 
 def missing_device(target: Target) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import re
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from tensorwright.base import (
     MachineError,
     Target,
     knobs,
+    parse_target,
 )
 from tensorwright.runtime.buffers import byte_view
 from tensorwright.runtime.device import Device, Function, Memory, Missing
@@ -36,6 +38,7 @@ from tensorwright.runtime.native.loaded_code import LoadedCode
 _FIRST_ADDRESS = 1 << 40  # no address of a buffer is a small number, so a size is never one
 _STEP = 1 << 20  # buffers begin at multiples, at least one after the end of the one before
 _WORKSPACE_ARGUMENTS = 2
+_MOST_THREADS = 1024  # of a block; more are of no use
 _INSTALL = "install the package with its extra: pip install 'tensorwright[opencl]'"
 _POCL = "pip install 'tensorwright[opencl,pocl]' has PoCL, which runs OpenCL on the processor"
 
@@ -304,6 +307,29 @@ def opencl_devices() -> tuple[OpenClFacts, ...]:
             threads_per_block=int(each.max_work_group_size),
         )
         for each in _devices()
+    )
+
+
+def detect_target() -> GpuTarget:
+    """The device that runs kernels, as a target.
+
+    What drivers do not tell is that of the generic target.
+    Raises:  MachineError where there is no such device.
+    """
+    device = _open(knobs.OPENCL_DEVICE.get()).device
+    generic = parse_target("opencl:generic")
+    assert isinstance(generic, GpuTarget)
+    shared_bytes = int(device.local_mem_size)
+    return replace(
+        generic,
+        name="opencl",
+        arch=re.sub(r"[^A-Za-z0-9]+", "-", str(device.name)).strip("-"),
+        multiprocessors=int(device.max_compute_units),
+        threads_per_block=min(_MOST_THREADS, int(device.max_work_group_size)),
+        static_shared_bytes=shared_bytes,
+        opt_in_shared_bytes=shared_bytes,
+        shared_bytes=shared_bytes,
+        l2_bytes=int(device.global_mem_cache_size) or generic.l2_bytes,
     )
 
 

@@ -96,7 +96,7 @@ CPU_PASSES: tuple[TargetPass[CpuTarget], ...] = (
 )
 TARGET_PASSES: ByKind[TargetPass[Any]] = {
     TargetKind.CPU: CPU_PASSES,
-    TargetKind.GPU: (),
+    TargetKind.GPU: (TargetPass("promote_accumulators", promote_accumulators),),
 }
 
 

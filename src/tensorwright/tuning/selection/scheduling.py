@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tensorwright.base import CpuTarget, ScheduleError, knobs, override, without_collection
+from tensorwright.base import CpuTarget, ScheduleError, Target, knobs, override, without_collection
 from tensorwright.expr import named_sizes_of, with_sizes
 from tensorwright.graph import Partition, Workload, bind_workload, least_sizes, representative
 from tensorwright.machine import detect_hardware
@@ -54,7 +54,7 @@ class Scheduled:
 
 
 def choose_all(
-    parts: Partition, target: CpuTarget, threads: int, store: RecordStore
+    parts: Partition, target: Target, threads: int, store: RecordStore
 ) -> list[Scheduled]:
     """A schedule for each workload of a network: its choice on record, or by `choose`."""
     together = load_choice(store, parts, target, detect_hardware().fingerprint, threads)
@@ -67,7 +67,7 @@ def choose_all(
 
 def choose(
     workload: Workload,
-    target: CpuTarget,
+    target: Target,
     threads: int,
     store: RecordStore,
     together: Trace | None = None,
@@ -79,7 +79,9 @@ def choose(
     together   the schedule that was best inside the network; None if none were compared there
     is_cold    the workload runs in a network: constants come from memory
     """
-    if workload.sizes:
+    if workload.sizes and not isinstance(target, CpuTarget):
+        return choose_untuned(workload, target, threads, is_cold=is_cold)
+    if workload.sizes and isinstance(target, CpuTarget):
         return _choose_open(workload, target, threads, store, is_cold=is_cold)
     algorithms = knobs.WINOGRAD.get()
     if together is not None and (algorithms or not uses_algorithm(together)):
@@ -147,10 +149,15 @@ def _quotient(predictor: Predictor, workload: Workload, over: Trace, under: Trac
 
 
 def choose_untuned(
-    workload: Workload, target: CpuTarget, threads: int, *, is_cold: bool = False
+    workload: Workload, target: Target, threads: int, *, is_cold: bool = False
 ) -> Scheduled:
-    """The schedule of a workload without measurements: by time model, or heuristic."""
-    predictor = open_predictor(target, threads, is_cold=is_cold)
+    """The schedule of a workload without measurements: by time model, or heuristic.
+
+    The time model is one of processors.
+    """
+    predictor = None
+    if isinstance(target, CpuTarget):
+        predictor = open_predictor(target, threads, is_cold=is_cold)
     if predictor is None:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
     chosen = predictor.best(workload)
