@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from weakref import WeakKeyDictionary
@@ -111,11 +111,16 @@ def analyse(state: ScheduleState) -> Analysis:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a stage adds to an analysis: its nest, the ranges of its variables, what they are."""
+    """What a stage adds to an analysis: its nest, the ranges of its variables, what they are.
+
+    limits   of virtual variables: conditions under which they are in their ranges, where the last
+             tile of a fused loop may reach beyond the loop
+    """
 
     nest: Nest
     bounds: Mapping[Var, Range]
     real: Mapping[Var, Index]
+    limits: Mapping[Var, Condition]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -143,6 +148,7 @@ class _LoopsOfStage:
         self.shared = shared
         self.bounds = bounds
         self.real: dict[Var, Index] = {}
+        self.limits: dict[Var, Condition] = {}
 
     def run(
         self, loops: tuple[str, ...], relations: tuple[LoopRelation, ...], region: Region
@@ -163,11 +169,14 @@ class _LoopsOfStage:
                 values[loop] = variables[loop]
                 self.bounds[variables[loop]] = Range.of_extent(extents[loop])
         guards: list[Condition] = []
+        limits: dict[str, Condition] = {}
         for relation in reversed(relations):
             if isinstance(relation, SplitRelation):
+                before = len(guards)
                 values[relation.parent] = self._split_value(relation, extents, values, guards)
+                limits[relation.parent] = self._all(guards[before:])
             else:
-                self._fuse_values(relation, extents, values)
+                self._fuse_values(relation, extents, values, limits.get(relation.child, True))
         return self._part(region, extents, variables, values, guards)
 
     def _part(
@@ -188,7 +197,7 @@ class _LoopsOfStage:
         for axis in self.tensor.reduce_axes:
             axis_values[axis.var] = values[axis.name]
         nest = Nest(region, extents, variables, axis_values, self._all(guards), self._all(overhang))
-        return _Part(nest, self.bounds, self.real)
+        return _Part(nest, self.bounds, self.real, self.limits)
 
     def _variable(self, loop: str) -> Var:
         """The variable of a loop; its plain name where no other stage has it."""
@@ -225,7 +234,9 @@ class _LoopsOfStage:
         relation: FuseRelation,
         extents: Mapping[str, Index],
         values: dict[str, Index],
+        limit: Condition,
     ) -> None:
+        """The values of the loops that were fused; `limit` keeps the fused loop in its range."""
         rest: Index = values[relation.child]
         for position in range(len(relation.parents) - 1, -1, -1):
             loop = relation.parents[position]
@@ -242,6 +253,8 @@ class _LoopsOfStage:
             values[loop] = virtual
             self.bounds[virtual] = Range.of_extent(extents[loop])
             self.real[virtual] = substitute(value, self.real)
+            if limit is not True and outermost:
+                self.limits[virtual] = limit
 
 
 class _Analyser:
@@ -252,6 +265,7 @@ class _Analyser:
         self.nests: dict[str, Nest] = {}
         self.bounds: dict[Var, Range] = {}
         self.real: dict[Var, Index] = {}
+        self.limits: dict[Var, Condition] = {}
         loops = Counter(loop for stage in state.stages for loop in stage.loop_names)
         self.shared = frozenset(loop for loop, count in loops.items() if count > 1)
 
@@ -288,9 +302,16 @@ class _Analyser:
             region,
             tuple(around.items()),
         )
-        self.nests[stage.name] = part.nest
+        # Theorem: a region is in the tensor while the virtual variables around it are in their
+        # ranges, and an iteration of a partial tile of a fused loop need not be one of that loop.
+        beyond = [self.limits[variable] for variable in around if variable in self.limits]
+        nest = part.nest
+        if beyond:
+            nest = replace(nest, guards=all_of(nest.guards, *dict.fromkeys(beyond)))
+        self.nests[stage.name] = nest
         self.bounds |= part.bounds
         self.real |= part.real
+        self.limits |= part.limits
 
     def _region(self, stage: Stage) -> Region:
         whole = Region((0,) * len(stage.tensor.axes), stage.tensor.shape)

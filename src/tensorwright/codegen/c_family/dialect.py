@@ -69,6 +69,7 @@ class GridWords:
     indices         the number of this block or thread, for each kind of loop
     unroll          the line before a loop that is written out
     global_space, shared_space   before the type of what lies in such memory
+    shared_declared  before the declaration of an array in shared memory, and the space of none
     align           what makes an array begin at a multiple of 16 bytes
     has_offsets     each argument is a buffer and the position of its first element there: the
                     language has no pointers on the host
@@ -84,6 +85,7 @@ class GridWords:
     shared_space: str
     align: str
     has_offsets: bool
+    shared_declared: str = ""
     dynamic_shared: str = ""
     fast_functions: Mapping[Fn, str] = field(default_factory=dict)
 
@@ -101,6 +103,7 @@ class Dialect:
     greatest        of the integers, by their bits and whether they are signed
     float_suffix    ends the names of library functions of f32
     has_doubles     saturating conversions of f32 go through f64
+    nan, infinity   of floats
     float_bodies    helper functions of floats that the language writes in another way
     conversions     the helpers from_f16, to_f16, from_bf16, to_bf16
     reserved        names that the language or its library has
@@ -122,6 +125,8 @@ class Dialect:
     conversions: Mapping[str, str]
     reserved: frozenset[str]
     vectors: Vectors
+    nan: str = "NAN"
+    infinity: str = "INFINITY"
     float_bodies: Mapping[Fn, str] = field(default_factory=dict)
     grid: GridWords | None = None
 
@@ -143,7 +148,7 @@ class Dialect:
         if dtype is DType.BOOL:
             return "1" if value else "0"
         if dtype.is_float:
-            return _float_literal(float(value), dtype)
+            return self._float_literal(float(value), dtype)
         bits = dtype.size_bytes * 8
         wrapped = int(value) & ((1 << bits) - 1)
         signed, unsigned = self.literal_64
@@ -156,6 +161,13 @@ class Dialect:
             return self.least[32]
         return f"({number})" if number < 0 else str(number)
 
+    def _float_literal(self, number: float, dtype: DType) -> str:
+        if number != number or number in (float("inf"), float("-inf")):
+            name = self.nan if number != number else self.infinity
+            return f"(-{name})" if number < 0 else name
+        text = f"{np.float32(number)!s}f" if held(dtype) is DType.F32 else repr(number)
+        return f"({text})" if text.startswith("-") else text
+
     def ends(self, dtype: DType) -> tuple[str, str]:
         """The least and the greatest integer of a type."""
         bits = dtype.size_bytes * 8
@@ -167,14 +179,6 @@ class Dialect:
         if not safe or safe[0].isdigit() or safe[0] == "_" or safe in self.reserved:
             safe = f"t_{safe}"
         return safe
-
-
-def _float_literal(number: float, dtype: DType) -> str:
-    if number != number or number in (float("inf"), float("-inf")):
-        name = "NAN" if number != number else "INFINITY"
-        return f"(-{name})" if number < 0 else name
-    text = f"{np.float32(number)!s}f" if held(dtype) is DType.F32 else repr(number)
-    return f"({text})" if text.startswith("-") else text
 
 
 LIBRARY_NAMES = frozenset(

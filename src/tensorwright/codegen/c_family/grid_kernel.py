@@ -221,7 +221,7 @@ class _Writer:
         for kind, name, count, shape, size_bytes in shared.arrays:
             if is_static:
                 lines.append(
-                    f"    {words.shared_space}{kind} {name}[{count}] {words.align};  // ({shape})"
+                    f"    {words.shared_declared}{kind} {name}[{count}] {words.align};  // ({shape})"
                 )
             else:
                 lines.append(f"    {kind} *const {name} = ({kind} *)(shared + {offset});")

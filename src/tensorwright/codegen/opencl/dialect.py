@@ -108,6 +108,7 @@ OPENCL = Dialect(
         unroll="#pragma unroll",
         global_space="__global ",
         shared_space="__local ",
+        shared_declared="__local ",
         align="__attribute__((aligned(16)))",
         has_offsets=True,
         fast_functions={
