@@ -1,0 +1,309 @@
+"""What the texts for graphics processors must do: compute what the interpreter computes.
+
+OpenCL's runs by PoCL, CUDA's on the processor (`tests/grids.py`); each test is one program with
+many stores, because a compiler takes a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tests.conformance.test_backends import (
+    BINARY_SAFE,
+    INTEGERS,
+    ON_BITS,
+    ON_BOOLS,
+    ON_FLOATS,
+    ON_POSITIVE,
+    ON_REALS,
+    OPERATORS,
+    SIZE,
+    UNARY,
+    numbers,
+    operator_graph,
+)
+from tests.grids import (
+    CUDA_BACKEND,
+    MACHINES,
+    OPENCL,
+    OPENCL_GENERIC,
+    SM_80,
+    SM_90A,
+    Machine,
+)
+from tests.unit.codegen.kernels import (
+    F32,
+    SERIAL,
+    UNROLLED,
+    VECTOR,
+    buffer,
+    i,
+    j,
+    k,
+    local,
+    loops,
+    m,
+    n,
+    program,
+    sample,
+)
+
+from tensorwright.base import DType, GpuTarget
+from tensorwright.build import loop_program
+from tensorwright.codegen import Backend
+from tensorwright.codegen.cuda import find_nvrtc
+from tensorwright.expr import (
+    Cast,
+    Element,
+    Fn,
+    Load,
+    Var,
+    all_of,
+    apply,
+    constant,
+    floor_div,
+    mod,
+    select,
+)
+from tensorwright.graph import partition
+from tensorwright.loop import (
+    Allocate,
+    Barrier,
+    Buffer,
+    For,
+    If,
+    LoopProgram,
+    Role,
+    Stmt,
+    Store,
+    block,
+    verify,
+)
+from tensorwright.schedule import ForKind, Scope, state_of
+from tensorwright.tuning.space import default_trace
+from tensorwright_lab.loop_interpreter import interpret
+
+BLOCK_X, BLOCK_Y = ForKind.BLOCK_X, ForKind.BLOCK_Y
+THREAD_X, THREAD_Y = ForKind.THREAD_X, ForKind.THREAD_Y
+
+
+@pytest.fixture(params=MACHINES, ids=lambda machine: machine.name)
+def machine(request: pytest.FixtureRequest) -> Machine:
+    chosen: Machine = request.param
+    chosen.require()
+    return chosen
+
+
+def check(
+    machine: Machine,
+    source: LoopProgram,
+    arrays: dict[str, np.ndarray],
+    tolerance: float = 2e-5,
+) -> None:
+    """Compare with the interpreter."""
+    verify(source)
+    with np.errstate(all="ignore"):
+        wanted = interpret(source, arrays)
+    results = machine.run(source, arrays)
+    for name, want in wanted.items():
+        got = results[name]
+        assert got.dtype == want.dtype
+        if want.dtype.kind in "iub":
+            np.testing.assert_array_equal(got, want, err_msg=name)
+        else:
+            got, want = (each.astype(np.float64) for each in (got, want))
+            np.testing.assert_allclose(got, want, tolerance, tolerance, err_msg=name)
+
+
+def of_groups(groups: dict[DType, tuple[Fn, ...]], kind: ForKind) -> LoopProgram:
+    """A row of an output for each function; inputs x_TYPE_0 and x_TYPE_1 of each type."""
+    inputs: list[Buffer] = []
+    outputs: list[Buffer] = []
+    stores: list[Stmt] = []
+    for dtype, functions in groups.items():
+        pair = [buffer(f"x_{dtype}_{number}", SIZE, dtype=dtype) for number in range(2)]
+        inputs += pair
+        loads = [Load(each, (i,)) for each in pair]
+        values = [apply(fn, *loads[: fn.arity]) for fn in functions]
+        for result in dict.fromkeys(value.dtype for value in values):
+            rows = [value for value in values if value.dtype is result]
+            output = buffer(f"y_{dtype}_{result}", len(rows), SIZE, dtype=result)
+            outputs.append(output)
+            stores += [Store(output, (row, i), value) for row, value in enumerate(rows)]
+    return program(For(i, SIZE, kind, block(*stores)), tuple(inputs), *outputs)
+
+
+def drawn(source: LoopProgram) -> dict[str, np.ndarray]:
+    """Positive numbers for inputs; signed ones for the first of the integers."""
+    return {
+        each.name: numbers(each.buffer.dtype, number, positive=not each.name.endswith("_0"))
+        for number, each in enumerate(source.parameters)
+        if each.role is Role.INPUT
+    }
+
+
+@pytest.mark.parametrize("kind", [THREAD_X, VECTOR])
+def test_functions_of_floats(machine: Machine, kind: ForKind) -> None:
+    signed, positive = BINARY_SAFE + UNARY + ON_REALS, ON_FLOATS + ON_POSITIVE
+    check(machine, source := of_groups({F32: signed}, kind), drawn(source), 2e-6)
+    arrays = {f"x_f32_{seed}": numbers(F32, seed, positive=True) for seed in range(2)}
+    check(machine, of_groups({F32: positive}, kind), arrays, 2e-6)
+
+
+def test_functions_of_other_types(machine: Machine) -> None:
+    halves = (*BINARY_SAFE, Fn.NEG, Fn.EXP, Fn.SIGMOID, Fn.DIV)
+    source = of_groups({DType.F16: halves, DType.BF16: halves}, THREAD_X)
+    check(machine, source, drawn(source), 2e-2)
+    functions = (*BINARY_SAFE, *UNARY, *ON_BITS, Fn.BITNOT)
+    groups = dict.fromkeys(INTEGERS, functions) | {DType.BOOL: (*ON_BOOLS, Fn.NOT)}
+    source = of_groups(groups, THREAD_X)
+    check(machine, source, drawn(source))
+
+
+def test_casts(machine: Machine) -> None:
+    dtypes = (*INTEGERS, F32, DType.F16, DType.BOOL)
+    inputs = tuple(buffer(f"x_{each}", SIZE, dtype=each) for each in dtypes)
+    outputs = tuple(buffer(f"y_{each}", len(dtypes), SIZE, dtype=each) for each in dtypes)
+    stores = [
+        Store(y, (row, i), Cast(Load(x, (i,)), y.dtype))
+        for row, x in enumerate(inputs)
+        for y in outputs
+    ]
+    source = program(For(i, SIZE, THREAD_X, block(*stores)), inputs, *outputs)
+    check(machine, source, {x.name: numbers(x.dtype, 4, positive=True) for x in inputs}, 1e-3)
+
+
+def test_indices_conditions_and_launches(machine: Machine) -> None:
+    """Gathers, padding, partial blocks; each nest is a launch, and they run in order."""
+    x, at = buffer("x", 8, 24), buffer("at", 24, dtype=DType.I32)
+    y, z, w = buffer("y", 24), buffer("z", 9, 20), buffer("w", 21)
+    between = Buffer("between", (24,), F32)
+    row, column = mod(Element(at, (i,)), 8), mod(i * 5, 24)
+    h, v = j - 2, i - 2
+    valid = all_of(h >= 0, h < 5, v >= 0, v < 16)
+    place = k * 8 + n
+    body = Allocate(
+        between,
+        block(
+            For(i, 24, THREAD_X, Store(between, (i,), Load(x, (row, column)))),
+            For(i, 24, BLOCK_X, Store(y, (i,), Load(between, (23 - i,)) * 2)),
+            loops(
+                *((j, 9, BLOCK_X), (i, 20, THREAD_X)),
+                body=Store(z, (j, i), select(valid, apply(Fn.EXP, Load(x, (h, v))), 0.0)),
+            ),
+            loops(
+                *((k, 3, BLOCK_X), (n, 8, THREAD_X)),
+                body=If(place < 21, Store(w, (place,), Load(x, (2, floor_div(place, 3))))),
+            ),
+        ),
+    )
+    arrays = {"at": np.arange(24, dtype=np.int32) * 7, "x": sample((8, 24), F32, 1)}
+    check(machine, program(body, (x, at), y, z, w), arrays)
+
+
+def tiled_product(rows: int, columns: int, depth: int) -> LoopProgram:
+    """A product by blocks of 8x8 that share tiles of 4 steps; each thread has 2x4 sums."""
+    a, b = buffer("a", rows, depth), buffer("b", depth, columns)
+    c = buffer("c", rows, columns)
+    tile_a, tile_b = (
+        Buffer(f"{each}.tile", shape, F32, Scope.SHARED)
+        for each, shape in (("a", (8, 4)), ("b", (4, 8)))
+    )
+    sums = local("sums", 2, 4)
+    y, x, ty, tx, step = (Var(each) for each in ("y", "x", "ty", "tx", "step"))
+    fetch_a = Store(
+        tile_a, (ty * 2 + m, tx * 2 + n), Load(a, (y * 8 + ty * 2 + m, step * 4 + tx * 2 + n))
+    )
+    fetch_b = Store(tile_b, (ty, tx * 4 + n), Load(b, (step * 4 + ty, x * 8 + tx * 4 + n)))
+    add = Store(
+        sums,
+        (m, n),
+        Load(sums, (m, n)) + Load(tile_a, (ty * 2 + m, k)) * Load(tile_b, (k, tx * 4 + n)),
+    )
+    threads = Allocate(
+        sums,
+        block(
+            loops((m, 2, SERIAL), (n, 4, VECTOR), body=Store(sums, (m, n), constant(0, F32))),
+            For(
+                step,
+                depth // 4,
+                SERIAL,
+                block(
+                    Barrier(),
+                    loops((m, 2, UNROLLED), (n, 2, VECTOR), body=fetch_a),
+                    For(n, 4, VECTOR, fetch_b),
+                    Barrier(),
+                    loops((k, 4, UNROLLED), (m, 2, UNROLLED), (n, 4, VECTOR), body=add),
+                ),
+            ),
+            loops(
+                *((m, 2, SERIAL), (n, 4, VECTOR)),
+                body=Store(c, (y * 8 + ty * 2 + m, x * 8 + tx * 4 + n), Load(sums, (m, n))),
+            ),
+        ),
+    )
+    group = loops((ty, 4, THREAD_Y), (tx, 2, THREAD_X), body=threads)
+    shared = Allocate(tile_a, Allocate(tile_b, group))
+    nest = loops((y, rows // 8, BLOCK_Y), (x, columns // 8, BLOCK_X), body=shared)
+    return program(nest, (a, b), c)
+
+
+def test_threads_share_tiles(machine: Machine) -> None:
+    source = tiled_product(16, 24, 12)
+    arrays = {"a": sample((16, 12), F32, 1), "b": sample((12, 24), F32, 2)}
+    check(machine, source, arrays)
+
+
+def test_loops_over_threads_beside_each_other(machine: Machine) -> None:
+    """A block that is no single group: what no thread loop is around runs on one thread."""
+    x, y = buffer("x", 4, 8), buffer("y", 4, 8)
+    row = Buffer("row", (8,), F32, Scope.SHARED)
+    total = Buffer("total", (1,), F32, Scope.SHARED)
+    body = block(
+        For(i, 8, THREAD_X, Store(row, (i,), Load(x, (k, i)) * 2)),
+        Store(total, (0,), constant(0, F32)),
+        For(j, 8, SERIAL, Store(total, (0,), Load(total, (0,)) + Load(row, (j,)))),
+        For(m, 5, THREAD_X, Store(y, (k, m), Load(row, (7 - m,)) + Load(total, (0,)))),
+        For(n, 3, THREAD_X, Store(y, (k, n + 5), Load(total, (0,)))),
+    )
+    nest = For(k, 4, BLOCK_X, Allocate(row, Allocate(total, body)))
+    check(machine, program(nest, (x,), y), {"x": sample((4, 8), F32, 1)})
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_as_the_rules_schedule_them(machine: Machine, name: str) -> None:
+    source = grid_program(name, OPENCL_GENERIC)
+    arrays = {
+        each.name: sample(each.buffer.extents, F32, number)
+        for number, each in enumerate(source.parameters)
+        if each.role is not Role.OUTPUT
+    }
+    check(machine, source, arrays)
+
+
+def grid_program(name: str, target: GpuTarget) -> LoopProgram:
+    """The loops that the rules make of one operator for a graphics processor."""
+    (workload, *_) = partition(operator_graph(name, F32)).workloads
+    return loop_program(workload, default_trace(state_of(workload), target), target, name)
+
+
+@pytest.mark.parametrize("name", ["product", "softmax", "tiles"])
+@pytest.mark.parametrize("backend", [OPENCL, CUDA_BACKEND], ids=lambda backend: backend.name)
+def test_text(backend: Backend[GpuTarget], name: str, golden: Callable[..., None]) -> None:
+    target = OPENCL_GENERIC if backend is OPENCL else SM_80
+    source = tiled_product(64, 64, 64) if name == "tiles" else grid_program(name, target)
+    golden(backend.emit(source, target).text, suffix=backend.suffix)
+
+
+@pytest.mark.parametrize("target", [SM_80, SM_90A], ids=str)
+def test_nvrtc_makes_machine_code(target: GpuTarget) -> None:
+    if find_nvrtc() is None:
+        pytest.skip("NVRTC is not installed")
+    sources = [tiled_product(64, 64, 64), grid_program("softmax", target)]
+    sources += [of_groups({F32: ON_REALS + ON_POSITIVE, DType.F16: (Fn.ADD,)}, THREAD_X)]
+    for each in sources:
+        source = CUDA_BACKEND.emit(each, target)
+        assert CUDA_BACKEND.compile(source, target)[:4] == b"\x7fELF"
+        assert source.signature.symbol in CUDA_BACKEND.listing(source, target)
