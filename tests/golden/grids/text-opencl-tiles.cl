@@ -31,11 +31,7 @@ void t_kernel(
         for (int k = 0; k < 4; k++) {
             #pragma unroll
             for (int m_3 = 0; m_3 < 2; m_3++) {
-                const float v = a_tile[k + m_3 * 4 + ty * 8];
-                const float4 v_2 = (*(__local float4 *)&b_tile[k * 8 + tx * 4]);
-                const float4 v_3 = (*(float4 *)&sums[m_3 * 4]);
-                const float4 v_4 = (float4)((v * v_2.s0), (v * v_2.s1), (v * v_2.s2), (v * v_2.s3));
-                *(float4 *)&sums[m_3 * 4] = (float4)((v_3.s0 + v_4.s0), (v_3.s1 + v_4.s1), (v_3.s2 + v_4.s2), (v_3.s3 + v_4.s3));
+                *(float4 *)&sums[m_3 * 4] = ((*(float4 *)&sums[m_3 * 4]) + (a_tile[k + m_3 * 4 + ty * 8] * (*(__local float4 *)&b_tile[k * 8 + tx * 4])));
             }
         }
     }

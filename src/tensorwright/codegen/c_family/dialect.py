@@ -31,6 +31,7 @@ class Vectors:
     lane             what is appended to a vector for one of its lanes, with {0}, or one text a lane
     most_lanes       the longest vector; 0 where any length has a type
     has_operators    whether arithmetic, comparisons and casts work on whole vectors
+    has_arithmetic   whether the arithmetic of floats does, at least
     in_memory        neighbouring elements as something that can be assigned, with {const}, {space},
                      {kind} and {at}
     has_types_anywhere   there are types of vectors at any element
@@ -44,6 +45,7 @@ class Vectors:
     lane: str | tuple[str, ...]
     most_lanes: int = 0
     has_operators: bool = True
+    has_arithmetic: bool = True
     in_memory: str = "*({const}{kind} *)&{at}"
     has_types_anywhere: bool = False
     load: str = ""

@@ -6,6 +6,7 @@ functions have the parameters of the program, then its named sizes, then the wor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -136,7 +137,7 @@ class _Writer:
             shared.size_bytes <= self.target.static_shared_bytes
         )
         declared = self._shared(statements, is_static=is_static)
-        statements.out.lines[:0] = [*lines, *declared]
+        statements.out.lines[:0] = [*_used(lines, statements.out.lines), *declared]
         threads = block[0] * block[1] * block[2]
         head = self.words.kernel.format(x=block[0], y=block[1], z=block[2], threads=threads)
         head = f"{head} {symbol}(\n{self._parameters(statements, sizes)})\n"
@@ -220,10 +221,21 @@ class _Writer:
             lines.append(f"    {words.dynamic_shared};")
         for kind, name, count, shape, size_bytes in shared.arrays:
             if is_static:
-                lines.append(
-                    f"    {words.shared_declared}{kind} {name}[{count}] {words.align};  // ({shape})"
-                )
+                array = f"{words.shared_declared}{kind} {name}[{count}]"
+                lines.append(f"    {array} {words.align};  // ({shape})")
             else:
                 lines.append(f"    {kind} *const {name} = ({kind} *)(shared + {offset});")
             offset += size_bytes
         return lines
+
+
+def _used(definitions: list[str], body: list[str]) -> list[str]:
+    """Those of some lines that define a name which the others, or later ones of them, have."""
+    kept: list[str] = []
+    words = set(re.findall(r"\w+", "\n".join(body)))
+    for line in reversed(definitions):
+        name = line.partition(" = ")[0].split()[-1].lstrip("*")
+        if name in words:
+            kept.append(line)
+            words.update(re.findall(r"\w+", line))
+    return kept[::-1]

@@ -234,6 +234,9 @@ class GridStatements(Statements):
 
     def _private(self, buffer: Buffer, count: int) -> Piece:
         name, kind = self.names.fresh(buffer.name), self.dialect.element(buffer.dtype)
+        if count == 1:
+            self.out.add(f"{kind} {name};")
+            return Piece(name, buffer.dtype, is_single=True)
         shape = f"  // ({', '.join(map(str, buffer.shape))})" if len(buffer.shape) > 1 else ""
         self.out.add(f"{kind} {name}[{max(1, count)}] {self.words.align};{shape}")
         return Piece(name, buffer.dtype, private=self.lanes)

@@ -102,8 +102,9 @@ class Operations:
 
     def _on_vectors(self, fn: Fn, args: tuple[Val, ...], lanes: int) -> str | None:
         """A C expression of whole vectors; None where there is none."""
-        dtype = args[0].dtype
-        if not self.dialect.vectors.has_operators:
+        dtype, vectors = args[0].dtype, self.dialect.vectors
+        is_arithmetic = dtype.is_float and (fn in _ARITHMETIC or fn in (Fn.DIV, Fn.NEG))
+        if not vectors.has_operators and not (vectors.has_arithmetic and is_arithmetic):
             return None
         if dtype is DType.BOOL:
             if fn in _ON_BOOLS:

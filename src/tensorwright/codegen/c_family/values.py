@@ -46,7 +46,8 @@ from tensorwright.loop import Buffer
 class Piece:
     """A buffer in memory; `private` lanes are interleaved where a vector loop allocates it.
 
-    space   the qualifier of its memory, with a space behind it
+    space       the qualifier of its memory, with a space behind it
+    is_single   it is one variable, not an array
     """
 
     pointer: str
@@ -54,6 +55,7 @@ class Piece:
     is_input: bool = False
     private: int = 1
     space: str = ""
+    is_single: bool = False
 
 
 @dataclass(slots=True)
@@ -136,7 +138,7 @@ class Values(Indices):
     def element_at(self, storage: Piece | Tile, place: Linear) -> str:
         """One element, as something that can be assigned."""
         if isinstance(storage, Piece):
-            return f"{storage.pointer}[{self.sum(place)}]"
+            return storage.pointer if storage.is_single else f"{storage.pointer}[{self.sum(place)}]"
         lane = place.const % storage.width
         name = self.tile_variable(storage, place.const - lane)
         return name if storage.width == 1 else self.dialect.vectors.lane_of(name, lane)

@@ -105,6 +105,7 @@ CUDA = Dialect(
         lane=(".x", ".y", ".z", ".w"),
         most_lanes=4,
         has_operators=False,
+        has_arithmetic=False,
     ),
     grid=GridWords(
         kernel='extern "C" __global__ void __launch_bounds__({threads})',
