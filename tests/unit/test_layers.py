@@ -33,7 +33,7 @@ ROOMS = {
     "base": "errors files dtypes knobs linux targets",
     "build": "backend kernel opaque_kernels assemble c_library",
     "cli": "printing arguments doctor operators rules",
-    "codegen": "analysis source backend llvm c_family c",
+    "codegen": "analysis source backend llvm c_family c opencl cuda",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "interned symbolic index value tensor evaluation building",
     "expr.index": "nodes arithmetic condition traversal sizes ranges counterexample bounds "

@@ -45,8 +45,8 @@ def parse_target(text: str) -> Target:
 def cpu_target(target: Target | str) -> CpuTarget:
     """The processor that a name, or a target, stands for.
 
-    Whoever takes a target from a user and can compile for processors only asks this once, at the
-    entry; what lies behind it is about `CpuTarget`.
+    Whoever takes a target from a user for what only processors have asks this once, at the entry;
+    what lies behind it is about `CpuTarget`.
     Raises:  UsageError for an unknown name; MachineError for a target that is no processor.
     """
     named = parse_target(target) if isinstance(target, str) else target
@@ -55,7 +55,7 @@ def cpu_target(target: Target | str) -> CpuTarget:
     raise MachineError(
         stage="target",
         where=f"target {named}",
-        reason="there is no code generator for graphics processors yet",
+        reason="only processors have what this asks for",
         remedy="name a processor, one of native, " + ", ".join(each.name for each in CPU_TARGETS),
     )
 
