@@ -44,6 +44,7 @@ def use_device_memory(plan: Plan) -> Plan:
     for index, spec in enumerate(numbers.inputs):
         current.write(f"in{index}", (0, spec.size_bytes), is_on_device=False)
     steps: list[Step] = []
+    ranges: list[tuple[int, int]] = []  # of each step: its first copy, and itself
     for step, numbered in zip(plan.steps, numbers.steps, strict=True):
         if isinstance(step, BranchStep | LoopStep | CollectStep):
             raise UnsupportedError(
@@ -59,18 +60,26 @@ def use_device_memory(plan: Plan) -> Plan:
             isinstance(step, CopyStep) and current.is_only_on_device(*spans[0])
         )
         amounts = _amounts(plan, step)
+        first = len(steps)
         for (ref, _, is_written), span, amount in zip(uses, spans, amounts, strict=True):
             if not is_written and not isinstance(ref, ConstantRef):
                 steps += _copies(current, ref, span, amount, is_on_device=is_on_device)
         for (_, _, is_written), (name, begin, end) in zip(uses, spans, strict=True):
             if is_written:
                 current.write(name, (begin, end), is_on_device=is_on_device)
+        ranges.append((first, len(steps)))
         steps.append(_on_device(step) if is_on_device else step)
     for index, (spec, whole) in enumerate(zip(plan.outputs, numbers.outputs, strict=True)):
         span = f"out{index}", 0, whole.size_bytes
         amount = bytes_of_type(spec.type)
         steps += _copies(current, OutputRef(index), span, amount, is_on_device=False)
-    return replace(plan, steps=tuple(steps))
+    pieces = tuple(
+        replace(
+            piece, first_step=ranges[piece.first_step][0], last_step=ranges[piece.last_step][1]
+        )
+        for piece in plan.pieces
+    )
+    return replace(plan, steps=tuple(steps), pieces=pieces)
 
 
 def _amounts(plan: Plan, step: Step) -> tuple[Amount, ...]:
