@@ -74,9 +74,7 @@ def use_device_memory(plan: Plan) -> Plan:
         amount = bytes_of_type(spec.type)
         steps += _copies(current, OutputRef(index), span, amount, is_on_device=False)
     pieces = tuple(
-        replace(
-            piece, first_step=ranges[piece.first_step][0], last_step=ranges[piece.last_step][1]
-        )
+        replace(piece, first_step=ranges[piece.first_step][0], last_step=ranges[piece.last_step][1])
         for piece in plan.pieces
     )
     return replace(plan, steps=tuple(steps), pieces=pieces)
