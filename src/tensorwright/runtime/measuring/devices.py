@@ -48,7 +48,8 @@ def measure_rates(device: Device) -> DeviceRates:
     on_s = min(device.time(lambda: device.copy(one, other)) for _ in range(_REPEATS))
     from_s = _best(lambda: device.copy_out(other, array))
     trip_s = _best(lambda: device.copy_in(short, one))
-    return DeviceRates(*(array.nbytes / max(each, 1e-9) for each in (to_s, on_s, from_s)), trip_s)
+    to, on, back = (array.nbytes / max(each, 1e-9) for each in (to_s, on_s, from_s))
+    return DeviceRates(to, on, back, trip_s)
 
 
 def measure_devices() -> tuple[MeasuredDevice, ...]:
