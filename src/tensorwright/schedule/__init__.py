@@ -9,7 +9,7 @@ from tensorwright.schedule.algorithms import (
     winograd_matrices,
 )
 from tensorwright.schedule.analysis import Analysis, Region, analyse, tile_region
-from tensorwright.schedule.execution import THREADS, ForKind, Scope, may_not_be_inside
+from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind, Scope, may_not_be_inside
 from tensorwright.schedule.open_trace import OpenTrace, Tile, open_trace
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
@@ -40,6 +40,7 @@ from tensorwright.schedule.primitives import (
     uses_algorithm,
 )
 from tensorwright.schedule.render import render
+from tensorwright.schedule.sharing import has_threads, home_of, is_shared
 from tensorwright.schedule.state import (
     After,
     At,
@@ -58,6 +59,7 @@ from tensorwright.schedule.workload import Schedulable, Workload, state_of
 
 __all__ = [
     "ALGORITHMS",
+    "BLOCKS",
     "PRIMITIVES",
     "TAPS",
     "THREADS",
@@ -110,8 +112,11 @@ __all__ = [
     "bind",
     "find_convolution",
     "format_trace",
+    "has_threads",
+    "home_of",
     "initial_state",
     "is_legal",
+    "is_shared",
     "may_not_be_inside",
     "open_trace",
     "parse_trace",

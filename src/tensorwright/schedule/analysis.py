@@ -44,6 +44,8 @@ from tensorwright.expr import (
     substitute,
     terms_of,
 )
+from tensorwright.schedule.execution import THREADS
+from tensorwright.schedule.sharing import is_shared
 from tensorwright.schedule.state import (
     After,
     At,
@@ -298,7 +300,8 @@ class _Analyser:
             case AtRoot():
                 return whole
             case At(host, loop):
-                fixed = enclosing_variables(self.state, self.nests, host, loop)
+                together = is_shared(self.state, stage)
+                fixed = enclosing_variables(self.state, self.nests, host, loop, together=together)
                 boxes: list[list[Range | None]] = []
                 for reader in self.state.readers(stage.name):
                     boxes += self._reads(reader, stage.name, fixed)
@@ -412,21 +415,44 @@ def _add_extents(relation: SplitRelation | FuseRelation, extents: dict[str, Inde
 
 
 def enclosing_variables(
-    state: ScheduleState, nests: Mapping[str, Nest], host: str, loop: str
+    state: ScheduleState,
+    nests: Mapping[str, Nest],
+    host: str,
+    loop: str,
+    *,
+    together: bool = False,
 ) -> frozenset[Var]:
-    """The real variables of the loops around the body of `loop` of `host`, that loop included."""
+    """The real variables of the loops around the body of `loop` of `host`, that loop included.
+
+    together   without those over threads: what all threads of a group do in common
+    """
     stage = state.stage(host)
     inside = stage.loops[: stage.loops.index(loop) + 1]
-    found = {nests[host].variables[name] for name in inside if name in nests[host].variables}
+    found = {
+        nests[host].variables[name]
+        for name in inside
+        if name in nests[host].variables and not (together and stage.kind(name) in THREADS)
+    }
     if isinstance(stage.placement, (At, After)):
-        found |= enclosing_variables(state, nests, stage.placement.stage, stage.placement.loop)
+        outer = stage.placement
+        found |= enclosing_variables(state, nests, outer.stage, outer.loop, together=together)
     return frozenset(found)
 
 
-def tile_region(state: ScheduleState, known: _Analyser | Analysis, host: str, loop: str) -> Region:
-    """The part of its own tensor that a stage writes in one iteration of one of its loops."""
+def tile_region(
+    state: ScheduleState,
+    known: _Analyser | Analysis,
+    host: str,
+    loop: str,
+    *,
+    together: bool = False,
+) -> Region:
+    """The part of its own tensor that a stage writes in one iteration of one of its loops.
+
+    together   what all threads of the group around write then
+    """
     analyser = known if isinstance(known, _Analyser) else _resume(state, known)
-    fixed = enclosing_variables(state, analyser.nests, host, loop)
+    fixed = enclosing_variables(state, analyser.nests, host, loop, together=together)
     stage = state.stage(host)
     values = analyser.nests[host].axis_values
     ranges = [[analyser.moved(values[axis.var], fixed) for axis in stage.tensor.axes]]

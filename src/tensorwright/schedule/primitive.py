@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from tensorwright.base import ScheduleError
-from tensorwright.schedule.execution import ForKind, may_not_be_inside
+from tensorwright.schedule.execution import BLOCKS, ForKind, may_not_be_inside
 from tensorwright.schedule.render import render
 from tensorwright.schedule.state import (
     After,
@@ -222,6 +222,36 @@ def need_legal_nesting(step: object, before: ScheduleState, after: ScheduleState
                     reason = f"{inner} would be inside the {outer_kind.value} loop {outer}"
                     raise refuse(step, before, reason)
             around.append((loop, kind))
+        _need_outermost_blocks(step, before, after, stage)
+
+
+def _need_outermost_blocks(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse loops over blocks with anything around them but such loops.
+
+    Theorem: blocks are started together, once, and do not wait for each other.  So a loop over them
+    is around all that a stage at the root does: its other loops, the start of its reduction and
+    what is placed in it.
+    """
+    blocks = [loop for loop in stage.loops if stage.kind(loop) in BLOCKS]
+    if not blocks:
+        return
+    here = (stage.name, blocks[-1])
+    remedy = "reorder its loops first, blocks outermost"
+    if not isinstance(stage.placement, AtRoot):
+        reason = f"the blocks of {stage.name} would be inside of {stage.placement.stage}"
+        raise refuse(step, before, reason, "bind the loops of the stage around it")
+    if stage.loops[: len(blocks)] != tuple(blocks):
+        between = next(loop for loop in stage.loops if loop not in blocks)
+        raise refuse(step, before, f"loop {between} would be around blocks", remedy, here)
+    if stage.init_at in blocks:
+        reason = f"the reduction starts at {stage.init_at}, outside of the blocks"
+        raise refuse(step, before, reason, "start it further inside", here)
+    for guest in guests(after, stage.name):
+        if isinstance(guest.placement, (At, After)) and guest.placement.loop in blocks[:-1]:
+            reason = f"{guest.name} is computed between the blocks of {stage.name}"
+            raise refuse(step, before, reason, "compute it inside of all of them", here)
 
 
 _Loops = list[tuple[str, ForKind]]

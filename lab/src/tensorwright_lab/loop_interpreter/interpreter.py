@@ -48,11 +48,12 @@ from tensorwright.loop.ir import (
     Stmt,
     Store,
     print_program,
+    print_statement,
 )
 from tensorwright.loop.packing import pack
 from tensorwright.loop.scalars import convert, function_of, quiet
 from tensorwright.loop.traversal import buffers_of_index, has_barrier, walk
-from tensorwright.schedule import THREADS, ForKind
+from tensorwright.schedule import THREADS, ForKind, Scope
 from tensorwright_lab.loop_interpreter.bind import bind_decisions
 from tensorwright_lab.loop_interpreter.closures import (
     Environment,
@@ -108,6 +109,7 @@ class _Machine:
         self._trace = trace
         loops = [part for part in walk(program.body) if isinstance(part, For)]
         self._check = check_races and any(part.kind not in _ORDERED for part in loops)
+        self._has_groups = any(part.kind in THREADS for part in loops)
         self._places = {var: n for n, var in enumerate(dict.fromkeys(part.var for part in loops))}
         self._cells: dict[str, Cell] = {}
         self._iterations = Iterations()
@@ -152,6 +154,18 @@ class _Machine:
             values = ", ".join(f"{v} = {env[p]}" for v, p in self._places.items())
             where += f" with {values}" if values else ""
         raise InternalError(stage="loop", where=where, reason=f"{reason}\n{page}")
+
+    def _stores_to(self, buffer: Buffer) -> str:
+        """Where a buffer of a group is stored: by other threads, or too late."""
+        if buffer.scope is Scope.GLOBAL or not self._has_groups:
+            return ""
+        stores = [
+            part
+            for part in walk(self._program.body)
+            if isinstance(part, Store) and part.buffer == buffer
+        ]
+        lines = (_line_of(store) for store in stores)
+        return "".join(f"; a thread that stores it does so in: {line}" for line in lines)
 
     # statements
 
@@ -290,12 +304,12 @@ class _Machine:
             if races:
                 try:
                     if is_store:
-                        cell.check_store(place, iterations.now, moved)
+                        cell.check_store(place, iterations.now, moved, at)
                     else:
-                        cell.check_load(place, iterations.now)
+                        cell.check_load(place, iterations.now, at)
                 except Race as race:
-                    at_index = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
-                    self._fail(at, env, f"race: {cell.buffer.name}[{at_index}] is {race}")
+                    reason = f"race: {_element(cell, place)} is {race}"
+                    self._fail(at, env, reason + _other_place(race.other, at))
 
         return note
 
@@ -352,8 +366,8 @@ class _Machine:
         def load(env: Environment) -> Any:
             place = offset(env)
             if not defined[place]:
-                name = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
-                self._fail(at, env, f"{source.name}[{name}] is read and was never stored")
+                reason = f"{_element(cell, place)} is read and was never stored"
+                self._fail(at, env, reason + self._stores_to(source))
             found = elements[place]
             if noted:
                 note(env, place, found)
@@ -400,6 +414,23 @@ class _Machine:
             return place
 
         return checked
+
+
+def _element(cell: Cell, place: int) -> str:
+    indices = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
+    return f"{cell.buffer.name}[{indices}]"
+
+
+def _other_place(other: Stmt | None, at: Stmt) -> str:
+    """The statement that touched an element before, where it is not the marked one."""
+    return "" if other is None or other is at else f"; the other one is in: {_line_of(other)}"
+
+
+def _line_of(statement: Stmt) -> str:
+    """The first line of a statement."""
+    page = Printer()
+    print_statement(statement, page)
+    return str(page).splitlines()[0].strip()
 
 
 def _is_inside(index: Index, extent: int, bounds: Mapping[Var, Range]) -> bool:

@@ -2,7 +2,8 @@
 
 Every stage becomes a nest of its leaf loops; a stage placed inside another's loop becomes a nest
 there.  A reduction becomes a nest that stores the identity and a nest that folds.  Loops of one
-iteration vanish.
+iteration vanish.  The loops over threads of a nest become one group (`groups.py`), in which the
+threads wait for each other where they must.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ from tensorwright.loop.ir import (
     block,
 )
 from tensorwright.loop.lowering.buffers import StageBuffers
+from tensorwright.loop.lowering.groups import join_threads
 from tensorwright.loop.lowering.guards import Guards
 from tensorwright.loop.lowering.prefetches import prefetches_in
-from tensorwright.schedule import After, At, AtRoot, ScheduleState, Stage
+from tensorwright.loop.passes import place_barriers
+from tensorwright.schedule import After, At, AtRoot, ScheduleState, Scope, Stage, has_threads
 
 
 def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
@@ -44,7 +47,7 @@ def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
     buffers = StageBuffers(state)
     roots = [stage for stage in state.stages if isinstance(stage.placement, AtRoot)]
     nests = _Nests(buffers)
-    body = block(*(nests.nest(stage, 0) for stage in roots))
+    body = block(*(nests.root(stage) for stage in roots))
     for stage in state.stages:
         stored = buffers[stage.name]
         if stage.name not in state.outputs and stored.allocated_at is None:
@@ -59,7 +62,8 @@ def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
         for tensor in state.inputs
     ]
     outputs = [Parameter(buffers[output].buffer, Role.OUTPUT) for output in state.outputs]
-    return LoopProgram(name, (*parameters, *outputs), body)
+    program = LoopProgram(name, (*parameters, *outputs), body)
+    return place_barriers(program) if has_threads(state) else program
 
 
 class _Nests:
@@ -75,6 +79,15 @@ class _Nests:
             stored = buffers[stage.name]
             self.placed.setdefault(stage.placement, []).append(stage)
             self.allocated.setdefault(stored.allocated_at, []).append(stored.buffer)
+
+    def root(self, stage: Stage) -> Stmt:
+        """The nest of a stage at the root, with one loop for each thread index."""
+        nest = self.nest(stage, 0)
+        if not has_threads(self.state):
+            return nest
+        placed = [each for each in self.state.stages if isinstance(each.placement, At)]
+        buffers = [self.buffers[each.name].buffer for each in placed]
+        return join_threads(nest, {each for each in buffers if each.scope is Scope.SHARED})
 
     def nest(self, stage: Stage, depth: int) -> Stmt:
         """The loops of a stage from a depth inwards, with what is placed in them."""
