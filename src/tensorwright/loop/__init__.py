@@ -20,6 +20,7 @@ from tensorwright.loop.ir import (
     Window,
     block,
 )
+from tensorwright.loop.launches import Launches, LaunchNest, launches_of
 from tensorwright.loop.lowering import lower
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes import (
@@ -31,6 +32,7 @@ from tensorwright.loop.passes import (
     hoist_conditions,
     order_tiles,
     partition_loops,
+    place_barriers,
     promote_accumulators,
     run_passes,
     run_target_passes,
@@ -63,6 +65,8 @@ __all__ = [
     "Call",
     "For",
     "If",
+    "LaunchNest",
+    "Launches",
     "LoopProgram",
     "Namer",
     "Packing",
@@ -81,11 +85,13 @@ __all__ = [
     "folded_operand",
     "freshen",
     "hoist_conditions",
+    "launches_of",
     "loop_algorithm",
     "lower",
     "order_tiles",
     "pack",
     "partition_loops",
+    "place_barriers",
     "promote_accumulators",
     "run_passes",
     "run_target_passes",

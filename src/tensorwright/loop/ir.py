@@ -11,7 +11,7 @@ Semantics.
 - Statements of a block run in order.  A loop runs var = 0 .. extent-1; an extent of zero runs
   nothing.
 - SERIAL and UNROLLED loops run in order.  PARALLEL iterations may run at the same time in any
-  order, VECTOR iterations run in lock step, BLOCK/THREAD/VTHREAD iterations are GPU indices: a
+  order, VECTOR iterations run in lock step, BLOCK/THREAD iterations are GPU indices: a
   program is valid only if no iteration of these reads what another one writes, and two of them
   write one element only with one value, so that running them in order gives the same result
   (the interpreter does).  The lanes of a VECTOR loop may fold values into one float (+=, *=, max=,

@@ -32,7 +32,6 @@ class ForKind(Enum):
     THREAD_X = "thread.x"
     THREAD_Y = "thread.y"
     THREAD_Z = "thread.z"
-    VTHREAD = "vthread"
 
     @property
     def note(self) -> str:

@@ -15,6 +15,7 @@ from tensorwright.schedule.primitive import (
     refuse,
 )
 from tensorwright.schedule.state import ScheduleState
+from tensorwright.schedule.tails import need_whole_tiles
 
 _FOLDS = frozenset((Combiner.SUM, Combiner.PROD, Combiner.MAX, Combiner.MIN))
 
@@ -94,17 +95,20 @@ class Parallel(_Mark):
     _kind = ForKind.PARALLEL
 
 
-_BINDABLE = BLOCKS | THREADS | {ForKind.VTHREAD}
+_BINDABLE = BLOCKS | THREADS
 
 
 @dataclass(frozen=True, slots=True)
 class Bind(Primitive):
-    """Let a GPU's block, thread or virtual thread index be a loop.
+    """Let a GPU's block or thread index be a loop.
 
     Rewrite:  for i in 0..n: S   ->   S[i := index], launched with n blocks (threads)
+              where n threads are fewer than the group has: if index < n: S[i := index]
     Requires: the loop is not marked and carries no reduction; no other loop of the stage has the
-              same index, virtual threads excepted; no parallel or vectorised loop is around it, and
-              no thread around a block.
+              same index; no parallel or vectorised loop is around it; around a block are only
+              blocks, and they are around all that a stage at the root does.
+    Virtual threads, which compute what is far apart, are an order (block, thread, virtual thread,
+    inner) and an unrolled loop.
     """
 
     stage: str
@@ -119,8 +123,9 @@ class Bind(Primitive):
                 self, state, f"{self.index.value} is no index of a GPU", "use its own step"
             )
         for loop, kind in state.stage(self.stage).marks:
-            if kind is self.index and kind is not ForKind.VTHREAD:
+            if kind is self.index:
                 raise refuse(self, state, f"{kind.value} is bound already", "", (self.stage, loop))
+        need_whole_tiles(self, state, applied(self, state))  # shared parts are of all threads
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""
