@@ -34,6 +34,7 @@ from tensorwright.expr import (
     floor_div,
     free_vars,
     interval,
+    is_nonnegative,
     loads_of,
     maximum,
     minimum,
@@ -113,11 +114,16 @@ def analyse(state: ScheduleState) -> Analysis:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a stage adds to an analysis: its nest, the ranges of its variables, what they are."""
+    """What a stage adds to an analysis: its nest, the ranges of its variables, what they are.
+
+    beyond   ranges of virtual variables in iterations that a guard leaves out: a split of a fused
+             loop that does not divide it goes beyond its end
+    """
 
     nest: Nest
     bounds: Mapping[Var, Range]
     real: Mapping[Var, Index]
+    beyond: Mapping[Var, Range]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -145,6 +151,7 @@ class _LoopsOfStage:
         self.shared = shared
         self.bounds = bounds
         self.real: dict[Var, Index] = {}
+        self.beyond: dict[Var, Range] = {}
 
     def run(
         self, loops: tuple[str, ...], relations: tuple[LoopRelation, ...], region: Region
@@ -190,7 +197,7 @@ class _LoopsOfStage:
         for axis in self.tensor.reduce_axes:
             axis_values[axis.var] = values[axis.name]
         nest = Nest(region, extents, variables, axis_values, self._all(guards), self._all(overhang))
-        return _Part(nest, self.bounds, self.real)
+        return _Part(nest, self.bounds, self.real, self.beyond)
 
     def _variable(self, loop: str) -> Var:
         """The variable of a loop; its plain name where no other stage has it."""
@@ -244,6 +251,11 @@ class _LoopsOfStage:
             values[loop] = virtual
             self.bounds[virtual] = Range.of_extent(extents[loop])
             self.real[virtual] = substitute(value, self.real)
+            reach = interval(self.real[virtual], self.bounds)
+            whole = self.bounds[virtual]
+            if reach and all(isinstance(end, int) for end in (reach.high, whole.high)):
+                if not is_nonnegative(whole.high - reach.high):
+                    self.beyond[virtual] = reach
 
 
 class _Analyser:
@@ -254,6 +266,7 @@ class _Analyser:
         self.nests: dict[str, Nest] = {}
         self.bounds: dict[Var, Range] = {}
         self.real: dict[Var, Index] = {}
+        self.beyond: dict[Var, Range] = {}
         loops = Counter(loop for stage in state.stages for loop in stage.loop_names)
         self.shared = frozenset(loop for loop, count in loops.items() if count > 1)
 
@@ -281,7 +294,7 @@ class _Analyser:
         region = self._region(stage)
         around: dict[Var, Range] = {}
         for index in (*region.low, *region.extents):
-            around |= ranges_in(index, self.bounds)
+            around |= ranges_in(index, {**self.bounds, **self.beyond})
         part = _part_of(
             stage.tensor,
             stage.loops,
@@ -293,6 +306,7 @@ class _Analyser:
         self.nests[stage.name] = part.nest
         self.bounds |= part.bounds
         self.real |= part.real
+        self.beyond |= part.beyond
 
     def _region(self, stage: Stage) -> Region:
         whole = Region((0,) * len(stage.tensor.axes), stage.tensor.shape)

@@ -248,6 +248,8 @@ def _need_outermost_blocks(
     if stage.init_at in blocks:
         reason = f"the reduction starts at {stage.init_at}, outside of the blocks"
         raise refuse(step, before, reason, "start it further inside", here)
+    if any(request.loop in blocks for request in stage.prefetches):
+        raise refuse(step, before, "blocks of a card prefetch nothing", "", here)
     for guest in guests(after, stage.name):
         if isinstance(guest.placement, (At, After)) and guest.placement.loop in blocks[:-1]:
             reason = f"{guest.name} is computed between the blocks of {stage.name}"

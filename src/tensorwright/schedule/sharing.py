@@ -46,20 +46,16 @@ def is_shared(state: ScheduleState, stage: Stage) -> bool:
     computed by all threads together reads what each of these threads sees.
     """
     home = home_of(state, stage)
-    if home is None or stage.scope is Scope.SHARED:
-        return home is not None
-    if not has_threads(state):
+    if home is None or not has_threads(state):
         return False
     readers = state.readers(stage.name)
     if any(
-        kind in THREADS
-        for user in (stage, *readers)
-        for kind in _kinds_between(state, user, *home)
+        kind in THREADS for user in (stage, *readers) for kind in _kinds_between(state, user, *home)
     ):
         return True
     if not any(kind in THREADS for kind in kinds_around(state, *home)):
         return False
-    return any(
+    return stage.scope is Scope.SHARED or any(
         is_shared(state, reader)
         for reader in readers
         if home[0] != reader.name and isinstance(reader.placement, At)
@@ -75,9 +71,7 @@ def kinds_around(state: ScheduleState, name: str, loop: str) -> Iterator[ForKind
         yield from kinds_around(state, stage.placement.stage, stage.placement.loop)
 
 
-def _kinds_between(
-    state: ScheduleState, stage: Stage, host: str, loop: str
-) -> Iterator[ForKind]:
+def _kinds_between(state: ScheduleState, stage: Stage, host: str, loop: str) -> Iterator[ForKind]:
     """The kinds of the loops around the statement of a stage, inside a loop of a host."""
     loops = stage.loops
     while True:

@@ -55,9 +55,19 @@ def join_threads(nest: Stmt, computed_together: Set[Buffer]) -> Stmt:
     threads = [loop for loop in loops if loop.kind in THREADS]
     if threads:
         nest = _Joined(threads, computed_together).group(nest)
+    else:  # those of one iteration have vanished
+        nest = _of_one_thread(nest)
     for loop in reversed(blocks):
         nest = replace(loop, body=nest)
     return nest
+
+
+def _of_one_thread(nest: Stmt) -> Stmt:
+    """A nest with what is shared as the own memory of its only thread."""
+    allocated = [part.buffer for part in walk(nest) if isinstance(part, Allocate)]
+    shared = [buffer for buffer in allocated if buffer.scope is Scope.SHARED]
+    own = {buffer: replace(buffer, scope=Scope.LOCAL) for buffer in shared}
+    return substitute_statement(nest, {}, own) if own else nest
 
 
 class _Joined:

@@ -156,14 +156,25 @@ class _Placement:
     def _loop(self, loop: For, before: _Pending) -> _Result:
         """A loop: its body also waits for what its last iteration did."""
         self.bounds[loop.var] = Range.of_extent(loop.extent)
-        alone = self._repeated(loop, ())
-        result = self._repeated(loop, before)
-        if before and _barriers(result.statement) > _barriers(alone.statement):
-            alone.statement = block(Barrier(), replace(loop, body=alone.statement))
-            result = alone
-        else:
-            result.statement = replace(loop, body=result.statement)
+        made = self._renamed(tuple(self._accesses(loop.body, frozenset())), loop.var)
+        is_met = any(self._must_wait(old, new) for old in before for new in made)
+        if not any(self._must_wait(old, new) for old in made for new in made):
+            if is_met:
+                return _Result(block(Barrier(), loop), made)
+            return _Result(loop, tuple(dict.fromkeys((*before, *made))))
+        result = self._repeated(loop, ())
+        result.statement = replace(loop, body=result.statement)
         result.pending = self._renamed(result.pending, loop.var)
+        if is_met:
+            met = self._repeated(loop, before)
+            met.statement = replace(loop, body=met.statement)
+            if _barriers(met.statement) > _barriers(result.statement):
+                result.statement = block(Barrier(), result.statement)
+            else:
+                met.pending = self._renamed(met.pending, loop.var)
+                return met
+        elif not has_barrier(result.statement):
+            result.pending = tuple(dict.fromkeys((*before, *result.pending)))
         return result
 
     def _repeated(self, loop: For, before: _Pending) -> _Result:

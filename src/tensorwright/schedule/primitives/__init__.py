@@ -6,6 +6,7 @@ from tensorwright.schedule.primitives.compute_at import ComputeAt, ReverseComput
 from tensorwright.schedule.primitives.constants import FoldConstant, PackConstant
 from tensorwright.schedule.primitives.factor_out import FactorOut
 from tensorwright.schedule.primitives.fuse import Fuse
+from tensorwright.schedule.primitives.groups import BlockOrder, Cooperate, SetScope
 from tensorwright.schedule.primitives.inline import ComputeInline, ReverseComputeInline
 from tensorwright.schedule.primitives.marks import Bind, Parallel, Unroll, Vectorize
 from tensorwright.schedule.primitives.prefetch import Prefetch, PrefetchNext
@@ -40,15 +41,20 @@ PRIMITIVES: tuple[type, ...] = (
     UseAlgorithm,
     FoldConstant,
     SkipZeros,
+    SetScope,
+    Cooperate,
+    BlockOrder,
 )
 
 __all__ = [
     "PRIMITIVES",
     "Bind",
+    "BlockOrder",
     "CacheRead",
     "CacheWrite",
     "ComputeAt",
     "ComputeInline",
+    "Cooperate",
     "DecomposeReduction",
     "FactorOut",
     "FoldConstant",
@@ -61,6 +67,7 @@ __all__ = [
     "ReverseComputeAt",
     "ReverseComputeInline",
     "Rfactor",
+    "SetScope",
     "SkipZeros",
     "Split",
     "Tensorize",
