@@ -1,6 +1,7 @@
 """Loop nests. Read `ir.py` first: the IR with its grammar and semantics."""
 
 from tensorwright.base import Role
+from tensorwright.loop.addresses import offset_of, padded_extents, room_of
 from tensorwright.loop.algorithms import loop_algorithm
 from tensorwright.loop.folds import FOLD_IDENTITIES, folded_operand
 from tensorwright.loop.ir import (
@@ -9,14 +10,18 @@ from tensorwright.loop.ir import (
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaunchBounds,
     LoopProgram,
     Packing,
     Parameter,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     Window,
     block,
 )
@@ -63,8 +68,10 @@ __all__ = [
     "Block",
     "Buffer",
     "Call",
+    "CommitCopies",
     "For",
     "If",
+    "LaunchBounds",
     "LaunchNest",
     "Launches",
     "LoopProgram",
@@ -74,9 +81,11 @@ __all__ = [
     "Pass",
     "Prefetch",
     "Role",
+    "StartCopy",
     "Stmt",
     "Store",
     "TargetPass",
+    "WaitCopies",
     "Window",
     "block",
     "buffers_used",
@@ -88,11 +97,14 @@ __all__ = [
     "launches_of",
     "loop_algorithm",
     "lower",
+    "offset_of",
     "order_tiles",
     "pack",
+    "padded_extents",
     "partition_loops",
     "place_barriers",
     "promote_accumulators",
+    "room_of",
     "run_passes",
     "run_target_passes",
     "simplify_loops",

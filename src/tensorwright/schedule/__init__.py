@@ -9,8 +9,17 @@ from tensorwright.schedule.algorithms import (
     winograd_matrices,
 )
 from tensorwright.schedule.analysis import Analysis, Region, analyse, tile_region
-from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind, Scope, may_not_be_inside
+from tensorwright.schedule.execution import (
+    BLOCKS,
+    THREADS,
+    CopyMechanism,
+    ForKind,
+    Scope,
+    may_not_be_inside,
+)
+from tensorwright.schedule.memory_layout import PLAIN, LayoutKind, MemoryLayout
 from tensorwright.schedule.open_trace import OpenTrace, Tile, open_trace
+from tensorwright.schedule.pipelining import fetched_in
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
     PRIMITIVES,
@@ -25,8 +34,11 @@ from tensorwright.schedule.primitives import (
     FactorOut,
     FoldConstant,
     Fuse,
+    LaunchBounds,
+    Layout,
     PackConstant,
     Parallel,
+    Pipeline,
     Prefetch,
     PrefetchNext,
     Reorder,
@@ -63,6 +75,7 @@ from tensorwright.schedule.workload import Schedulable, Workload, state_of
 __all__ = [
     "ALGORITHMS",
     "BLOCKS",
+    "PLAIN",
     "PRIMITIVES",
     "TAPS",
     "THREADS",
@@ -77,16 +90,22 @@ __all__ = [
     "CacheWrite",
     "ComputeAt",
     "ComputeInline",
-    "Cooperate",
     "Convolution",
+    "Cooperate",
+    "CopyMechanism",
     "DecomposeReduction",
     "FactorOut",
     "FoldConstant",
     "ForKind",
     "Fuse",
+    "LaunchBounds",
+    "Layout",
+    "LayoutKind",
+    "MemoryLayout",
     "OpenTrace",
     "PackConstant",
     "Parallel",
+    "Pipeline",
     "Prefetch",
     "PrefetchNext",
     "Primitive",
@@ -116,6 +135,7 @@ __all__ = [
     "analyse",
     "applied",
     "bind",
+    "fetched_in",
     "find_convolution",
     "format_trace",
     "has_threads",

@@ -34,7 +34,6 @@ from tensorwright.expr import (
     floor_div,
     free_vars,
     interval,
-    is_nonnegative,
     loads_of,
     maximum,
     minimum,
@@ -253,9 +252,12 @@ class _LoopsOfStage:
             self.real[virtual] = substitute(value, self.real)
             reach = interval(self.real[virtual], self.bounds)
             whole = self.bounds[virtual]
-            if reach and all(isinstance(end, int) for end in (reach.high, whole.high)):
-                if not is_nonnegative(whole.high - reach.high):
-                    self.beyond[virtual] = reach
+            if reach is not None and _is_less(whole.high, reach.high):
+                self.beyond[virtual] = reach
+
+
+def _is_less(one: Index, other: Index) -> bool:
+    return isinstance(one, int) and isinstance(other, int) and one < other
 
 
 class _Analyser:

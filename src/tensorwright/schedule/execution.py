@@ -39,6 +39,15 @@ class ForKind(Enum):
         return "" if self is ForKind.SERIAL else f"@{self.value}"
 
 
+class CopyMechanism(Enum):
+    """How what is fetched ahead comes into shared memory."""
+
+    __hash__ = object.__hash__  # as ForKind
+
+    REGISTERS = "registers"  # loaded before an iteration's arithmetic, stored after it
+    CP_ASYNC = "cp_async"  # copies that need no registers and no waiting thread: from sm_80 on
+
+
 BLOCKS = frozenset((ForKind.BLOCK_X, ForKind.BLOCK_Y, ForKind.BLOCK_Z))
 """Loops over groups of threads."""
 THREADS = frozenset((ForKind.THREAD_X, ForKind.THREAD_Y, ForKind.THREAD_Z))

@@ -139,7 +139,7 @@ def need_unscheduled(step: object, state: ScheduleState, stage: Stage) -> None:
     nothing.
     """
     is_packed = any(reader == stage.name for _, reader in state.packed)
-    hints = stage.init_at or stage.prefetches or stage.intrinsic or stage.skips
+    hints = stage.init_at or stage.prefetches or stage.intrinsic or stage.skips or stage.pipeline
     changed = stage.relations or stage.marks or stage.placement != AtRoot()
     if changed or hints or is_packed or stage.loops != own_loops(stage.tensor):
         raise refuse(
@@ -161,6 +161,16 @@ def need_plain_loops(step: object, state: ScheduleState, stage: Stage, loop: str
     if stage.intrinsic is not None:
         reason = f"{stage.name} is computed by {stage.intrinsic[1]}"
         raise refuse(step, state, reason, "tensorize last", (stage.name, loop))
+
+
+def need_unpipelined(step: object, state: ScheduleState, stage: Stage, *loops: str) -> None:
+    """Refuse loops whose iterations fetch ahead.
+
+    Theorem: an iteration fetches for the next ones of the loop as it is.
+    """
+    if stage.pipeline is not None and stage.pipeline.loop in loops:
+        here = (stage.name, stage.pipeline.loop)
+        raise refuse(step, state, f"loop {stage.pipeline.loop} is pipelined", "do this first", here)
 
 
 def guests(state: ScheduleState, host: str) -> tuple[Stage, ...]:

@@ -187,8 +187,16 @@ WEIGHTS: dict[type, int] = {
 """How often each kind of step is drawn."""
 CARD_WEIGHTS = {
     **WEIGHTS,
-    **{Split: 4, Bind: 8, CacheRead: 6, SetScope: 4, Cooperate: 6, BlockOrder: 3},
-    **{Parallel: 0, PackConstant: 0, PrefetchNext: 0, Tensorize: 0},
+    Split: 4,
+    Bind: 8,
+    CacheRead: 6,
+    SetScope: 4,
+    Cooperate: 6,
+    BlockOrder: 3,
+    Parallel: 0,
+    PackConstant: 0,
+    PrefetchNext: 0,
+    Tensorize: 0,
 }
 """The same for graphics processors."""
 INDICES = (ForKind.BLOCK_X, ForKind.BLOCK_Y, ForKind.THREAD_X, ForKind.THREAD_Y)

@@ -78,6 +78,7 @@ class Cell:
         else:
             self.elements = np.ascontiguousarray(contents).reshape(-1)
             self.defined = bytearray(b"\x01") * size
+        self.in_flight: dict[int, Stmt] = {}
         self._writers: dict[int, _Access] = {}
         self._readers: dict[int, _Access] = {}
 
@@ -87,6 +88,7 @@ class Cell:
         A LOCAL or SHARED buffer is new memory; a GLOBAL one is the same piece for all iterations.
         """
         self.defined[:] = bytes(len(self.defined))
+        self.in_flight.clear()
         if self.buffer.scope is not Scope.GLOBAL:
             self._writers.clear()
             self._readers.clear()

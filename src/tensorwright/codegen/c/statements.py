@@ -29,11 +29,15 @@ from tensorwright.loop import (
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaunchBounds,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     buffers_used,
     folded_operand,
 )
@@ -80,7 +84,7 @@ class Statements(Values):
                 self._if(condition, then)
             case Allocate():
                 self._allocate(statement)
-            case Barrier():
+            case StartCopy() | Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
                 raise AssertionError("programs with groups of threads are refused before")
             case Prefetch(buffer, indices, level):
                 self._prefetch(buffer, indices, level)

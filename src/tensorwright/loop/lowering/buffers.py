@@ -32,6 +32,7 @@ from tensorwright.expr import (
 from tensorwright.loop.ir import Buffer, Packing
 from tensorwright.loop.lowering.loop_order import in_loop_order
 from tensorwright.schedule import (
+    PLAIN,
     Analysis,
     At,
     ForKind,
@@ -182,7 +183,9 @@ def _buffer_of(state: ScheduleState, stage: Stage) -> StageBuffer:
         scope = Scope.SHARED if together else Scope.LOCAL
     order = _local_order(state, stage) if scope is Scope.LOCAL else ()
     shape = tuple(region.extents[n] for n in order) if order else region.extents
-    return StageBuffer(Buffer(stage.name, shape, tensor.dtype, scope), region.low, place, order)
+    layout = stage.layout if scope is Scope.SHARED else PLAIN
+    buffer = Buffer(stage.name, shape, tensor.dtype, scope, layout)
+    return StageBuffer(buffer, region.low, place, order)
 
 
 def _local_order(state: ScheduleState, stage: Stage) -> tuple[int, ...]:

@@ -12,14 +12,14 @@ done by the first of them.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import reduce
 from typing import TypeAlias
 
 from tensorwright.base import InternalError
 from tensorwright.expr import Condition, Index, Relation, Var, all_of, compare, maximum
-from tensorwright.loop.ir import Allocate, Buffer, Call, For, If, Stmt, Store
+from tensorwright.loop.ir import Allocate, Buffer, Call, For, If, Stmt, Store, block
 from tensorwright.loop.traversal import map_children, substitute_statement, walk
 from tensorwright.schedule import BLOCKS, THREADS, ForKind, Scope
 
@@ -30,10 +30,11 @@ _Loops: TypeAlias = tuple[tuple[ForKind, Index], ...]
 """The loops over threads around a statement, outermost first: their indices and extents."""
 
 
-def join_threads(nest: Stmt, computed_together: Set[Buffer]) -> Stmt:
+def join_threads(nest: Stmt, computed_together: Set[Buffer], first: Sequence[Stmt] = ()) -> Stmt:
     """The nest of a root stage with one loop for each thread index; others stay as they are.
 
     computed_together  shared buffers that all threads fill, whatever loops over threads are around
+    first              what each thread begins with
     Rewrite:  for k: for t in 0..8 @thread.x:            ->  shared S
                 shared S: for s in 0..32 @thread.x:          for t in 0..32 @thread.x: for k:
                   S[s] = e(s)                                  S[t] = e(t)
@@ -54,7 +55,7 @@ def join_threads(nest: Stmt, computed_together: Set[Buffer]) -> Stmt:
         )
     threads = [loop for loop in loops if loop.kind in THREADS]
     if threads:
-        nest = _Joined(threads, computed_together).group(nest)
+        nest = _Joined(threads, computed_together).group(nest, first)
     else:  # those of one iteration have vanished
         nest = _of_one_thread(nest)
     for loop in reversed(blocks):
@@ -86,9 +87,9 @@ class _Joined:
                 named = [loop.var for loop in threads if loop.kind is kind]
                 self._indices[kind] = named[0]
 
-    def group(self, nest: Stmt) -> Stmt:
+    def group(self, nest: Stmt, first: Sequence[Stmt]) -> Stmt:
         """The shared buffers, the loops over threads, and what each thread does."""
-        body = self._of_thread(nest, ())
+        body = block(*first, self._of_thread(nest, ()))
         for kind in reversed(_ORDER):
             if kind in self._extents:
                 body = For(self._indices[kind], self._extents[kind], kind, body)

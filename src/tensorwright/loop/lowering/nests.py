@@ -27,6 +27,7 @@ from tensorwright.loop.ir import (
     Call,
     For,
     If,
+    LaunchBounds,
     LoopProgram,
     Parameter,
     Stmt,
@@ -37,9 +38,19 @@ from tensorwright.loop.ir import (
 from tensorwright.loop.lowering.buffers import StageBuffers
 from tensorwright.loop.lowering.groups import join_threads
 from tensorwright.loop.lowering.guards import Guards
+from tensorwright.loop.lowering.pipelines import PipelinedLoop, make_pipeline
 from tensorwright.loop.lowering.prefetches import prefetches_in
 from tensorwright.loop.passes import place_barriers
-from tensorwright.schedule import After, At, AtRoot, ScheduleState, Scope, Stage, has_threads
+from tensorwright.schedule import (
+    After,
+    At,
+    AtRoot,
+    ScheduleState,
+    Scope,
+    Stage,
+    fetched_in,
+    has_threads,
+)
 
 
 def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
@@ -87,7 +98,26 @@ class _Nests:
             return nest
         placed = [each for each in self.state.stages if isinstance(each.placement, At)]
         buffers = [self.buffers[each.name].buffer for each in placed]
-        return join_threads(nest, {each for each in buffers if each.scope is Scope.SHARED})
+        together = {each for each in buffers if each.scope is Scope.SHARED}
+        bounds = (LaunchBounds(stage.groups),) if stage.groups else ()
+        nest = join_threads(nest, together, bounds)
+        for each in self.state.stages:
+            wanted = self._pipeline_of(each)
+            if wanted is not None:
+                nest = make_pipeline(nest, wanted)
+        return nest
+
+    def _pipeline_of(self, stage: Stage) -> PipelinedLoop | None:
+        """The loop of a stage that fetches ahead; None where it has one iteration, or no such."""
+        asked = stage.pipeline
+        variables = self.buffers.analysis.nests[stage.name].variables
+        if asked is None or asked.loop not in variables:
+            return None
+        fetched = fetched_in(self.state, stage.name, asked.loop, asked.mechanism)
+        filled = frozenset(self.buffers[each.name].buffer for each in fetched)
+        if not filled:
+            return None
+        return PipelinedLoop(variables[asked.loop], asked.stages, asked.mechanism, filled)
 
     def nest(self, stage: Stage, depth: int) -> Stmt:
         """The loops of a stage from a depth inwards, with what is placed in them."""

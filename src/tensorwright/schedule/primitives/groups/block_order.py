@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tensorwright.expr import Index
 from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import Primitive, need_loop_of, refuse
-from tensorwright.schedule.primitives.groups.compound import Compound
 from tensorwright.schedule.primitives.fuse import Fuse
+from tensorwright.schedule.primitives.groups.compound import Compound
 from tensorwright.schedule.primitives.marks import Bind
 from tensorwright.schedule.primitives.reorder import Reorder
 from tensorwright.schedule.primitives.split import Split

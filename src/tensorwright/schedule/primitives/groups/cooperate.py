@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tensorwright.expr import Index
 from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import Primitive, guests, need_stage, refuse
-from tensorwright.schedule.primitives.groups.compound import Compound
 from tensorwright.schedule.primitives.fuse import Fuse
+from tensorwright.schedule.primitives.groups.compound import Compound
 from tensorwright.schedule.primitives.marks import Bind, Vectorize
 from tensorwright.schedule.primitives.split import Split
 from tensorwright.schedule.state import ScheduleState

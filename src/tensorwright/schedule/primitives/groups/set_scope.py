@@ -19,7 +19,7 @@ class SetScope(Primitive):
     Requires: the stage is no output; the scope is local or shared; tiles that are promised to be
               whole stay so.
     The scope is that of the tensor's memory inside a loop: a tensor that is computed whole, at the
-    root, lives in main memory.  A tensor that several threads touch is shared, whatever it asks for.
+    root, lives in main memory.  What several threads touch is shared, whatever it asks for.
     """
 
     stage: str
