@@ -1,6 +1,7 @@
 """Loop nests. Read `ir.py` first: the IR with its grammar and semantics."""
 
 from tensorwright.base import Role
+from tensorwright.loop.addresses import offset_of, padded_extents, room_of
 from tensorwright.loop.algorithms import loop_algorithm
 from tensorwright.loop.folds import FOLD_IDENTITIES, folded_operand
 from tensorwright.loop.ir import (
@@ -9,17 +10,22 @@ from tensorwright.loop.ir import (
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaunchBounds,
     LoopProgram,
     Packing,
     Parameter,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     Window,
     block,
 )
+from tensorwright.loop.launches import Launches, LaunchNest, launches_of
 from tensorwright.loop.lowering import lower
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes import (
@@ -31,6 +37,7 @@ from tensorwright.loop.passes import (
     hoist_conditions,
     order_tiles,
     partition_loops,
+    place_barriers,
     promote_accumulators,
     run_passes,
     run_target_passes,
@@ -61,8 +68,12 @@ __all__ = [
     "Block",
     "Buffer",
     "Call",
+    "CommitCopies",
     "For",
     "If",
+    "LaunchBounds",
+    "LaunchNest",
+    "Launches",
     "LoopProgram",
     "Namer",
     "Packing",
@@ -70,9 +81,11 @@ __all__ = [
     "Pass",
     "Prefetch",
     "Role",
+    "StartCopy",
     "Stmt",
     "Store",
     "TargetPass",
+    "WaitCopies",
     "Window",
     "block",
     "buffers_used",
@@ -81,12 +94,17 @@ __all__ = [
     "folded_operand",
     "freshen",
     "hoist_conditions",
+    "launches_of",
     "loop_algorithm",
     "lower",
+    "offset_of",
     "order_tiles",
     "pack",
+    "padded_extents",
     "partition_loops",
+    "place_barriers",
     "promote_accumulators",
+    "room_of",
     "run_passes",
     "run_target_passes",
     "simplify_loops",

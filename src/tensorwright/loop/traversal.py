@@ -30,12 +30,16 @@ from tensorwright.loop.ir import (
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaunchBounds,
     LoopProgram,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     Window,
     block,
 )
@@ -48,7 +52,9 @@ def children_of(statement: Stmt) -> tuple[Stmt, ...]:
             return statements
         case For(_, _, _, body) | If(_, body) | Allocate(_, body) | Call(_, _, body):
             return (body,)
-        case Store() | Prefetch() | Barrier():
+        case StartCopy(store):
+            return (store,)
+        case Store() | Prefetch() | Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
             return ()
 
 
@@ -63,8 +69,15 @@ def with_children(statement: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
             return replace(statement, then=inner[0])
         case Call():
             return replace(statement, meaning=inner[0])
-        case Store() | Prefetch() | Barrier():
+        case StartCopy():
+            return _copy_of(inner[0])
+        case Store() | Prefetch() | Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
             return statement
+
+
+def _copy_of(store: Stmt) -> StartCopy:
+    assert isinstance(store, Store), "a copy is a store, and a pass changes its parts only"
+    return StartCopy(store)
 
 
 def map_children(change: Callable[[Stmt], Stmt], statement: Stmt) -> Stmt:
@@ -127,7 +140,15 @@ def buffers_read(statement: Stmt) -> frozenset[Buffer]:
             case Call(_, windows, _):
                 for window in windows:
                     found.update(buffers_of_index(*window.indices))
-            case Block() | Allocate() | Barrier():
+            case (
+                Block()
+                | Allocate()
+                | StartCopy()
+                | Barrier()
+                | CommitCopies()
+                | WaitCopies()
+                | LaunchBounds()
+            ):
                 pass
     return frozenset(found)
 
@@ -190,7 +211,9 @@ def _map(statement: Stmt, maps: _Maps) -> Stmt:
             return Store(maps.buffer(buffer), maps.indices(indices), maps.value(value))
         case Prefetch(buffer, indices, level):
             return Prefetch(maps.buffer(buffer), maps.indices(indices), level)
-        case Barrier():
+        case StartCopy(store):
+            return _copy_of(_map(store, maps))
+        case Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
             return statement
         case Call(intrinsic, windows, meaning):
             moved = tuple(Window(maps.buffer(w.buffer), maps.indices(w.indices)) for w in windows)

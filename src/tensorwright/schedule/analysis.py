@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from weakref import WeakKeyDictionary
@@ -44,6 +44,8 @@ from tensorwright.expr import (
     substitute,
     terms_of,
 )
+from tensorwright.schedule.execution import THREADS
+from tensorwright.schedule.sharing import is_shared
 from tensorwright.schedule.state import (
     After,
     At,
@@ -113,14 +115,14 @@ def analyse(state: ScheduleState) -> Analysis:
 class _Part:
     """What a stage adds to an analysis: its nest, the ranges of its variables, what they are.
 
-    limits   of virtual variables: conditions under which they are in their ranges, where the last
-             tile of a fused loop may reach beyond the loop
+    beyond   ranges of virtual variables in iterations that a guard leaves out: a split of a fused
+             loop that does not divide it goes beyond its end
     """
 
     nest: Nest
     bounds: Mapping[Var, Range]
     real: Mapping[Var, Index]
-    limits: Mapping[Var, Condition]
+    beyond: Mapping[Var, Range]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -148,7 +150,7 @@ class _LoopsOfStage:
         self.shared = shared
         self.bounds = bounds
         self.real: dict[Var, Index] = {}
-        self.limits: dict[Var, Condition] = {}
+        self.beyond: dict[Var, Range] = {}
 
     def run(
         self, loops: tuple[str, ...], relations: tuple[LoopRelation, ...], region: Region
@@ -169,14 +171,11 @@ class _LoopsOfStage:
                 values[loop] = variables[loop]
                 self.bounds[variables[loop]] = Range.of_extent(extents[loop])
         guards: list[Condition] = []
-        limits: dict[str, Condition] = {}
         for relation in reversed(relations):
             if isinstance(relation, SplitRelation):
-                before = len(guards)
                 values[relation.parent] = self._split_value(relation, extents, values, guards)
-                limits[relation.parent] = self._all(guards[before:])
             else:
-                self._fuse_values(relation, extents, values, limits.get(relation.child, True))
+                self._fuse_values(relation, extents, values)
         return self._part(region, extents, variables, values, guards)
 
     def _part(
@@ -197,7 +196,7 @@ class _LoopsOfStage:
         for axis in self.tensor.reduce_axes:
             axis_values[axis.var] = values[axis.name]
         nest = Nest(region, extents, variables, axis_values, self._all(guards), self._all(overhang))
-        return _Part(nest, self.bounds, self.real, self.limits)
+        return _Part(nest, self.bounds, self.real, self.beyond)
 
     def _variable(self, loop: str) -> Var:
         """The variable of a loop; its plain name where no other stage has it."""
@@ -234,9 +233,7 @@ class _LoopsOfStage:
         relation: FuseRelation,
         extents: Mapping[str, Index],
         values: dict[str, Index],
-        limit: Condition,
     ) -> None:
-        """The values of the loops that were fused; `limit` keeps the fused loop in its range."""
         rest: Index = values[relation.child]
         for position in range(len(relation.parents) - 1, -1, -1):
             loop = relation.parents[position]
@@ -253,8 +250,14 @@ class _LoopsOfStage:
             values[loop] = virtual
             self.bounds[virtual] = Range.of_extent(extents[loop])
             self.real[virtual] = substitute(value, self.real)
-            if limit is not True and outermost:
-                self.limits[virtual] = limit
+            reach = interval(self.real[virtual], self.bounds)
+            whole = self.bounds[virtual]
+            if reach is not None and _is_less(whole.high, reach.high):
+                self.beyond[virtual] = reach
+
+
+def _is_less(one: Index, other: Index) -> bool:
+    return isinstance(one, int) and isinstance(other, int) and one < other
 
 
 class _Analyser:
@@ -265,7 +268,7 @@ class _Analyser:
         self.nests: dict[str, Nest] = {}
         self.bounds: dict[Var, Range] = {}
         self.real: dict[Var, Index] = {}
-        self.limits: dict[Var, Condition] = {}
+        self.beyond: dict[Var, Range] = {}
         loops = Counter(loop for stage in state.stages for loop in stage.loop_names)
         self.shared = frozenset(loop for loop, count in loops.items() if count > 1)
 
@@ -293,7 +296,7 @@ class _Analyser:
         region = self._region(stage)
         around: dict[Var, Range] = {}
         for index in (*region.low, *region.extents):
-            around |= ranges_in(index, self.bounds)
+            around |= ranges_in(index, {**self.bounds, **self.beyond})
         part = _part_of(
             stage.tensor,
             stage.loops,
@@ -302,16 +305,10 @@ class _Analyser:
             region,
             tuple(around.items()),
         )
-        # Theorem: a region is in the tensor while the virtual variables around it are in their
-        # ranges, and an iteration of a partial tile of a fused loop need not be one of that loop.
-        beyond = [self.limits[variable] for variable in around if variable in self.limits]
-        nest = part.nest
-        if beyond:
-            nest = replace(nest, guards=all_of(nest.guards, *dict.fromkeys(beyond)))
-        self.nests[stage.name] = nest
+        self.nests[stage.name] = part.nest
         self.bounds |= part.bounds
         self.real |= part.real
-        self.limits |= part.limits
+        self.beyond |= part.beyond
 
     def _region(self, stage: Stage) -> Region:
         whole = Region((0,) * len(stage.tensor.axes), stage.tensor.shape)
@@ -319,7 +316,8 @@ class _Analyser:
             case AtRoot():
                 return whole
             case At(host, loop):
-                fixed = enclosing_variables(self.state, self.nests, host, loop)
+                together = is_shared(self.state, stage)
+                fixed = enclosing_variables(self.state, self.nests, host, loop, together=together)
                 boxes: list[list[Range | None]] = []
                 for reader in self.state.readers(stage.name):
                     boxes += self._reads(reader, stage.name, fixed)
@@ -433,21 +431,44 @@ def _add_extents(relation: SplitRelation | FuseRelation, extents: dict[str, Inde
 
 
 def enclosing_variables(
-    state: ScheduleState, nests: Mapping[str, Nest], host: str, loop: str
+    state: ScheduleState,
+    nests: Mapping[str, Nest],
+    host: str,
+    loop: str,
+    *,
+    together: bool = False,
 ) -> frozenset[Var]:
-    """The real variables of the loops around the body of `loop` of `host`, that loop included."""
+    """The real variables of the loops around the body of `loop` of `host`, that loop included.
+
+    together   without those over threads: what all threads of a group do in common
+    """
     stage = state.stage(host)
     inside = stage.loops[: stage.loops.index(loop) + 1]
-    found = {nests[host].variables[name] for name in inside if name in nests[host].variables}
+    found = {
+        nests[host].variables[name]
+        for name in inside
+        if name in nests[host].variables and not (together and stage.kind(name) in THREADS)
+    }
     if isinstance(stage.placement, (At, After)):
-        found |= enclosing_variables(state, nests, stage.placement.stage, stage.placement.loop)
+        outer = stage.placement
+        found |= enclosing_variables(state, nests, outer.stage, outer.loop, together=together)
     return frozenset(found)
 
 
-def tile_region(state: ScheduleState, known: _Analyser | Analysis, host: str, loop: str) -> Region:
-    """The part of its own tensor that a stage writes in one iteration of one of its loops."""
+def tile_region(
+    state: ScheduleState,
+    known: _Analyser | Analysis,
+    host: str,
+    loop: str,
+    *,
+    together: bool = False,
+) -> Region:
+    """The part of its own tensor that a stage writes in one iteration of one of its loops.
+
+    together   what all threads of the group around write then
+    """
     analyser = known if isinstance(known, _Analyser) else _resume(state, known)
-    fixed = enclosing_variables(state, analyser.nests, host, loop)
+    fixed = enclosing_variables(state, analyser.nests, host, loop, together=together)
     stage = state.stage(host)
     values = analyser.nests[host].axis_values
     ranges = [[analyser.moved(values[axis.var], fixed) for axis in stage.tensor.axes]]

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from tensorwright.base import ScheduleError
-from tensorwright.schedule.execution import ForKind, may_not_be_inside
+from tensorwright.schedule.execution import BLOCKS, ForKind, may_not_be_inside
 from tensorwright.schedule.render import render
 from tensorwright.schedule.state import (
     After,
@@ -139,7 +139,7 @@ def need_unscheduled(step: object, state: ScheduleState, stage: Stage) -> None:
     nothing.
     """
     is_packed = any(reader == stage.name for _, reader in state.packed)
-    hints = stage.init_at or stage.prefetches or stage.intrinsic or stage.skips
+    hints = stage.init_at or stage.prefetches or stage.intrinsic or stage.skips or stage.pipeline
     changed = stage.relations or stage.marks or stage.placement != AtRoot()
     if changed or hints or is_packed or stage.loops != own_loops(stage.tensor):
         raise refuse(
@@ -161,6 +161,16 @@ def need_plain_loops(step: object, state: ScheduleState, stage: Stage, loop: str
     if stage.intrinsic is not None:
         reason = f"{stage.name} is computed by {stage.intrinsic[1]}"
         raise refuse(step, state, reason, "tensorize last", (stage.name, loop))
+
+
+def need_unpipelined(step: object, state: ScheduleState, stage: Stage, *loops: str) -> None:
+    """Refuse loops whose iterations fetch ahead.
+
+    Theorem: an iteration fetches for the next ones of the loop as it is.
+    """
+    if stage.pipeline is not None and stage.pipeline.loop in loops:
+        here = (stage.name, stage.pipeline.loop)
+        raise refuse(step, state, f"loop {stage.pipeline.loop} is pipelined", "do this first", here)
 
 
 def guests(state: ScheduleState, host: str) -> tuple[Stage, ...]:
@@ -222,6 +232,38 @@ def need_legal_nesting(step: object, before: ScheduleState, after: ScheduleState
                     reason = f"{inner} would be inside the {outer_kind.value} loop {outer}"
                     raise refuse(step, before, reason)
             around.append((loop, kind))
+        _need_outermost_blocks(step, before, after, stage)
+
+
+def _need_outermost_blocks(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse loops over blocks with anything around them but such loops.
+
+    Theorem: blocks are started together, once, and do not wait for each other.  So a loop over them
+    is around all that a stage at the root does: its other loops, the start of its reduction and
+    what is placed in it.
+    """
+    blocks = [loop for loop in stage.loops if stage.kind(loop) in BLOCKS]
+    if not blocks:
+        return
+    here = (stage.name, blocks[-1])
+    remedy = "reorder its loops first, blocks outermost"
+    if not isinstance(stage.placement, AtRoot):
+        reason = f"the blocks of {stage.name} would be inside of {stage.placement.stage}"
+        raise refuse(step, before, reason, "bind the loops of the stage around it")
+    if stage.loops[: len(blocks)] != tuple(blocks):
+        between = next(loop for loop in stage.loops if loop not in blocks)
+        raise refuse(step, before, f"loop {between} would be around blocks", remedy, here)
+    if stage.init_at in blocks:
+        reason = f"the reduction starts at {stage.init_at}, outside of the blocks"
+        raise refuse(step, before, reason, "start it further inside", here)
+    if any(request.loop in blocks for request in stage.prefetches):
+        raise refuse(step, before, "blocks of a card prefetch nothing", "", here)
+    for guest in guests(after, stage.name):
+        if isinstance(guest.placement, (At, After)) and guest.placement.loop in blocks[:-1]:
+            reason = f"{guest.name} is computed between the blocks of {stage.name}"
+            raise refuse(step, before, reason, "compute it inside of all of them", here)
 
 
 _Loops = list[tuple[str, ForKind]]

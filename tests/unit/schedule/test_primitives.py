@@ -122,7 +122,7 @@ CASES: dict[str, tuple[Expression, Trace]] = {
             Split("c", "i", (2,)),
             Bind("c", "i_o", ForKind.BLOCK_X),
             Bind("c", "j", ForKind.THREAD_X),
-            Bind("c", "i_i", ForKind.VTHREAD),
+            Bind("c", "i_i", ForKind.THREAD_Y),
         ),
     ),
     "compute_at": (

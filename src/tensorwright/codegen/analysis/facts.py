@@ -24,11 +24,15 @@ from tensorwright.loop import (
     Barrier,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaunchBounds,
     LoopProgram,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     children_of,
     walk,
 )
@@ -56,7 +60,7 @@ def refuse_groups(program: LoopProgram) -> None:
         match part:
             case For(var, _, kind, _) if kind not in _CPU_KINDS:
                 where, what = f"loop {var}", f"{kind.note} is"
-            case Barrier():
+            case Barrier() | StartCopy() | CommitCopies() | WaitCopies() | LaunchBounds():
                 where, what = "barrier", "groups of threads that wait for each other are"
             case Allocate(buffer, _) if buffer.scope is Scope.SHARED:
                 where, what = f"buffer {buffer.name}", "memory that a group of threads shares is"

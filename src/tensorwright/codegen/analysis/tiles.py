@@ -17,11 +17,15 @@ from tensorwright.loop import (
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaunchBounds,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     children_of,
 )
 from tensorwright.schedule import ForKind, Scope
@@ -132,7 +136,15 @@ class _Search:
                     yield from self.accesses(meaning, moves)
                 else:
                     yield from self._windows(statement, window_lanes, moves)
-            case Block() | Allocate() | Barrier():
+            case (
+                Block()
+                | Allocate()
+                | StartCopy()
+                | Barrier()
+                | CommitCopies()
+                | WaitCopies()
+                | LaunchBounds()
+            ):
                 for part in children_of(statement):
                     yield from self.accesses(part, moves)
 

@@ -32,11 +32,15 @@ from tensorwright.loop import (
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaunchBounds,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     folded_operand,
 )
 from tensorwright.machine_code import Module
@@ -79,7 +83,7 @@ class Statements(Values):
                 self._if(condition, then)
             case Allocate():
                 self._allocate(statement)
-            case Barrier():
+            case StartCopy() | Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
                 raise AssertionError("programs with groups of threads are refused before")
             case Prefetch(buffer, indices, level):
                 self.function.module.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")

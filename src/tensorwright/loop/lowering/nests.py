@@ -2,7 +2,8 @@
 
 Every stage becomes a nest of its leaf loops; a stage placed inside another's loop becomes a nest
 there.  A reduction becomes a nest that stores the identity and a nest that folds.  Loops of one
-iteration vanish.
+iteration vanish.  The loops over threads of a nest become one group (`groups.py`), in which the
+threads wait for each other where they must.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tensorwright.loop.ir import (
     Call,
     For,
     If,
+    LaunchBounds,
     LoopProgram,
     Parameter,
     Stmt,
@@ -34,9 +36,21 @@ from tensorwright.loop.ir import (
     block,
 )
 from tensorwright.loop.lowering.buffers import StageBuffers
+from tensorwright.loop.lowering.groups import join_threads
 from tensorwright.loop.lowering.guards import Guards
+from tensorwright.loop.lowering.pipelines import PipelinedLoop, make_pipeline
 from tensorwright.loop.lowering.prefetches import prefetches_in
-from tensorwright.schedule import After, At, AtRoot, ScheduleState, Stage
+from tensorwright.loop.passes import place_barriers
+from tensorwright.schedule import (
+    After,
+    At,
+    AtRoot,
+    ScheduleState,
+    Scope,
+    Stage,
+    fetched_in,
+    has_threads,
+)
 
 
 def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
@@ -44,7 +58,7 @@ def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
     buffers = StageBuffers(state)
     roots = [stage for stage in state.stages if isinstance(stage.placement, AtRoot)]
     nests = _Nests(buffers)
-    body = block(*(nests.nest(stage, 0) for stage in roots))
+    body = block(*(nests.root(stage) for stage in roots))
     for stage in state.stages:
         stored = buffers[stage.name]
         if stage.name not in state.outputs and stored.allocated_at is None:
@@ -59,7 +73,8 @@ def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
         for tensor in state.inputs
     ]
     outputs = [Parameter(buffers[output].buffer, Role.OUTPUT) for output in state.outputs]
-    return LoopProgram(name, (*parameters, *outputs), body)
+    program = LoopProgram(name, (*parameters, *outputs), body)
+    return place_barriers(program) if has_threads(state) else program
 
 
 class _Nests:
@@ -75,6 +90,34 @@ class _Nests:
             stored = buffers[stage.name]
             self.placed.setdefault(stage.placement, []).append(stage)
             self.allocated.setdefault(stored.allocated_at, []).append(stored.buffer)
+
+    def root(self, stage: Stage) -> Stmt:
+        """The nest of a stage at the root, with one loop for each thread index."""
+        nest = self.nest(stage, 0)
+        if not has_threads(self.state):
+            return nest
+        placed = [each for each in self.state.stages if isinstance(each.placement, At)]
+        buffers = [self.buffers[each.name].buffer for each in placed]
+        together = {each for each in buffers if each.scope is Scope.SHARED}
+        bounds = (LaunchBounds(stage.groups),) if stage.groups else ()
+        nest = join_threads(nest, together, bounds)
+        for each in self.state.stages:
+            wanted = self._pipeline_of(each)
+            if wanted is not None:
+                nest = make_pipeline(nest, wanted)
+        return nest
+
+    def _pipeline_of(self, stage: Stage) -> PipelinedLoop | None:
+        """The loop of a stage that fetches ahead; None where it has one iteration, or no such."""
+        asked = stage.pipeline
+        variables = self.buffers.analysis.nests[stage.name].variables
+        if asked is None or asked.loop not in variables:
+            return None
+        fetched = fetched_in(self.state, stage.name, asked.loop, asked.mechanism)
+        filled = frozenset(self.buffers[each.name].buffer for each in fetched)
+        if not filled:
+            return None
+        return PipelinedLoop(variables[asked.loop], asked.stages, asked.mechanism, filled)
 
     def nest(self, stage: Stage, depth: int) -> Stmt:
         """The loops of a stage from a depth inwards, with what is placed in them."""

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from tensorwright.base import ByKind, CpuTarget, Target, TargetKind, dump, knobs, of_kind
 from tensorwright.loop.ir import LoopProgram
+from tensorwright.loop.passes.barriers import place_barriers
 from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
 from tensorwright.loop.passes.hoist import hoist_conditions
 from tensorwright.loop.passes.partition import partition_loops
@@ -33,6 +34,7 @@ __all__ = [
     "hoist_conditions",
     "order_tiles",
     "partition_loops",
+    "place_barriers",
     "promote_accumulators",
     "run_passes",
     "run_target_passes",

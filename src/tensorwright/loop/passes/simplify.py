@@ -38,12 +38,16 @@ from tensorwright.loop.ir import (
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaunchBounds,
     LoopProgram,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     Window,
     block,
 )
@@ -103,8 +107,10 @@ def simplify_statement(
         case Store(buffer, indices, value):
             folded = fold_value(value, bounds, lambda c, b: decide(c, b, known))
             return Store(buffer, _indices(indices, bounds), folded)
-        case Barrier():
+        case Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
             return statement
+        case StartCopy():
+            return map_children(lambda part: simplify_statement(part, bounds, known), statement)
         case Prefetch(buffer, indices, level):
             return Prefetch(buffer, _indices(indices, bounds), level)
         case Call(intrinsic, windows, meaning):

@@ -33,13 +33,17 @@ from tensorwright.loop.ir import (
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaunchBounds,
     LoopProgram,
     Parameter,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     print_program,
 )
 from tensorwright.loop.traversal import buffers_of_index, has_barrier
@@ -141,8 +145,14 @@ class _Verifier:
                 del self._buffers[buffer]
             case Store():
                 self._store(statement, bounds, guarded=guarded)
-            case Barrier():
+            case Barrier() | WaitCopies():
                 self._barrier(kinds)
+            case CommitCopies() | LaunchBounds():
+                self._require(bool(THREADS.intersection(kinds)), "only a group has that")
+            case StartCopy(store):
+                is_copy = isinstance(store.value, Load) and store.buffer.scope is Scope.SHARED
+                self._require(is_copy, "only a copy into shared memory is started")
+                self._store(store, bounds, guarded=guarded)
             case Prefetch(buffer, indices):
                 self._known(buffer, indices)
                 for index in indices:

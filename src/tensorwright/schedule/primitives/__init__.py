@@ -6,6 +6,14 @@ from tensorwright.schedule.primitives.compute_at import ComputeAt, ReverseComput
 from tensorwright.schedule.primitives.constants import FoldConstant, PackConstant
 from tensorwright.schedule.primitives.factor_out import FactorOut
 from tensorwright.schedule.primitives.fuse import Fuse
+from tensorwright.schedule.primitives.groups import (
+    BlockOrder,
+    Cooperate,
+    LaunchBounds,
+    Layout,
+    Pipeline,
+    SetScope,
+)
 from tensorwright.schedule.primitives.inline import ComputeInline, ReverseComputeInline
 from tensorwright.schedule.primitives.marks import Bind, Parallel, Unroll, Vectorize
 from tensorwright.schedule.primitives.prefetch import Prefetch, PrefetchNext
@@ -40,27 +48,39 @@ PRIMITIVES: tuple[type, ...] = (
     UseAlgorithm,
     FoldConstant,
     SkipZeros,
+    SetScope,
+    Cooperate,
+    BlockOrder,
+    Layout,
+    LaunchBounds,
+    Pipeline,
 )
 
 __all__ = [
     "PRIMITIVES",
     "Bind",
+    "BlockOrder",
     "CacheRead",
     "CacheWrite",
     "ComputeAt",
     "ComputeInline",
+    "Cooperate",
     "DecomposeReduction",
     "FactorOut",
     "FoldConstant",
     "Fuse",
+    "LaunchBounds",
+    "Layout",
     "PackConstant",
     "Parallel",
+    "Pipeline",
     "Prefetch",
     "PrefetchNext",
     "Reorder",
     "ReverseComputeAt",
     "ReverseComputeInline",
     "Rfactor",
+    "SetScope",
     "SkipZeros",
     "Split",
     "Tensorize",

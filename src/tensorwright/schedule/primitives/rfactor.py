@@ -63,7 +63,9 @@ class Rfactor(Primitive):
         if sum(loop in stage.reduce_loops for loop in stage.loops) < 2:
             reason = f"{self.loop} is the only loop of the reduction"
             raise refuse(self, state, reason, "split it first", here)
-        hints = stage.marks or stage.init_at or stage.prefetches or stage.intrinsic
+        hints = (
+            stage.marks or stage.init_at or stage.prefetches or stage.intrinsic or stage.pipeline
+        )
         is_packed = any(reader == self.stage for _, reader in state.packed)
         is_placed = not isinstance(stage.placement, AtRoot) or guests(state, self.stage)
         if hints or is_packed or is_placed:

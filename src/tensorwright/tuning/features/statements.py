@@ -12,12 +12,16 @@ from tensorwright.loop import (
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaunchBounds,
     LoopProgram,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
 )
 
 
@@ -90,5 +94,7 @@ def _walk(statement: Stmt, around: _Around) -> Iterator[Statement]:
             yield from _walk(meaning, around)
         case Store():
             yield Statement(statement, loops, guards, lives, path, steps)
-        case Prefetch() | Barrier():
+        case StartCopy(store):
+            yield from _walk(store, around)
+        case Prefetch() | Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
             return
