@@ -30,10 +30,12 @@ from tensorwright.expr import (
     Var,
     all_of,
     ceil_div,
+    decisions_of,
     exact_div,
     floor_div,
     free_vars,
     interval,
+    is_nonnegative,
     loads_of,
     maximum,
     minimum,
@@ -252,12 +254,16 @@ class _LoopsOfStage:
             self.real[virtual] = substitute(value, self.real)
             reach = interval(self.real[virtual], self.bounds)
             whole = self.bounds[virtual]
-            if reach is not None and _is_less(whole.high, reach.high):
+            is_split = not isinstance(values[relation.child], Var)
+            if reach is not None and is_split and _may_be_less(whole.high, reach.high):
                 self.beyond[virtual] = reach
 
 
-def _is_less(one: Index, other: Index) -> bool:
-    return isinstance(one, int) and isinstance(other, int) and one < other
+def _may_be_less(one: Index, other: Index) -> bool:
+    """Whether one is less than another, for some named sizes; that is not asked of decisions."""
+    if isinstance(one, int) and isinstance(other, int):
+        return one < other
+    return not decisions_of(one) | decisions_of(other) and not is_nonnegative(one - other, {})
 
 
 class _Analyser:
