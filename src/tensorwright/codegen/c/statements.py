@@ -25,19 +25,15 @@ from tensorwright.codegen.c.values import Piece, Tile, Values, VectorLoop
 from tensorwright.expr import Condition, Fn, Index, Load, Value, maximum
 from tensorwright.loop import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Call,
-    CommitCopies,
     For,
+    GroupStatement,
     If,
-    LaunchBounds,
     Prefetch,
-    StartCopy,
     Stmt,
     Store,
-    WaitCopies,
     buffers_used,
     folded_operand,
 )
@@ -84,7 +80,7 @@ class Statements(Values):
                 self._if(condition, then)
             case Allocate():
                 self._allocate(statement)
-            case StartCopy() | Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
+            case GroupStatement():
                 raise AssertionError("programs with groups of threads are refused before")
             case Prefetch(buffer, indices, level):
                 self._prefetch(buffer, indices, level)
