@@ -4,7 +4,7 @@ Grammar
     program ::= LoopProgram(name, parameters, body)
     s ::= Block((s, ...)) | For(var, extent, kind, s) | If(c, s) | Allocate(buffer, s)
         | Store(buffer, (e, ...), v) | Prefetch(buffer, (e, ...)) | Call(intrinsic, (window, ...))
-        | Barrier() | LaunchBounds(groups)
+        | Barrier() | LaneFold(buffer, (e, ...), fn, lanes) | LaunchBounds(groups)
         | StartCopy(s) | CommitCopies() | WaitCopies(batches)
     v, e, c   values, index expressions and conditions of `tensorwright.expr`, over buffers
 
@@ -27,6 +27,10 @@ Semantics.
   has begun since the last one; `WaitCopies` waits until at most so many batches of the thread, the
   last ones, have not ended.  Until then, nobody may touch the element; what other threads copied is
   seen after a barrier behind the wait.
+- `LaneFold` folds an element of a local buffer over neighbouring threads, `lanes` by `lanes` of
+  those along thread.x: each has the result then.  All of them come to it together, as to a barrier;
+  where none of such threads has stored the element, nothing happens.  The order of the fold is
+  free.
 - `LaunchBounds` does nothing: it asks that so many groups fit on a multiprocessor at once.
 - Extents and indices are index expressions over enclosing loop variables and, before they are
   bound, decisions. A program whose decisions are bound has extents that are ints.
@@ -185,32 +189,48 @@ class Call:
     meaning: Stmt
 
 
+class GroupStatement:
+    """What only threads of a group do; processors have no code for it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Barrier:
+class Barrier(GroupStatement):
     """Wait until every thread of the group is here."""
 
 
 @dataclass(frozen=True, slots=True)
-class StartCopy:
+class LaneFold(GroupStatement):
+    """Fold an element over the threads of a warp, which exchange it without memory."""
+
+    buffer: Buffer
+    indices: tuple[Index, ...]
+    fn: Fn
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartCopy(GroupStatement):
     """Begin a store to a shared buffer; it has ended after a `WaitCopies`."""
 
     store: Store
 
 
 @dataclass(frozen=True, slots=True)
-class CommitCopies:
+class CommitCopies(GroupStatement):
     """Make a batch of the copies that the thread has begun since the last batch."""
 
 
 @dataclass(frozen=True, slots=True)
-class WaitCopies:
+class WaitCopies(GroupStatement):
     """Wait until all batches of the thread but some last ones have ended."""
 
     batches: int
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchBounds:
+class LaunchBounds(GroupStatement):
     """Ask that so many groups run on a multiprocessor at once: a thread gets fewer registers."""
 
     groups: int
@@ -225,6 +245,7 @@ Stmt: TypeAlias = (
     | Prefetch
     | Call
     | Barrier
+    | LaneFold
     | StartCopy
     | CommitCopies
     | WaitCopies
@@ -295,19 +316,29 @@ def print_statement(
             page.line(f"{place} {_assignment(buffer, indices, value)}", beside)
         case Prefetch(buffer, indices):
             page.line(f"prefetch {_place(buffer, indices)}", beside)
-        case Barrier():
-            page.line("barrier", beside)
-        case StartCopy(Store(buffer, indices, value)):
-            page.line(f"start {_place(buffer, indices)} = {value}", beside)
-        case CommitCopies():
-            page.line("commit copies", beside)
-        case WaitCopies(batches):
-            page.line(f"wait for copies but {batches} batches", beside)
-        case LaunchBounds(groups):
-            page.line(f"launch bounds: {groups} groups", beside)
+        case GroupStatement():
+            page.line(_group_statement(statement), beside)
         case Call(intrinsic, windows, _):
             args = ", ".join(f"&{_place(w.buffer, w.indices)}" for w in windows)
             page.line(f"{intrinsic}({args})", beside)
+
+
+def _group_statement(
+    statement: Barrier | LaneFold | StartCopy | CommitCopies | WaitCopies | LaunchBounds,
+) -> str:
+    match statement:
+        case Barrier():
+            return "barrier"
+        case LaneFold(buffer, indices, fn, lanes):
+            return f"{_place(buffer, indices)} = {fn.text} over {lanes} lanes"
+        case StartCopy(Store(buffer, indices, value)):
+            return f"start {_place(buffer, indices)} = {value}"
+        case CommitCopies():
+            return "commit copies"
+        case WaitCopies(batches):
+            return f"wait for all copies but {batches} batches"
+        case LaunchBounds(groups):
+            return f"launch bounds: {groups} groups"
 
 
 def _nest(loop: For, marked: Stmt | None, note: str) -> tuple[list[For], Stmt, str]:

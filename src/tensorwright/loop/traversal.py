@@ -30,16 +30,15 @@ from tensorwright.loop.ir import (
     Block,
     Buffer,
     Call,
-    CommitCopies,
     For,
+    GroupStatement,
     If,
-    LaunchBounds,
+    LaneFold,
     LoopProgram,
     Prefetch,
     StartCopy,
     Stmt,
     Store,
-    WaitCopies,
     Window,
     block,
 )
@@ -54,7 +53,7 @@ def children_of(statement: Stmt) -> tuple[Stmt, ...]:
             return (body,)
         case StartCopy(store):
             return (store,)
-        case Store() | Prefetch() | Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
+        case Store() | Prefetch() | GroupStatement():
             return ()
 
 
@@ -71,7 +70,7 @@ def with_children(statement: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
             return replace(statement, meaning=inner[0])
         case StartCopy():
             return _copy_of(inner[0])
-        case Store() | Prefetch() | Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
+        case Store() | Prefetch() | GroupStatement():
             return statement
 
 
@@ -106,8 +105,8 @@ def walk(statement: Stmt) -> Iterator[Stmt]:
 
 
 def has_barrier(statement: Stmt) -> bool:
-    """Whether threads wait for each other somewhere inside."""
-    return any(isinstance(part, Barrier) for part in walk(statement))
+    """Whether threads wait for each other somewhere inside, all or those of a warp."""
+    return any(isinstance(part, Barrier | LaneFold) for part in walk(statement))
 
 
 def is_empty(statement: Stmt) -> bool:
@@ -137,18 +136,13 @@ def buffers_read(statement: Stmt) -> frozenset[Buffer]:
                 found.update(buffers_of_index(*sides_of(condition)))
             case Prefetch(_, indices):
                 found.update(buffers_of_index(*indices))
+            case LaneFold(buffer, indices):
+                found.add(buffer)
+                found.update(buffers_of_index(*indices))
             case Call(_, windows, _):
                 for window in windows:
                     found.update(buffers_of_index(*window.indices))
-            case (
-                Block()
-                | Allocate()
-                | StartCopy()
-                | Barrier()
-                | CommitCopies()
-                | WaitCopies()
-                | LaunchBounds()
-            ):
+            case Block() | Allocate() | GroupStatement():
                 pass
     return frozenset(found)
 
@@ -157,7 +151,7 @@ def buffers_used(statement: Stmt) -> frozenset[Buffer]:
     """Every buffer that occurs inside: loaded, stored, prefetched or passed to an intrinsic."""
     found = set(buffers_read(statement))
     for part in walk(statement):
-        if isinstance(part, Store | Prefetch):
+        if isinstance(part, Store | Prefetch | LaneFold):
             found.add(part.buffer)
         elif isinstance(part, Call):
             found.update(window.buffer for window in part.windows)
@@ -211,9 +205,11 @@ def _map(statement: Stmt, maps: _Maps) -> Stmt:
             return Store(maps.buffer(buffer), maps.indices(indices), maps.value(value))
         case Prefetch(buffer, indices, level):
             return Prefetch(maps.buffer(buffer), maps.indices(indices), level)
+        case LaneFold(buffer, indices, fn, lanes):
+            return LaneFold(maps.buffer(buffer), maps.indices(indices), fn, lanes)
         case StartCopy(store):
             return _copy_of(_map(store, maps))
-        case Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
+        case GroupStatement():
             return statement
         case Call(intrinsic, windows, meaning):
             moved = tuple(Window(maps.buffer(w.buffer), maps.indices(w.indices)) for w in windows)

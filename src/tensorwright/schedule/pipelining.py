@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorwright.expr import Load
 from tensorwright.schedule.execution import CopyMechanism
 from tensorwright.schedule.sharing import home_of, is_shared
-from tensorwright.schedule.state import At, ScheduleState, Stage, reads_of
+from tensorwright.schedule.state import At, AtRoot, ScheduleState, Stage, reads_of
 
 _LEAST_BYTES = 4
 """Of an element that cp.async moves."""
@@ -27,16 +27,19 @@ def fetched_in(
         and is_shared(state, stage)
         and stage.tensor.reduction is None
         and _reads_what_is_whole(state, stage)
-        and not any(
-            isinstance(s.placement, At) and s.placement.stage == stage.name for s in state.stages
-        )
+        and not _has_guests(state, stage)
         and (mechanism is CopyMechanism.REGISTERS or _is_copy(stage))
     )
 
 
+def _has_guests(state: ScheduleState, stage: Stage) -> bool:
+    places = [each.placement for each in state.stages]
+    return any(isinstance(place, At) and place.stage == stage.name for place in places)
+
+
 def _reads_what_is_whole(state: ScheduleState, stage: Stage) -> bool:
     read = [state.stage(each) for each in reads_of(stage.tensor) if state.has_stage(each)]
-    return all(home_of(state, each) is None for each in read)
+    return all(isinstance(each.placement, AtRoot) and home_of(state, each) is None for each in read)
 
 
 def _is_copy(stage: Stage) -> bool:

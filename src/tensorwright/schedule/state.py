@@ -165,6 +165,7 @@ class Stage:
     )
     layout: MemoryLayout = PLAIN
     pipeline: PipelineRequest | None = None
+    lanes: str = ""  # the loop of the reduction whose terms the lanes of a warp exchange
     groups: int = 0  # of a launch that should be on a multiprocessor at once; 0: not said
 
     @property

@@ -7,8 +7,8 @@ about a second.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial, reduce
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -43,6 +43,7 @@ from tensorwright.loop.ir import (
     CommitCopies,
     For,
     If,
+    LaneFold,
     LaunchBounds,
     LoopProgram,
     Parameter,
@@ -67,6 +68,7 @@ from tensorwright_lab.loop_interpreter.closures import (
 )
 from tensorwright_lab.loop_interpreter.copies import Copy, CopyQueue
 from tensorwright_lab.loop_interpreter.groups import (
+    Stop,
     Thread,
     group,
     in_one_part,
@@ -199,7 +201,7 @@ class _Machine:
                 return lambda env: self._queue(env).commit()
             case WaitCopies(batches):
                 return lambda env: self._queue(env).wait(batches)
-            case Barrier():
+            case Barrier() | LaneFold():
                 return self._fail(statement, None, "a barrier outside of a group of threads")
             case Call(_, _, meaning):
                 return self._statement(meaning, bounds)
@@ -246,7 +248,9 @@ class _Machine:
             return in_one_part(self._statement(statement, bounds))
         match statement:
             case Barrier():
-                return lambda env: iter((statement,))
+                return lambda env: iter((Stop(statement),))
+            case LaneFold():
+                return self._lane_fold(statement, bounds)
             case Block(statements):
                 return one_after_another(tuple(self._thread(part, bounds) for part in statements))
             case If(condition, then):
@@ -263,9 +267,39 @@ class _Machine:
                 if kind in _ORDERED:
                     return repeated(count, place, inside)
                 fail = partial(self._fail, reason="not all threads come to this barrier")
-                return group(count, place, inside, self._iterations, fail)
+                fold = self._fold if kind is ForKind.THREAD_X else None
+                return group(count, place, inside, self._iterations, fail, fold)
             case _:
                 return self._fail(statement, None, "a barrier where threads cannot wait")
+
+    def _lane_fold(self, fold: LaneFold, bounds: Bounds) -> Thread:
+        cell = self._cells[fold.buffer.name]
+        offset = self._offset(fold, cell, fold.indices, bounds)
+
+        def run(env: Environment) -> Iterator[Stop]:
+            place = offset(env)
+            stop = Stop(fold, cell.elements[place] if cell.defined[place] else None)
+            yield stop
+            if stop.result is not None:
+                cell.elements[place] = stop.result
+
+        return run
+
+    def _fold(self, stops: list[Stop]) -> None:
+        """Fold what neighbouring threads have, and give each of them the result."""
+        at = stops[0].at
+        assert isinstance(at, LaneFold), "a group folds where its threads have come to a fold"
+        function = function_of(at.fn, at.buffer.dtype)
+        for first in range(0, len(stops), at.lanes):
+            lanes = stops[first : first + at.lanes]
+            given = [lane.own for lane in lanes if lane.own is not None]
+            if not given:
+                continue
+            if len(given) < at.lanes:
+                self._fail(at, None, f"only {len(given)} of {at.lanes} lanes have a number to fold")
+            result = reduce(function, given)
+            for lane in lanes:
+                lane.result = result
 
     def _allocate(self, buffer: Buffer, inner: Stmt, bounds: Bounds) -> Action:
         cell = self._cells[buffer.name] = Cell(buffer)

@@ -21,18 +21,14 @@ from tensorwright.expr import (
 )
 from tensorwright.loop import (
     Allocate,
-    Barrier,
     Buffer,
     Call,
-    CommitCopies,
     For,
+    GroupStatement,
     If,
-    LaunchBounds,
     LoopProgram,
-    StartCopy,
     Stmt,
     Store,
-    WaitCopies,
     children_of,
     walk,
 )
@@ -60,7 +56,7 @@ def refuse_groups(program: LoopProgram) -> None:
         match part:
             case For(var, _, kind, _) if kind not in _CPU_KINDS:
                 where, what = f"loop {var}", f"{kind.note} is"
-            case Barrier() | StartCopy() | CommitCopies() | WaitCopies() | LaunchBounds():
+            case GroupStatement():
                 where, what = "barrier", "groups of threads that wait for each other are"
             case Allocate(buffer, _) if buffer.scope is Scope.SHARED:
                 where, what = f"buffer {buffer.name}", "memory that a group of threads shares is"

@@ -13,19 +13,15 @@ from tensorwright.codegen.analysis.indices import flat_index
 from tensorwright.expr import FromIndex, Index, Load, Var, condition_sides, loads_of, terms_of
 from tensorwright.loop import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Call,
-    CommitCopies,
     For,
+    GroupStatement,
     If,
-    LaunchBounds,
     Prefetch,
-    StartCopy,
     Stmt,
     Store,
-    WaitCopies,
     children_of,
 )
 from tensorwright.schedule import ForKind, Scope
@@ -136,15 +132,7 @@ class _Search:
                     yield from self.accesses(meaning, moves)
                 else:
                     yield from self._windows(statement, window_lanes, moves)
-            case (
-                Block()
-                | Allocate()
-                | StartCopy()
-                | Barrier()
-                | CommitCopies()
-                | WaitCopies()
-                | LaunchBounds()
-            ):
+            case Block() | Allocate() | GroupStatement():
                 for part in children_of(statement):
                     yield from self.accesses(part, moves)
 

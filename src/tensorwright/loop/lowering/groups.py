@@ -18,8 +18,8 @@ from functools import reduce
 from typing import TypeAlias
 
 from tensorwright.base import InternalError
-from tensorwright.expr import Condition, Index, Relation, Var, all_of, compare, maximum
-from tensorwright.loop.ir import Allocate, Buffer, Call, For, If, Stmt, Store, block
+from tensorwright.expr import Condition, Index, Relation, Var, all_of, ceil_div, compare, maximum
+from tensorwright.loop.ir import Allocate, Buffer, Call, For, If, LaneFold, Stmt, Store, block
 from tensorwright.loop.traversal import map_children, substitute_statement, walk
 from tensorwright.schedule import BLOCKS, THREADS, ForKind, Scope
 
@@ -55,7 +55,9 @@ def join_threads(nest: Stmt, computed_together: Set[Buffer], first: Sequence[Stm
         )
     threads = [loop for loop in loops if loop.kind in THREADS]
     if threads:
-        nest = _Joined(threads, computed_together).group(nest, first)
+        folds = [part.lanes for part in walk(nest) if isinstance(part, LaneFold)]
+        joined = _Joined(threads, computed_together, max(folds, default=1))
+        nest = joined.group(nest, first)
     else:  # those of one iteration have vanished
         nest = _of_one_thread(nest)
     for loop in reversed(blocks):
@@ -71,10 +73,15 @@ def _of_one_thread(nest: Stmt) -> Stmt:
     return substitute_statement(nest, {}, own) if own else nest
 
 
+def _whole(extent: Index, lanes: int) -> Index:
+    """So many threads that all lanes of a fold are in one warp, whichever row they are in."""
+    return extent if lanes == 1 else ceil_div(extent, lanes) * lanes
+
+
 class _Joined:
     """The threads of one group; mutable: the shared buffers seen so far."""
 
-    def __init__(self, threads: list[For], computed_together: Set[Buffer]) -> None:
+    def __init__(self, threads: list[For], computed_together: Set[Buffer], lanes: int) -> None:
         self._together = computed_together
         self._shared: list[Buffer] = []
         self._starts: dict[Buffer, int] = {}
@@ -84,6 +91,8 @@ class _Joined:
             extents = [loop.extent for loop in threads if loop.kind is kind]
             if extents:
                 self._extents[kind] = reduce(maximum, extents)
+                if kind is ForKind.THREAD_X:
+                    self._extents[kind] = _whole(self._extents[kind], lanes)
                 named = [loop.var for loop in threads if loop.kind is kind]
                 self._indices[kind] = named[0]
 

@@ -27,6 +27,7 @@ from tensorwright.loop.ir import (
     Call,
     For,
     If,
+    LaneFold,
     LaunchBounds,
     LoopProgram,
     Parameter,
@@ -134,6 +135,8 @@ class _Nests:
         for buffer in reversed(self.allocated.get((stage.name, loop), ())):
             body = Allocate(buffer, body)
         result = self._loop(stage, loop, body)
+        if stage.lanes == loop:
+            return self._over_lanes(stage, result)
         if stage.intrinsic is not None and stage.intrinsic[0] == loop:
             result = self._call(stage, result)
         if stage.tensor.reduction is not None and loop == (stage.init_at or _first_fold(stage)):
@@ -180,12 +183,27 @@ class _Nests:
         statement: Stmt
         if reduction is None:
             statement = Store(buffer, target, value)
+        elif stage.lanes:
+            statement = Store(_lane_buffer(stage), (), value)
         else:
             folded = apply(reduction.combiner.fn, Load(buffer, target), value)
             statement = _guarded(self.guards.of_terms(stage), Store(buffer, target, folded))
-        if reduction is not None and not reduction.axes:
+        if reduction is not None and not reduction.axes and not stage.lanes:
             statement = block(self._initialise(stage, len(stage.loops)), statement)
         return _guarded(self.guards.of(stage), statement)
+
+    def _over_lanes(self, stage: Stage, terms: Stmt) -> Stmt:
+        """The terms of the lanes, their fold, and the store of the result by the first of them."""
+        reduction = stage.tensor.reduction
+        assert reduction is not None, "check() has seen a reduction"
+        nest = self.buffers.analysis.nests[stage.name]
+        lane = nest.variables[stage.lanes]
+        own = _lane_buffer(stage)
+        lanes = nest.extents[stage.lanes]
+        assert isinstance(lanes, int), "check() has seen a number"
+        store = Store(self.buffers[stage.name].buffer, self.buffers.target(stage), Load(own, ()))
+        guarded = _guarded(self.guards.of(stage, {lane}), store)
+        return Allocate(own, block(terms, LaneFold(own, (), reduction.combiner.fn, lanes), guarded))
 
     def _call(self, stage: Stage, meaning: Stmt) -> Stmt:
         """The nest as a call of an intrinsic on the windows where its operands begin."""
@@ -201,6 +219,11 @@ class _Nests:
             for buffer, indices in operands
         )
         return Call(intrinsic, windows, meaning)
+
+
+def _lane_buffer(stage: Stage) -> Buffer:
+    """What a lane has of a fold over lanes."""
+    return Buffer(f"{stage.name}_lane", (), stage.tensor.dtype, Scope.LOCAL)
 
 
 def _first_fold(stage: Stage) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tensorwright.expr import (
     And,
@@ -34,20 +35,18 @@ from tensorwright.expr import (
 from tensorwright.expr import condition_sides as _sides
 from tensorwright.loop.ir import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Call,
-    CommitCopies,
     For,
+    GroupStatement,
     If,
-    LaunchBounds,
+    LaneFold,
     LoopProgram,
     Prefetch,
     StartCopy,
     Stmt,
     Store,
-    WaitCopies,
     Window,
     block,
 )
@@ -107,10 +106,12 @@ def simplify_statement(
         case Store(buffer, indices, value):
             folded = fold_value(value, bounds, lambda c, b: decide(c, b, known))
             return Store(buffer, _indices(indices, bounds), folded)
-        case Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
-            return statement
+        case LaneFold():
+            return replace(statement, indices=_indices(statement.indices, bounds))
         case StartCopy():
             return map_children(lambda part: simplify_statement(part, bounds, known), statement)
+        case GroupStatement():
+            return statement
         case Prefetch(buffer, indices, level):
             return Prefetch(buffer, _indices(indices, bounds), level)
         case Call(intrinsic, windows, meaning):

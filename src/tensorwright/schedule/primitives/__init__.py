@@ -13,6 +13,8 @@ from tensorwright.schedule.primitives.groups import (
     Layout,
     Pipeline,
     SetScope,
+    ShuffleReduce,
+    SplitReduction,
 )
 from tensorwright.schedule.primitives.inline import ComputeInline, ReverseComputeInline
 from tensorwright.schedule.primitives.marks import Bind, Parallel, Unroll, Vectorize
@@ -54,6 +56,8 @@ PRIMITIVES: tuple[type, ...] = (
     Layout,
     LaunchBounds,
     Pipeline,
+    SplitReduction,
+    ShuffleReduce,
 )
 
 __all__ = [
@@ -81,8 +85,10 @@ __all__ = [
     "ReverseComputeInline",
     "Rfactor",
     "SetScope",
+    "ShuffleReduce",
     "SkipZeros",
     "Split",
+    "SplitReduction",
     "Tensorize",
     "Unroll",
     "UseAlgorithm",

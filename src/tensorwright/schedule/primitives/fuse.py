@@ -28,9 +28,9 @@ class Fuse(Primitive):
 
     Rewrite:  for i in 0..n: for j in 0..m: S   ->   for i_j in 0..n*m: S[i := i_j // m, j := i_j %
               m]
-    Requires: at least two loops, next to each other and in their order; none is marked or pipelined; all belong
-              to a reduction or none does; no stage is placed inside one of them but the last; the
-              start of the reduction is not between them.
+    Requires: at least two loops, next to each other and in their order; none is marked or
+              pipelined; all belong to a reduction or none does; no stage is placed inside one of
+              them but the last; the start of the reduction is not between them.
     """
 
     stage: str

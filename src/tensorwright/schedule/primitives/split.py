@@ -34,8 +34,8 @@ class Split(Primitive):
               tail=guard  keeps the `if` (it vanishes where f divides n)
               tail=shift  starts the last tile at n - f: whole tiles, some elements computed twice
               tail=exact  promises that f divides n
-    Requires: every factor >= 1; the loop carries no mark and is not pipelined; exact: the product of the factors divides
-              n;
+    Requires: every factor >= 1; the loop carries no mark and is not pipelined;
+              exact: the product of the factors divides n;
               shift: n >= f, and neither the stage nor one placed after its tile folds.
     Source:   Halide's split and its TailStrategy (Ragan-Kelley et al., PLDI 2013).
     """

@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from tensorwright.expr import Condition, Load, loads_of
 from tensorwright.loop import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Call,
-    CommitCopies,
     For,
+    GroupStatement,
     If,
-    LaunchBounds,
     LoopProgram,
     Prefetch,
     StartCopy,
     Stmt,
     Store,
-    WaitCopies,
 )
 
 
@@ -96,5 +93,5 @@ def _walk(statement: Stmt, around: _Around) -> Iterator[Statement]:
             yield Statement(statement, loops, guards, lives, path, steps)
         case StartCopy(store):
             yield from _walk(store, around)
-        case Prefetch() | Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
+        case Prefetch() | GroupStatement():
             return

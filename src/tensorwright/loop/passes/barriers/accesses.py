@@ -22,19 +22,16 @@ from tensorwright.expr import (
 )
 from tensorwright.loop.ir import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Call,
-    CommitCopies,
     For,
+    GroupStatement,
     If,
-    LaunchBounds,
     Prefetch,
     StartCopy,
     Stmt,
     Store,
-    WaitCopies,
 )
 from tensorwright.schedule import Scope
 
@@ -94,7 +91,7 @@ def accesses_of(
                 yield from accesses_of(part, variables, only)
         case StartCopy(store):
             yield from accesses_of(store, variables, only)
-        case Prefetch() | Barrier() | CommitCopies() | WaitCopies() | LaunchBounds():
+        case Prefetch() | GroupStatement():
             return
 
 

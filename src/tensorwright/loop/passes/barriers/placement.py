@@ -11,7 +11,7 @@ from tensorwright.expr import Index, Range, Var, substitute
 from tensorwright.loop.ir import Allocate, Barrier, Block, For, LoopProgram, Stmt, block
 from tensorwright.loop.passes.barriers.accesses import Access, Variables, accesses_of
 from tensorwright.loop.passes.barriers.same_thread import may_conflict
-from tensorwright.loop.traversal import has_barrier, map_children, walk
+from tensorwright.loop.traversal import map_children, walk
 from tensorwright.schedule import THREADS, ForKind
 
 _ORDERED = (ForKind.SERIAL, ForKind.UNROLLED)
@@ -108,7 +108,7 @@ class _Placement:
         self.variables.moving.discard(loop.var)
         alone = self._repeated(loop, ())
         if not self._conflict(before, made):
-            if not has_barrier(alone.statement):
+            if not _barriers(alone.statement):
                 alone.pending = tuple(dict.fromkeys((*before, *alone.pending)))
             return alone
         met = self._repeated(loop, before)
@@ -126,7 +126,7 @@ class _Placement:
         for _ in range(_MOST_ROUNDS):
             last = result.pending
             again = self.place(loop.body, (*before, *_of_last(last, loop.var)))
-            if not has_barrier(again.statement):
+            if not _barriers(again.statement):
                 again = self.place(loop.body, (*before, *self._of_any(last, loop.var)))
             is_same = again.statement == result.statement
             result = again

@@ -6,5 +6,16 @@ from tensorwright.schedule.primitives.groups.launch_bounds import LaunchBounds
 from tensorwright.schedule.primitives.groups.layout import Layout
 from tensorwright.schedule.primitives.groups.pipeline import Pipeline
 from tensorwright.schedule.primitives.groups.set_scope import SetScope
+from tensorwright.schedule.primitives.groups.shuffle_reduce import ShuffleReduce
+from tensorwright.schedule.primitives.groups.split_reduction import SplitReduction
 
-__all__ = ["BlockOrder", "Cooperate", "LaunchBounds", "Layout", "Pipeline", "SetScope"]
+__all__ = [
+    "BlockOrder",
+    "Cooperate",
+    "LaunchBounds",
+    "Layout",
+    "Pipeline",
+    "SetScope",
+    "ShuffleReduce",
+    "SplitReduction",
+]
