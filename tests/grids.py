@@ -47,7 +47,13 @@ CUDA_ON_CPU = replace(
     CUDA,
     head='#include "cuda.h"\n\n',
     conversions=C.conversions,
-    grid=replace(_GRID, dynamic_shared="char *const shared = shim_shared", unroll=""),
+    grid=replace(
+        _GRID,
+        dynamic_shared="char *const shared = shim_shared",
+        unroll="",
+        exchange=("exchange", ""),
+        copies=dict.fromkeys(("start_copy", "commit_copies", "wait_copies"), ""),
+    ),
 )
 """CUDA's dialect, whose helpers without assembly the shim has."""
 
@@ -123,7 +129,8 @@ def run_on_opencl(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[
 
 def run_on_cpu(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[Any, Any]]:
     """The outputs of a program by CUDA's text, compiled by g++."""
-    source = emit_grid(program, SM_80, CUDA_ON_CPU, fast_math=knobs.FAST_MATH.get())
+    fast_math = knobs.FAST_MATH.get()
+    source = emit_grid(program, SM_80, CUDA_ON_CPU, fast_math=fast_math, has_copies=True)
     launch_all = compiled_on_cpu(source)
     results = _results(program)
     given = [

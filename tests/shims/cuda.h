@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include <vector>
 
 #define __global__
 #define __device__
@@ -50,13 +51,54 @@ static const size_t SHIM_STACK = 64 << 10;
 static ucontext_t shim_scheduler, *shim_current;
 static void (*shim_kernel)(void **);
 static void **shim_arguments;
-static bool *shim_is_done, *shim_done_now;
 
-static inline void __syncthreads() { swapcontext(shim_current, &shim_scheduler); }
+enum shim_state : char { RUNS, WAITS, IS_DONE };
+static shim_state *shim_now;
+
+static inline void shim_yield() { swapcontext(shim_current, &shim_scheduler); }
+static inline void __syncthreads() {
+    *shim_now = WAITS;
+    shim_yield();
+}
+
+// A value of another thread: written, then read when all beside have written theirs.
+static char shim_values[1024][8];
+static unsigned shim_number;
+template <typename T> static T exchange(T value, int distance, int lanes) {
+    const unsigned number = shim_number;
+    T other;
+    memcpy(shim_values[number], &value, sizeof(T));
+    shim_yield();
+    memcpy(&other, shim_values[number ^ distance], sizeof(T));
+    shim_yield();
+    return other;
+}
+
+// Copies are done when a thread waits for them, not before.
+struct shim_copy {
+    void *to;
+    const void *from;
+    int bytes, batch;
+};
+static std::vector<std::vector<shim_copy>> shim_copies;
+static std::vector<int> shim_batches;
+template <int bytes> static void start_copy(void *to, const void *from) {
+    shim_copies[shim_number].push_back({to, from, bytes, shim_batches[shim_number]});
+}
+static void commit_copies() { shim_batches[shim_number]++; }
+template <int batches> static void wait_copies() {
+    std::vector<shim_copy> left;
+    for (const shim_copy &each : shim_copies[shim_number])
+        if (each.batch < shim_batches[shim_number] - batches)
+            memcpy(each.to, each.from, each.bytes);
+        else
+            left.push_back(each);
+    shim_copies[shim_number] = left;
+}
 
 static void shim_thread() {
     shim_kernel(shim_arguments);
-    *shim_done_now = true;
+    *shim_now = IS_DONE;
 }
 
 static void shim_launch(void (*kernel)(void **), void **arguments, const unsigned *grid,
@@ -64,11 +106,12 @@ static void shim_launch(void (*kernel)(void **), void **arguments, const unsigne
     const unsigned threads = block[0] * block[1] * block[2];
     ucontext_t *contexts = (ucontext_t *)calloc(threads, sizeof(ucontext_t));
     char *stacks = (char *)malloc(threads * SHIM_STACK);
-    bool *is_done = (bool *)calloc(threads, 1);
-    shim_kernel = kernel, shim_arguments = arguments, shim_is_done = is_done;
+    std::vector<shim_state> states(threads);
+    shim_kernel = kernel, shim_arguments = arguments;
     for (unsigned number = 0; number < grid[0] * grid[1] * grid[2]; number++) {
         blockIdx = {number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]};
-        memset(is_done, 0, threads);
+        shim_copies.assign(threads, {}), shim_batches.assign(threads, 0);
+        states.assign(threads, RUNS);
         for (unsigned thread = 0; thread < threads; thread++) {
             getcontext(&contexts[thread]);
             contexts[thread].uc_stack.ss_sp = stacks + thread * SHIM_STACK;
@@ -76,17 +119,24 @@ static void shim_launch(void (*kernel)(void **), void **arguments, const unsigne
             contexts[thread].uc_link = &shim_scheduler;
             makecontext(&contexts[thread], shim_thread, 0);
         }
-        for (unsigned running = threads; running;) {
-            running = 0;
+        for (bool is_running = true; is_running;) {
+            is_running = false;
             for (unsigned thread = 0; thread < threads; thread++) {
-                if (is_done[thread]) continue;
+                if (states[thread] != RUNS) continue;
+                shim_number = thread, shim_now = &states[thread];
                 threadIdx = {thread % block[0], thread / block[0] % block[1],
                              thread / block[0] / block[1]};
-                shim_current = &contexts[thread], shim_done_now = &is_done[thread];
+                shim_current = &contexts[thread];
                 swapcontext(&shim_scheduler, &contexts[thread]);
-                running += !is_done[thread];
+                is_running = true;
+            }
+            if (is_running) continue;
+            for (shim_state &state : states) {  // all that are left have come to the barrier
+                if (state != WAITS) continue;
+                state = RUNS;
+                is_running = true;
             }
         }
     }
-    free(contexts), free(stacks), free(is_done);
+    free(contexts), free(stacks);
 }

@@ -24,7 +24,15 @@ from tensorwright.codegen.c_family import (
     function_text,
 )
 from tensorwright.expr import maximum
-from tensorwright.loop import Allocate, Buffer, For, Prefetch, Stmt, buffers_used
+from tensorwright.loop import (
+    Allocate,
+    Buffer,
+    For,
+    GroupStatement,
+    Prefetch,
+    Stmt,
+    buffers_used,
+)
 from tensorwright.schedule import ForKind
 
 
@@ -68,8 +76,8 @@ class ThreadStatements(Statements):
             else:
                 self.serial(loop, "0", self.sum(extent), extent)
 
-    def barrier(self) -> None:
-        """There are none: programs with groups of threads are refused before."""
+    def of_group(self, statement: GroupStatement) -> None:
+        """There is none: programs with groups of threads are refused before."""
         raise AssertionError("programs with groups of threads are refused before")
 
     def prefetch(self, prefetch: Prefetch) -> None:

@@ -67,7 +67,7 @@ class GridWords:
     """What a language of graphics processors has for grids of threads.
 
     kernel          before the name of a function that the driver launches, with the threads of a
-                    block: {x}, {y}, {z} and {threads}
+                    block, {x}, {y}, {z} and {threads}, and {groups}, ", N" for N at once
     indices         the number of this block or thread, for each kind of loop
     unroll          the line before a loop that is written out
     global_space, shared_space   before the type of what lies in such memory
@@ -76,6 +76,8 @@ class GridWords:
     has_offsets     each argument is a buffer and the position of its first element there: the
                     language has no pointers on the host
     dynamic_shared  declares the memory `shared` whose size the launch says; "" where there is none
+    exchange        a helper by name and text: a value of the thread at a distance
+    copies          the helpers start_copy, commit_copies, wait_copies; None where there are none
     fast_functions  less exact functions of f32 that the knob `fast_math` allows
     """
 
@@ -89,6 +91,8 @@ class GridWords:
     has_offsets: bool
     shared_declared: str = ""
     dynamic_shared: str = ""
+    exchange: tuple[str, str] | None = None
+    copies: Mapping[str, str] | None = None
     fast_functions: Mapping[Fn, str] = field(default_factory=dict)
 
 

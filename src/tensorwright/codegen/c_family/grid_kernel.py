@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tensorwright.base import GpuTarget, Grid, Launch, UnsupportedError
 from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear, size_name
@@ -27,7 +27,7 @@ from tensorwright.codegen.c_family.statements import function_text
 from tensorwright.codegen.c_family.text import Names
 from tensorwright.codegen.c_family.values import Piece
 from tensorwright.codegen.source import Signature, Source
-from tensorwright.expr import Index, NamedSize
+from tensorwright.expr import Fn, Index, NamedSize
 from tensorwright.loop import Buffer, LoopProgram, Role, Stmt, sizes_of_program
 from tensorwright.schedule import ForKind
 
@@ -37,21 +37,28 @@ _MOST_SHORT = (1 << 31) - 1
 
 
 def emit_grid(
-    program: LoopProgram, target: GpuTarget, dialect: Dialect, *, fast_math: bool = False
+    program: LoopProgram,
+    target: GpuTarget,
+    dialect: Dialect,
+    *,
+    fast_math: bool = False,
+    has_copies: bool = False,
 ) -> Source:
     """Write a program whose extents are ints, or expressions of named sizes.
 
     Indices have 32 bits where all of them fit.
+    has_copies   the target has copies that go on while threads compute
     Raises:  UnsupportedError for loops of processors, blocks that the target does not have, and
              functions of types that have none; InternalError for a program that is not well formed.
     """
     assert dialect.grid is not None, f"{dialect.name} has no grids"
     refuse_processors(program.body)
-    writer = _Writer(program, target, dialect, dialect.grid, fast_math, dialect.short_index)
+    fast = dialect.grid.fast_functions if fast_math else {}
+    writer = _Writer(program, target, dialect, dialect.grid, fast, has_copies, dialect.short_index)
     source = writer.source()
     if not writer.is_wide or dialect.short_index == dialect.index:
         return source
-    return _Writer(program, target, dialect, dialect.grid, fast_math, dialect.index).source()
+    return replace(writer, index=dialect.index).source()
 
 
 @dataclass(slots=True)
@@ -62,7 +69,8 @@ class _Writer:
     target: GpuTarget
     dialect: Dialect
     words: GridWords
-    fast_math: bool
+    fast: Mapping[Fn, str]
+    has_copies: bool
     index: str
     is_wide: bool = False
 
@@ -72,8 +80,7 @@ class _Writer:
         name = dialect.identifier(program.name)
         helpers = Helpers(dialect)
         helpers.index = self.index
-        if self.fast_math:
-            helpers.fast = self.words.fast_functions
+        helpers.fast = self.fast
         facts, arena = grid_facts(dialect), Arena()
         buffers, bodies = launches_of(program.body)
         offsets = {
@@ -113,7 +120,9 @@ class _Writer:
         extents = grid_extents(body)
         check_limits(symbol, extents, self.target)
         names = Names(self.dialect.identifier)
-        statements = GridStatements(helpers, names, facts, self.words, extents)
+        statements = GridStatements(
+            helpers, names, facts, self.words, extents, has_copies=self.has_copies
+        )
         sizes = {size: names.fresh(size.name) for size in sizes_of_program(self.program)}
         for size, own in sizes.items():
             statements.env[size_name(size)] = Linear(0, ((own, 1),))
@@ -139,7 +148,10 @@ class _Writer:
         declared = self._shared(statements, is_static=is_static)
         statements.out.lines[:0] = [*_used(lines, statements.out.lines), *declared]
         threads = block[0] * block[1] * block[2]
-        head = self.words.kernel.format(x=block[0], y=block[1], z=block[2], threads=threads)
+        groups = f", {statements.groups}" if statements.groups else ""
+        head = self.words.kernel.format(
+            x=block[0], y=block[1], z=block[2], threads=threads, groups=groups
+        )
         head = f"{head} {symbol}(\n{self._parameters(statements, sizes)})\n"
         launch = Grid(
             (blocks[0], blocks[1], blocks[2]),

@@ -15,19 +15,26 @@ from tensorwright.base import GpuTarget, UnsupportedError
 from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear, element_count
 from tensorwright.codegen.c_family.dialect import Dialect, GridWords
 from tensorwright.codegen.c_family.helpers import Helpers
+from tensorwright.codegen.c_family.indices import VariesByLane
 from tensorwright.codegen.c_family.statements import Statements
-from tensorwright.codegen.c_family.text import Names
+from tensorwright.codegen.c_family.text import Names, Val
 from tensorwright.codegen.c_family.values import Piece
-from tensorwright.expr import Index, free_vars, loads_of
+from tensorwright.expr import Fn, Index, Load, free_vars, loads_of
 from tensorwright.loop import (
     Allocate,
     Barrier,
     Block,
     Buffer,
+    CommitCopies,
     For,
+    GroupStatement,
+    LaneFold,
+    LaunchBounds,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     children_of,
     walk,
 )
@@ -36,6 +43,7 @@ from tensorwright.schedule import BLOCKS, THREADS, ForKind, Scope
 _SHARED_ALIGN = 16
 _PRIVATE_BYTES = 1024  # of a local buffer whose loops are unrolled, so that it is in registers
 _MOST_UNROLLED = 512  # iterations that unrolling writes for that
+_COPY_BYTES = (4, 8, 16)  # that one instruction copies from global to shared memory
 _MOST_SHORT = (1 << 31) - 1
 
 
@@ -70,7 +78,9 @@ class SharedMemory:
 class GridStatements(Statements):
     """Write the statements that one launch runs.
 
-    dims   the threads of a block, by their kind; what has one thread is not in it
+    dims     the threads of a block, by their kind; what has one thread is not in it
+    groups   how many blocks should fit on a multiprocessor; 0 where nobody asks
+    copies   helpers of copies that go on while threads compute; None where stores do the same
     """
 
     def __init__(
@@ -80,6 +90,8 @@ class GridStatements(Statements):
         facts: Facts,
         words: GridWords,
         extents: Mapping[ForKind, Index],
+        *,
+        has_copies: bool,
     ) -> None:
         super().__init__(helpers, names, facts)
         self.words = words
@@ -87,6 +99,8 @@ class GridStatements(Statements):
         self.dims = {k: e for k, e in extents.items() if k in THREADS and e != 1}
         self.shared = SharedMemory()
         self.is_wide = False
+        self.groups = 0
+        self.copies = words.copies if has_copies else None
         self._missing: frozenset[ForKind] | None = None  # loops over threads that are not around
         self._unrolled: set[str] = set()
 
@@ -202,10 +216,78 @@ class GridStatements(Statements):
         else:
             self.statement(body)
 
+    def of_group(self, statement: GroupStatement) -> None:
+        """Barriers, copies that go on while threads compute, exchanges between threads."""
+        match statement:
+            case Barrier():
+                self.barrier()
+            case LaneFold(buffer, indices, fn, lanes):
+                self._lane_fold(buffer, indices, fn, lanes)
+            case StartCopy(store):
+                if not self._started(store):
+                    super().statement(store)
+            case CommitCopies():
+                if self.copies is not None:
+                    self.out.add(f"{self.helpers.named('commit_copies', self.copies)}();")
+            case WaitCopies(batches):
+                if self.copies is not None:
+                    name = self.helpers.named("wait_copies", self.copies)
+                    self.out.add(f"{name}<{batches}>();")
+            case LaunchBounds(groups):
+                self.groups = groups
+
     def barrier(self) -> None:
         """All threads of the block wait for each other."""
         if self.dims:
             self.out.add(self.words.barrier)
+
+    def _started(self, store: Store) -> bool:
+        """Write the beginning of a copy; False where it is none, and is written as a store."""
+        value, storage = store.value, self.storage(store.buffer)
+        if self.copies is None or not isinstance(value, Load) or not isinstance(storage, Piece):
+            return False
+        source = self.storage(value.source)
+        if not isinstance(source, Piece) or source.dtype is not storage.dtype:
+            return False
+        try:
+            accesses = (store.buffer, store.indices), (value.source, value.indices)
+            places = [self.place(buffer, indices) for buffer, indices in accesses]
+            steps = {place.step for place in places}
+            size_bytes = self.lanes * storage.dtype.size_bytes
+            is_vector = self.lanes == 1 or steps == {1}
+            if not is_vector or size_bytes not in _COPY_BYTES:
+                return False
+            to, start = (
+                self.address_of(piece, place)
+                for piece, place in zip((storage, source), places, strict=True)
+            )
+        except VariesByLane:
+            return False
+        if to is None or start is None:
+            return False
+        name = self.helpers.named("start_copy", self.copies or {})
+        self.out.add(f"{name}<{size_bytes}>({to}, {start});")
+        return True
+
+    def _lane_fold(self, buffer: Buffer, indices: tuple[Index, ...], fn: Fn, lanes: int) -> None:
+        """Fold an element over threads beside each other, in steps that halve their distance."""
+        exchange = self.words.exchange
+        if exchange is None:
+            raise _refusal(
+                f"lane fold of {buffer.name}",
+                f"{self.dialect.name} has no exchange between the threads of a warp",
+                "fold through shared memory",
+            )
+        storage, place = self.storage(buffer), self.place(buffer, indices)
+        element = Load(buffer, indices)
+        distance = lanes // 2
+        while distance:
+            own = self.bind(self.value(element))
+            name = self.helpers.named(exchange[0], dict([exchange]))
+            other = Val(f"{name}({own.text}, {distance}, {lanes})", own.dtype)
+            folded = self.operations.apply(fn, (own, self.bind(other)))
+            self.assign(storage, place, folded)
+            distance //= 2
 
     def prefetch(self, prefetch: Prefetch) -> None:
         """Nothing: other threads run while one waits for memory."""
@@ -239,7 +321,8 @@ class GridStatements(Statements):
             return Piece(name, buffer.dtype, is_single=True)
         shape = f"  // ({', '.join(map(str, buffer.shape))})" if len(buffer.shape) > 1 else ""
         self.out.add(f"{kind} {name}[{max(1, count)}] {self.words.align};{shape}")
-        return Piece(name, buffer.dtype, private=self.lanes)
+        swizzle = buffer.layout.swizzle(buffer.dtype.size_bytes)
+        return Piece(name, buffer.dtype, private=self.lanes, swizzle=swizzle)
 
     def _shared_array(self, buffer: Buffer, count: int) -> Piece:
         name, kind = self.names.fresh(buffer.name), self.dialect.element(buffer.dtype)
@@ -248,7 +331,8 @@ class GridStatements(Statements):
         size_bytes = -(-size_bytes // _SHARED_ALIGN) * _SHARED_ALIGN
         self.shared.arrays.append((kind, name, max(1, count), shape, size_bytes))
         self.shared.size_bytes += size_bytes
-        return Piece(name, buffer.dtype, space=self.words.shared_space)
+        swizzle = buffer.layout.swizzle(buffer.dtype.size_bytes)
+        return Piece(name, buffer.dtype, space=self.words.shared_space, swizzle=swizzle)
 
 
 def _loops_to_unroll(allocate: Allocate, facts: Facts) -> set[str]:

@@ -156,7 +156,21 @@ class Helpers:
 
     def conversion(self, name: str) -> str:
         """One of from_f16, to_f16, from_bf16, to_bf16."""
-        self._functions[name] = self.dialect.conversions[name]
+        return self.named(name, self.dialect.conversions)
+
+    def swizzle(self, bits: int, base: int, shift: int) -> str:
+        """The function that says where an element lies whose offset is given."""
+        name = f"swizzle_{bits}_{base}_{shift}"
+        mask = ((1 << bits) - 1) << base
+        self._functions[name] = (
+            f"{self.dialect.function} {self.index} {name}({self.index} offset) {{\n"
+            f"    return offset ^ ((offset >> {shift}) & {mask});\n}}\n"
+        )
+        return name
+
+    def named(self, name: str, texts: Mapping[str, str]) -> str:
+        """A function by its name and its text."""
+        self._functions[name] = texts[name]
         return name
 
     def extreme(self, *, is_min: bool) -> str:

@@ -18,10 +18,10 @@ from tensorwright.codegen.c_family.values import Piece, Tile, Values, VectorLoop
 from tensorwright.expr import Condition, Fn, Load, Value
 from tensorwright.loop import (
     Allocate,
-    Barrier,
     Block,
     Call,
     For,
+    GroupStatement,
     If,
     Prefetch,
     Stmt,
@@ -51,8 +51,8 @@ class Statements(Values):
                 self._if(condition, then)
             case Allocate():
                 self.allocate(statement)
-            case Barrier():
-                self.barrier()
+            case GroupStatement():
+                self.of_group(statement)
             case Prefetch():
                 self.prefetch(statement)
             case Call(_, _, meaning):
@@ -72,7 +72,7 @@ class Statements(Values):
         result = self.value(value)
         if self.lanes == 1 or not place.step:
             result = self.operations.lane_of(self.bind(result), 0) if result.lanes > 1 else result
-            self._assign(storage, place, result)
+            self.assign(storage, place, result)
         elif isinstance(storage, Tile):
             vector = self.operations.spread(result, self.lanes)
             self.out.add(f"{self.tile_variable(storage, place.const)} = {vector.text};")
@@ -80,7 +80,7 @@ class Statements(Values):
             result = self.bind(result)
             for lane in range(self.lanes):
                 at = place._replace(const=place.const + lane * place.step, step=0)
-                self._assign(storage, at, self.operations.lane_of(result, lane))
+                self.assign(storage, at, self.operations.lane_of(result, lane))
 
     def _store_neighbours(self, piece: Piece, place: Linear, result: Val) -> bool:
         """Write a vector at once; False where the elements are none in memory."""
@@ -99,7 +99,8 @@ class Statements(Values):
                 raise
             return None
 
-    def _assign(self, storage: Piece | Tile, place: Linear, value: Val) -> None:
+    def assign(self, storage: Piece | Tile, place: Linear, value: Val) -> None:
+        """Store one element."""
         text = value.text
         if isinstance(storage, Piece):
             text = self.operations.store(text, storage.dtype)
@@ -116,7 +117,7 @@ class Statements(Values):
         total = self.operations.fold(fn, self.operations.spread(self.value(operand), self.lanes))
         place = self.place(store.buffer, store.indices)
         old = self.value(Load(store.buffer, store.indices))
-        self._assign(self.storage(store.buffer), place, self.operations.apply(fn, (old, total)))
+        self.assign(self.storage(store.buffer), place, self.operations.apply(fn, (old, total)))
 
     @abstractmethod
     def loop(self, loop: For) -> None:
@@ -127,8 +128,8 @@ class Statements(Values):
         """Write a buffer and the statement that it is for."""
 
     @abstractmethod
-    def barrier(self) -> None:
-        """Write where all threads of a group wait for each other."""
+    def of_group(self, statement: GroupStatement) -> None:
+        """Write what only threads of a group do."""
 
     @abstractmethod
     def prefetch(self, prefetch: Prefetch) -> None:

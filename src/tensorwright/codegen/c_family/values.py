@@ -48,6 +48,7 @@ class Piece:
 
     space       the qualifier of its memory, with a space behind it
     is_single   it is one variable, not an array
+    swizzle     the layout of its elements, as `MemoryLayout.swizzle` says; None for plain ones
     """
 
     pointer: str
@@ -56,6 +57,7 @@ class Piece:
     private: int = 1
     space: str = ""
     is_single: bool = False
+    swizzle: tuple[int, int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -138,10 +140,19 @@ class Values(Indices):
     def element_at(self, storage: Piece | Tile, place: Linear) -> str:
         """One element, as something that can be assigned."""
         if isinstance(storage, Piece):
-            return storage.pointer if storage.is_single else f"{storage.pointer}[{self.sum(place)}]"
+            return self._element_in(storage, place)
         lane = place.const % storage.width
         name = self.tile_variable(storage, place.const - lane)
         return name if storage.width == 1 else self.dialect.vectors.lane_of(name, lane)
+
+    def _element_in(self, piece: Piece, place: Linear) -> str:
+        """An element in memory, where its layout puts it."""
+        if piece.is_single:
+            return piece.pointer
+        at = self.sum(place)
+        if piece.swizzle is not None:
+            at = f"{self.helpers.swizzle(*piece.swizzle)}({at})"
+        return f"{piece.pointer}[{at}]"
 
     def tile_variable(self, tile: Tile, offset: int) -> str:
         """The variable that holds the elements of a tile from an offset."""
@@ -168,7 +179,7 @@ class Values(Indices):
             return None
         kind = self.helpers.vector_in_memory(piece.dtype, lanes)
         const = "const " if piece.is_input else ""
-        at = f"{piece.pointer}[{self.sum(place._replace(step=0))}]"
+        at = self._element_in(piece, place._replace(step=0))
         return vectors.in_memory.format(const=const, space=piece.space, kind=kind, at=at)
 
     def _is_vector_in_memory(self, dtype: DType) -> bool:
@@ -176,13 +187,19 @@ class Values(Indices):
         most = self.dialect.vectors.most_lanes
         return self.dialect.is_held_as_stored(dtype) and not (most and self.lanes > most)
 
+    def address_of(self, piece: Piece, place: Linear) -> str | None:
+        """Where the lanes' elements begin; None where they may not be a whole vector."""
+        if piece.is_single or (self.lanes > 1 and not _is_multiple(place, self.lanes)):
+            return None
+        return f"&{self._element_in(piece, place._replace(step=0))}"
+
     def load_vector(self, piece: Piece, place: Linear) -> Val:
         """Neighbouring elements.  Raises: VariesByLane where the language cannot load them."""
         vectors, dtype = self.dialect.vectors, piece.dtype
         at = self.vector_at(piece, place)
         if at is not None:
             return Val(f"({at})", dtype, self.lanes)
-        if not vectors.load:
+        if not vectors.load or piece.swizzle is not None:
             raise VariesByLane
         first = f"{piece.pointer}[{self.sum(place._replace(step=0))}]"
         return Val(vectors.load.format(lanes=self.lanes, at=first), dtype, self.lanes)
@@ -194,7 +211,7 @@ class Values(Indices):
             self.out.add(f"{at} = {value.text};")
             return True
         store = self.dialect.vectors.store
-        if not store:
+        if not store or piece.swizzle is not None:
             return False
         first = f"{piece.pointer}[{self.sum(place._replace(step=0))}]"
         self.out.add(store.format(lanes=self.lanes, at=first, value=value.text) + ";")

@@ -12,6 +12,7 @@ from tensorwright.codegen.source import Source
 from tensorwright.loop import LoopProgram
 
 _VERSION = 1
+_COPIES_SINCE = 80  # sm_80
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class CudaBackend:
 
     def emit(self, program: LoopProgram, target: GpuTarget) -> Source:
         """The text of one file, with a function for each launch."""
-        return emit_grid(program, target, CUDA, fast_math=knobs.FAST_MATH.get())
+        fast_math, has_copies = knobs.FAST_MATH.get(), has_copies_of(target)
+        return emit_grid(program, target, CUDA, fast_math=fast_math, has_copies=has_copies)
 
     def compile(self, source: Source, target: GpuTarget) -> bytes:
         """A cubin."""
@@ -43,6 +45,12 @@ class CudaBackend:
     def listing(self, source: Source, target: GpuTarget) -> str:
         """The PTX."""
         return require_nvrtc().assembly(source.text, target.arch, source.signature.symbol)
+
+
+def has_copies_of(target: GpuTarget) -> bool:
+    """Whether a card copies to shared memory while its threads compute."""
+    number = target.arch.removeprefix("sm_").rstrip("af")
+    return number.isdigit() and int(number) >= _COPIES_SINCE
 
 
 BACKEND = CudaBackend()

@@ -66,6 +66,37 @@ _CONVERSIONS = {
 }
 """,
 }
+_EXCHANGE = """template <typename T>
+static __device__ __forceinline__ T exchange(T value, int distance, int lanes) {
+    unsigned lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    const unsigned mask = (lanes == 32 ? ~0u : (1u << lanes) - 1) << (lane & ~(lanes - 1));
+    return (T)__shfl_xor_sync(mask, value, distance);
+}
+"""
+_COPIES = {
+    "start_copy": """template <int bytes>
+static __device__ __forceinline__ void start_copy(void *shared, const void *global) {
+    const unsigned to = (unsigned)__cvta_generic_to_shared(shared);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global),
+                     "n"(bytes)
+                     : "memory");
+}
+""",
+    "commit_copies": """static __device__ __forceinline__ void commit_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+""",
+    "wait_copies": """template <int batches>
+static __device__ __forceinline__ void wait_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(batches) : "memory");
+}
+""",
+}
 _LEAST = {bits: f"(-{(1 << (bits - 1)) - 1} - 1)" for bits in (8, 16, 32)}
 _OWN_NAMES = """alignas alignof and and_eq bitand bitor bool catch char16_t char32_t class compl
     concept const_cast constexpr decltype delete dynamic_cast explicit export false friend mutable
@@ -108,7 +139,7 @@ CUDA = Dialect(
         has_arithmetic=False,
     ),
     grid=GridWords(
-        kernel='extern "C" __global__ void __launch_bounds__({threads})',
+        kernel='extern "C" __global__ void __launch_bounds__({threads}{groups})',
         indices={
             ForKind.BLOCK_X: "blockIdx.x",
             ForKind.BLOCK_Y: "blockIdx.y",
@@ -124,6 +155,8 @@ CUDA = Dialect(
         shared_declared="__shared__ ",
         align="__align__(16)",
         has_offsets=False,
+        exchange=("exchange", _EXCHANGE),
+        copies=_COPIES,
         dynamic_shared="extern __shared__ __align__(16) char shared[]",
         fast_functions={
             Fn.EXP: "__expf",
