@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,6 @@ _GRID = CUDA.grid
 assert _GRID is not None
 CUDA_ON_CPU = replace(
     CUDA,
-    head='#include "cuda.h"\n\n',
     conversions=C.conversions,
     grid=replace(
         _GRID,
@@ -129,40 +128,45 @@ def run_on_opencl(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[
 
 def run_on_cpu(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[Any, Any]]:
     """The outputs of a program by CUDA's text, compiled by g++."""
+    (results,) = run_all_on_cpu([program], [arrays])
+    return results
+
+
+def run_all_on_cpu(
+    programs: Sequence[LoopProgram], arrays: Sequence[Arrays]
+) -> list[dict[str, np.ndarray[Any, Any]]]:
+    """The outputs of many programs, whose texts are compiled together."""
     fast_math = knobs.FAST_MATH.get()
-    source = emit_grid(program, SM_80, CUDA_ON_CPU, fast_math=fast_math, has_copies=True)
-    launch_all = compiled_on_cpu(source)
-    results = _results(program)
-    given = [
-        np.ascontiguousarray(results.get(each.buffer.name, arrays.get(each.name)))
-        for each in program.parameters
-    ]
-    workspace = np.zeros(kernel_spec(source.signature).scratch_bytes(0) + 64, np.uint8)
-    pointers = [each.ctypes.data for each in (*given, workspace)]
-    launch_all(pointers)
-    return {
-        each.buffer.name: array
-        for each, array in zip(program.parameters, given, strict=True)
-        if each.role is Role.OUTPUT
-    }
-
-
-def compiled_on_cpu(source: Source) -> Callable[[list[int]], None]:
-    """What launches all functions of a text for the shim, one after the other."""
-    signature = source.signature
-    kinds = [f"{CUDA.element(each.buffer.dtype)} *" for each in signature.parameters]
-    arguments = ", ".join(f"({kind})p[{n}]" for n, kind in enumerate((*kinds, "char *")))
-    lines = [source.text]
-    for number, launch in enumerate(signature.launches):
-        assert isinstance(launch, Grid)
-        symbol = f"{signature.symbol}_{number}" if number else signature.symbol
-        grid, block = (", ".join(map(str, each)) for each in (launch.grid, launch.block))
-        lines.append(
-            f"static void call_{number}(void **p) {{ {symbol}({arguments}); }}\n"
-            f'extern "C" void launch_{number}(void **p) {{\n'
-            f"    const unsigned grid[] = {{{grid}}}, block[] = {{{block}}};\n"
-            f"    shim_launch(call_{number}, p, grid, block);\n}}\n"
+    sources = [
+        emit_grid(
+            replace(program, name=f"{program.name}_{number}"),
+            SM_80,
+            CUDA_ON_CPU,
+            fast_math=fast_math,
+            has_copies=True,
         )
+        for number, program in enumerate(programs)
+    ]
+    launchers = compiled_on_cpu(sources)
+    found: list[dict[str, np.ndarray[Any, Any]]] = []
+    for program, source, given, launch in zip(programs, sources, arrays, launchers, strict=True):
+        results = _results(program)
+        placed = [
+            np.ascontiguousarray(results.get(each.buffer.name, given.get(each.name)))
+            for each in program.parameters
+        ]
+        workspace = np.zeros(kernel_spec(source.signature).scratch_bytes(0) + 64, np.uint8)
+        launch([each.ctypes.data for each in (*placed, workspace)])
+        outputs = zip(program.parameters, placed, strict=True)
+        found.append({p.buffer.name: a for p, a in outputs if p.role is Role.OUTPUT})
+    return found
+
+
+def compiled_on_cpu(sources: Sequence[Source]) -> list[Callable[[list[int]], None]]:
+    """For each text, what launches its functions for the shim, one after the other."""
+    lines = ['#include "cuda.h"\n']
+    for number, source in enumerate(sources):
+        lines += [f"namespace program_{number} {{", source.text, *_launchers(source), "}\n"]
     with tempfile.TemporaryDirectory() as folder:
         text, code = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
         text.write_text("\n".join(lines))
@@ -170,15 +174,35 @@ def compiled_on_cpu(source: Source) -> Callable[[list[int]], None]:
         done = subprocess.run(
             [*command, str(text), "-o", str(code)], check=False, capture_output=True, text=True
         )
-        assert not done.returncode, f"{done.stderr[:3000]}\n{source.text}"
+        assert not done.returncode, f"{done.stderr[:3000]}\n{lines[2]}"
         library = ctypes.CDLL(str(code))
 
-    def launch_all(pointers: list[int]) -> None:
-        table = (ctypes.c_void_p * len(pointers))(*pointers)
-        for number in range(len(signature.launches)):
-            getattr(library, f"launch_{number}")(table)
+    def launcher(source: Source) -> Callable[[list[int]], None]:
+        def launch(pointers: list[int]) -> None:
+            table = (ctypes.c_void_p * len(pointers))(*pointers)
+            for number in range(len(source.signature.launches)):
+                getattr(library, f"launch_{number}_{source.signature.symbol}")(table)
 
-    return launch_all
+        return launch
+
+    return [launcher(source) for source in sources]
+
+
+def _launchers(source: Source) -> Iterator[str]:
+    """The functions that launch those of a text."""
+    signature = source.signature
+    kinds = [f"{CUDA.element(each.buffer.dtype)} *" for each in signature.parameters]
+    arguments = ", ".join(f"({kind})p[{n}]" for n, kind in enumerate((*kinds, "char *")))
+    for number, launch in enumerate(signature.launches):
+        assert isinstance(launch, Grid)
+        symbol = f"{signature.symbol}_{number}" if number else signature.symbol
+        grid, block = (", ".join(map(str, each)) for each in (launch.grid, launch.block))
+        yield (
+            f"static void call_{number}(void **p) {{ {symbol}({arguments}); }}\n"
+            f'extern "C" void launch_{number}_{signature.symbol}(void **p) {{\n'
+            f"    const unsigned grid[] = {{{grid}}}, block[] = {{{block}}};\n"
+            f"    shim_launch(call_{number}, p, grid, block);\n}}\n"
+        )
 
 
 def _results(program: LoopProgram) -> dict[str, np.ndarray[Any, Any]]:

@@ -7,9 +7,11 @@ many stores, because a compiler takes a second.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings
 from tests.conformance.test_backends import (
     BINARY_SAFE,
     INTEGERS,
@@ -32,6 +34,8 @@ from tests.grids import (
     SM_80,
     SM_90A,
     Machine,
+    gpu_target,
+    run_all_on_cpu,
 )
 from tests.unit.codegen.kernels import (
     F32,
@@ -49,8 +53,10 @@ from tests.unit.codegen.kernels import (
     program,
     sample,
 )
+from tests.unit.schedule.expressions import Expression
+from tests.unit.schedule.test_random_traces import schedules
 
-from tensorwright.base import DType, GpuTarget
+from tensorwright.base import DType, GpuTarget, UnsupportedError
 from tensorwright.build import loop_program
 from tensorwright.codegen import Backend
 from tensorwright.codegen.cuda import find_nvrtc
@@ -62,12 +68,16 @@ from tensorwright.expr import (
     Var,
     all_of,
     apply,
+    compute,
     constant,
     floor_div,
     mod,
+    placeholder,
+    reduce_axis,
     select,
+    sum_over,
 )
-from tensorwright.graph import partition
+from tensorwright.graph import partition, program_workload
 from tensorwright.loop import (
     Allocate,
     Barrier,
@@ -79,9 +89,11 @@ from tensorwright.loop import (
     Stmt,
     Store,
     block,
+    lower,
+    run_passes,
     verify,
 )
-from tensorwright.schedule import ForKind, Scope, state_of
+from tensorwright.schedule import ForKind, Scope, Trace, parse_trace, replay, state_of
 from tensorwright.tuning.space import default_trace
 from tensorwright_lab.loop_interpreter import interpret
 
@@ -289,11 +301,112 @@ def grid_program(name: str, target: GpuTarget) -> LoopProgram:
     return loop_program(workload, default_trace(state_of(workload), target), target, name)
 
 
-@pytest.mark.parametrize("name", ["product", "softmax", "tiles"])
+def test_random_schedules() -> None:
+    """Barriers, shared tiles, vectors and partial tiles in any order; few by OpenCL, which compiles
+    them one by one.
+    """
+    cases: list[tuple[LoopProgram, dict[str, np.ndarray]]] = []
+
+    @settings(max_examples=60, deadline=None, derandomize=True, phases=(Phase.generate,))
+    @given(schedules(on_card=True))
+    def draw(case: tuple[Expression, Trace, dict[str, int]]) -> None:
+        expression, trace, _ = case
+        source = run_passes(lower(replay(expression.state, trace)))
+        cases.append((source, expression.arrays()))
+
+    draw()
+    by_opencl, by_cuda = MACHINES
+    if by_cuda.missing() and by_opencl.missing():
+        pytest.skip(f"{by_cuda.missing()}, {by_opencl.missing()}")
+    wanted = [interpret(source, arrays) for source, arrays in cases]
+    found = [] if by_cuda.missing() else run_all_on_cpu(*zip(*cases, strict=True))
+    for number, (source, arrays) in enumerate(cases):
+        results = [found[number]] if found else []
+        if number % 10 == 0 and not by_opencl.missing():
+            results.append(by_opencl.run(source, arrays))
+        for each, (name, want) in product(results, wanted[number].items()):
+            np.testing.assert_allclose(each[name], want, 1e-4, 1e-4, err_msg=str(source))
+
+
+def product_by(steps: str) -> LoopProgram:
+    """A product of 16x24x32 by shared tiles, with more steps."""
+    r = reduce_axis("k", 32)
+    a, b = placeholder("a", (16, 32)), placeholder("b", (32, 24))
+    c = compute("c", (16, 24), lambda i, j: sum_over(a[i, r] * b[r, j], r))
+    state = state_of(program_workload([c]))
+    return run_passes(lower(replay(state, parse_trace(_TILES + steps))))
+
+
+_TILES = """cache_write(c)
+split(c, i, [4, 2])
+split(c, j, [2, 4])
+reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
+bind(c, i_0, block.y)
+bind(c, j_0, block.x)
+bind(c, i_1, thread.y)
+bind(c, j_1, thread.x)
+compute_at(c_cache, c, j_1)
+split(c_cache, k, [4])
+reorder(c_cache, [k_o, k_i, i, j])
+cache_read(a, c_cache, shared)
+cache_read(b, c_cache, shared)
+compute_at(a_c_cache_cache, c_cache, k_o)
+compute_at(b_c_cache_cache, c_cache, k_o)
+cooperate(a_c_cache_cache, [4, 2], 4)
+cooperate(b_c_cache_cache, [4, 2], 4)
+"""
+PIPELINES = {
+    "plain": "",
+    "registers": "pipeline(c_cache, k_o, 2, registers)",
+    "copies": "pipeline(c_cache, k_o, 3, cp_async)",
+    "padded": "layout(a_c_cache_cache, padded, 4)",
+    "swizzled": "layout(a_c_cache_cache, xor, 32)\npipeline(c_cache, k_o, 2, cp_async)",
+    "bounds": "launch_bounds(c, 4)",
+}
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_pipelines_and_layouts(machine: Machine, name: str) -> None:
+    source = product_by(PIPELINES[name])
+    arrays = {"a": sample((16, 32), F32, 1), "b": sample((32, 24), F32, 2)}
+    check(machine, source, arrays)
+    if find_nvrtc() is not None:
+        text = CUDA_BACKEND.emit(source, SM_90A)
+        assert CUDA_BACKEND.compile(text, SM_90A)[:4] == b"\x7fELF"
+
+
+def test_cards_without_copies_of_their_own_store() -> None:
+    source = product_by(PIPELINES["copies"])
+    assert "start_copy<16>(" in CUDA_BACKEND.emit(source, SM_80).text
+    assert "start_copy" not in CUDA_BACKEND.emit(source, gpu_target("cuda:sm_75")).text
+
+
+def test_threads_of_a_warp_exchange_values() -> None:
+    machine = MACHINES[1]
+    machine.require()
+    r = reduce_axis("k", 16)
+    x = placeholder("x", (6, 16))
+    total = compute("y", (6,), lambda i: sum_over(x[i, r], r))
+    state = state_of(program_workload([total]))
+    trace = parse_trace(
+        "split(y, i, [2])\nbind(y, i_o, block.x)\nbind(y, i_i, thread.y)\nshuffle_reduce(y, k)"
+    )
+    source = run_passes(lower(replay(state, trace)))
+    check(machine, source, {"x": sample((6, 16), F32, 1)})
+    with pytest.raises(UnsupportedError, match="opencl has no exchange between the threads"):
+        OPENCL.emit(source, OPENCL_GENERIC)
+    if find_nvrtc() is not None:
+        assert CUDA_BACKEND.compile(CUDA_BACKEND.emit(source, SM_80), SM_80)[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("name", ["product", "softmax", "tiles", "copies"])
 @pytest.mark.parametrize("backend", [OPENCL, CUDA_BACKEND], ids=lambda backend: backend.name)
 def test_text(backend: Backend[GpuTarget], name: str, golden: Callable[..., None]) -> None:
     target = OPENCL_GENERIC if backend is OPENCL else SM_80
-    source = tiled_product(64, 64, 64) if name == "tiles" else grid_program(name, target)
+    if name == "copies":
+        source = product_by(PIPELINES[name])
+    else:
+        source = tiled_product(64, 64, 64) if name == "tiles" else grid_program(name, target)
     golden(backend.emit(source, target).text, suffix=backend.suffix)
 
 
