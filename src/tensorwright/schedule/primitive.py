@@ -14,8 +14,9 @@ from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from tensorwright.base import ScheduleError
-from tensorwright.schedule.execution import BLOCKS, ForKind, may_not_be_inside
+from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind, may_not_be_inside
 from tensorwright.schedule.render import render
+from tensorwright.schedule.sharing import home_of, is_shared, kinds_around
 from tensorwright.schedule.state import (
     After,
     At,
@@ -233,6 +234,7 @@ def need_legal_nesting(step: object, before: ScheduleState, after: ScheduleState
                     raise refuse(step, before, reason)
             around.append((loop, kind))
         _need_outermost_blocks(step, before, after, stage)
+        _need_threads_of_their_own(step, before, after, stage)
 
 
 def _need_outermost_blocks(
@@ -264,6 +266,34 @@ def _need_outermost_blocks(
         if isinstance(guest.placement, (At, After)) and guest.placement.loop in blocks[:-1]:
             reason = f"{guest.name} is computed between the blocks of {stage.name}"
             raise refuse(step, before, reason, "compute it inside of all of them", here)
+
+
+def _need_threads_of_their_own(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse what the threads of one group cannot be, or do, at once.
+
+    Theorem: each lane of a fold has one term of each sum, so nothing is between a sum and its
+    terms.  What runs after the tile of a thread is done for each thread by itself, so it has no
+    other threads of the same index.  A group has one piece of memory, lanes of vectors have several
+    at once.
+    """
+    if stage.lanes and stage.loops[-1] != stage.lanes:
+        reason = f"the lanes of {stage.lanes} would not be the innermost loop"
+        raise refuse(step, before, reason, "", (stage.name, stage.lanes))
+    threads = {kind: loop for loop, kind in stage.marks if kind in THREADS}
+    place = stage.placement
+    if threads and isinstance(place, After):
+        for kind in kinds_around(after, place.stage, place.loop):
+            if kind in threads:
+                own = f"loop {threads[kind]} of {stage.name} @{kind.value}"
+                reason = f"{own} would be in what each thread of {place.stage} does by itself"
+                raise refuse(step, before, reason, "place it outside of these threads")
+    home = home_of(after, stage)
+    if home is not None and is_shared(after, stage):
+        if ForKind.VECTOR in kinds_around(after, *home):
+            reason = f"{stage.name} would be shared memory of each lane of a vector"
+            raise refuse(step, before, reason, "compute it outside of the vectors")
 
 
 _Loops = list[tuple[str, ForKind]]

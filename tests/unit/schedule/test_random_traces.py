@@ -23,13 +23,18 @@ from tensorwright.schedule import (
     ComputeAt,
     ComputeInline,
     Cooperate,
+    CopyMechanism,
     DecomposeReduction,
     FactorOut,
     FoldConstant,
     ForKind,
     Fuse,
+    LaunchBounds,
+    Layout,
+    LayoutKind,
     PackConstant,
     Parallel,
+    Pipeline,
     Prefetch,
     PrefetchNext,
     Primitive,
@@ -40,9 +45,11 @@ from tensorwright.schedule import (
     ScheduleState,
     Scope,
     SetScope,
+    ShuffleReduce,
     Skipped,
     SkipZeros,
     Split,
+    SplitReduction,
     Stage,
     Tail,
     Tensorize,
@@ -95,6 +102,11 @@ class _Drawer:
         kind = self.draw(st.sampled_from(self.kinds))
         if kind is Tensorize:
             return _tensorized(stage)
+        if kind is ShuffleReduce:
+            return _over_lanes(self.draw, stage)
+        if kind is Pipeline:
+            pipelines = _pipelines(state)
+            return (self.draw(st.sampled_from(pipelines)),) if pipelines else ()
         if kind is ComputeAt and self.on_card:
             return _placed(self.draw, state)
         if kind in RARE:
@@ -128,6 +140,13 @@ class _Drawer:
         if kind is Cooperate:
             threads = tuple(self.factor() for _ in range(self.draw(st.integers(1, 2))))
             return Cooperate(name, threads, self.draw(st.sampled_from((1, 1, 2, 4))))
+        if kind is Layout:
+            kinds = st.sampled_from(tuple(LayoutKind))
+            return Layout(name, self.draw(kinds), self.draw(st.sampled_from((0, 1, 4, 32, 64))))
+        if kind is LaunchBounds:
+            return LaunchBounds(name, self.draw(st.integers(1, 4)))
+        if kind is SplitReduction:
+            return SplitReduction(name, loop, self.factor())
         if kind is BlockOrder:
             return BlockOrder(name, *stage.loops[:2], self.factor()) if stage.loops[1:] else None
         if kind in (ComputeAt, ReverseComputeAt):
@@ -183,6 +202,11 @@ WEIGHTS: dict[type, int] = {
     SetScope: 1,
     Cooperate: 1,
     BlockOrder: 1,
+    Layout: 1,
+    LaunchBounds: 1,
+    Pipeline: 1,
+    SplitReduction: 1,
+    ShuffleReduce: 1,
 }
 """How often each kind of step is drawn."""
 CARD_WEIGHTS = {
@@ -193,6 +217,10 @@ CARD_WEIGHTS = {
     SetScope: 4,
     Cooperate: 6,
     BlockOrder: 3,
+    Layout: 2,
+    Pipeline: 6,
+    SplitReduction: 2,
+    ShuffleReduce: 3,
     Parallel: 0,
     PackConstant: 0,
     PrefetchNext: 0,
@@ -225,6 +253,33 @@ def _rare(kind: type, stage: Stage) -> list[Primitive]:
     if kind is PrefetchNext:
         return [kind(name, *place) for place in product(reads_of(stage.tensor), stage.loops)]
     return [kind(name)]
+
+
+def _pipelines(state: ScheduleState) -> list[Primitive]:
+    """All pipelines that loops of a state may have."""
+    return [
+        step
+        for stage in state.stages
+        for loop in stage.loops
+        for stages, mechanism in (
+            (2, CopyMechanism.REGISTERS),
+            (2, CopyMechanism.CP_ASYNC),
+            (3, CopyMechanism.CP_ASYNC),
+        )
+        for step in (Pipeline(stage.name, loop, stages, mechanism),)
+        if _is_legal(step, state)
+    ]
+
+
+def _over_lanes(draw: st.DrawFn, stage: Stage) -> tuple[Primitive, ...]:
+    """A fold over lanes of what is left of a reduction when it is split and factored."""
+    if not stage.tensor.reduce_axes:
+        return ()
+    name, loop = stage.name, stage.tensor.reduce_axes[-1].name
+    split = Split(name, loop, (draw(st.sampled_from((2, 4, 8))),))
+    lanes = split.children[-1]
+    factor, fold = Rfactor(name, lanes), ShuffleReduce(name, lanes)
+    return (split, factor, fold, ComputeAt(factor.partial, name, lanes))
 
 
 def _placed(draw: st.DrawFn, state: ScheduleState) -> tuple[Primitive, ...]:

@@ -34,13 +34,24 @@ def may_conflict(old: Access, new: Access, variables: Variables) -> bool:
         return False
     before: dict[Var, Index] = {var: var - 1 for var in old.last}
     same: set[Index] = {var for var, _ in old.only & new.only}
-    for one, other in zip(old.indices, new.indices, strict=True):
+    pairs = zip(_with_number(old, variables), _with_number(new, variables), strict=True)
+    for one, other in pairs:
         moved = substitute(one, before)
         if _differ(moved, other, variables):
             return False
         same.update(_same_digits(moved, other, variables, variables.moving))
         same.update(_same_digits(one, other, variables, set(variables.bounds)))
     return not all(_is_told(index, same) for index in variables.threads)
+
+
+def _with_number(access: Access, variables: Variables) -> tuple[Index, ...]:
+    """The indices, and the number of the element: of n//6 and n%6, it is n."""
+    if len(access.indices) < 2:
+        return access.indices
+    number: Index = 0
+    for index, extent in zip(access.indices, access.buffer.shape, strict=True):
+        number = number * extent + index
+    return (*access.indices, simplify(number, variables.bounds))
 
 
 def _differ(one: Index, other: Index, variables: Variables) -> bool:

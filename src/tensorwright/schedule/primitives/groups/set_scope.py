@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.schedule.execution import Scope
-from tensorwright.schedule.primitive import Primitive, applied, need_stage, refuse
+from tensorwright.schedule.primitive import (
+    Primitive,
+    applied,
+    need_legal_nesting,
+    need_stage,
+    refuse,
+)
 from tensorwright.schedule.state import ScheduleState
 from tensorwright.schedule.tails import need_whole_tiles
 
@@ -35,7 +41,9 @@ class SetScope(Primitive):
             raise refuse(self, state, reason, "local or shared")
         # Theorem: the part that all threads of a group read holds the part that each of them reads,
         # so computing it gives every reader the same numbers.
-        need_whole_tiles(self, state, applied(self, state))
+        changed = applied(self, state)
+        need_legal_nesting(self, state, changed)
+        need_whole_tiles(self, state, changed)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the scope noted."""
