@@ -174,6 +174,26 @@ def test_functions_of_other_types(machine: Machine) -> None:
     check(machine, source, drawn(source))
 
 
+def test_vectors_of_short_types(machine: Machine) -> None:
+    """Elements that are computed in another form are moved together, too."""
+    stores: list[Stmt] = []
+    inputs: list[Buffer] = []
+    outputs: list[Buffer] = []
+    for dtype in (DType.F16, DType.BF16, DType.BOOL, DType.I8):
+        inputs.append(buffer(f"x_{dtype}", 8, 16, dtype=dtype))
+        outputs.append(buffer(f"y_{dtype}", 8, 16, dtype=dtype))
+        value = Load(inputs[-1], (k, i))
+        value = apply(Fn.NOT, value) if dtype is DType.BOOL else apply(Fn.ADD, value, value)
+        stores.append(Store(outputs[-1], (k, i), value))
+    body = loops((k, 8, THREAD_X), (i, 16, VECTOR), body=block(*stores))
+    arrays = {x.name: sample((8, 16), x.dtype, 1) for x in inputs}
+    source = program(body, tuple(inputs), *outputs)
+    check(machine, source, arrays, 1e-2)
+    text = CUDA_BACKEND.emit(source, SM_80).text
+    assert text.count("*(const ushort4 *)&x_f16[") == 4
+    assert text.count("*(ushort4 *)&y_bf16[") == 4
+
+
 def test_casts(machine: Machine) -> None:
     dtypes = (*INTEGERS, F32, DType.F16, DType.BOOL)
     inputs = tuple(buffer(f"x_{each}", SIZE, dtype=each) for each in dtypes)

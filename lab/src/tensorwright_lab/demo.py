@@ -67,7 +67,7 @@ def command(
     Example: tensorwright demo --minutes 1
     """
     count = usable_threads(threads)
-    target = chosen_target(None)
+    target = cpu_target(chosen_target(None))
     start = time.monotonic()
     graph = read_graph(model, seed=seed)
     click.echo(f"{graph.name}: {len(graph.nodes)} nodes; {minutes:g} minutes on {count} threads")

@@ -13,7 +13,8 @@ import os
 import re
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,6 +96,19 @@ class _Opened:
         del self._starts[number], self._buffers[number]
         self.allocated_bytes -= size_bytes
 
+    @contextmanager
+    def naming_faults(self, where: str) -> Iterator[None]:
+        """What the driver refuses becomes a MachineError."""
+        try:
+            yield
+        except self.driver.Error as error:
+            raise MachineError(
+                stage="runtime",
+                where=where,
+                reason=f"the driver of {str(self.device.name).strip()} refuses it: {error}",
+                remedy="compile again on this machine: its device may have other limits",
+            ) from error
+
     def buffer_at(self, address: int) -> tuple[Any, int]:
         """The driver's buffer at an address, and the byte there."""
         number = bisect_right(self._starts, address) - 1
@@ -144,7 +158,8 @@ class OpenClDevice:
         buffer, offset = opened.buffer_at(memory.address)
         if array.nbytes:
             source = byte_view(array)
-            opened.driver.enqueue_copy(opened.queue, buffer, source, dst_offset=offset)
+            with opened.naming_faults("a copy to the device"):
+                opened.driver.enqueue_copy(opened.queue, buffer, source, dst_offset=offset)
 
     def copy_out(self, memory: Memory, array: Array) -> None:
         """One transfer, after all launches before; done on return."""
@@ -153,7 +168,8 @@ class OpenClDevice:
         buffer, offset = opened.buffer_at(memory.address)
         if array.nbytes:
             destination = byte_view(array)
-            opened.driver.enqueue_copy(opened.queue, destination, buffer, src_offset=offset)
+            with opened.naming_faults("a copy from the device"):
+                opened.driver.enqueue_copy(opened.queue, destination, buffer, src_offset=offset)
 
     def copy(self, source: Memory, destination: Memory) -> None:
         """A copy on the device, in the queue."""
@@ -222,15 +238,18 @@ class OpenClDevice:
             else:
                 buffer, first = opened.buffer_at(address)
                 values += (buffer, np.int64(first))
-        kernel.set_args(*values)
         blocks = (int(each) for each in grid.grid if isinstance(each, int))
         sizes = tuple(n * m for n, m in zip(blocks, grid.block, strict=True))
-        event = opened.driver.enqueue_nd_range_kernel(opened.queue, kernel, sizes, grid.block)
+        with opened.naming_faults(f"kernel {kernel.function_name}, {grid}"):
+            kernel.set_args(*values)
+            event = opened.driver.enqueue_nd_range_kernel(opened.queue, kernel, sizes, grid.block)
         self._note(event)
 
     def wait(self) -> None:
         """Wait for the queue."""
-        self._opened.queue.finish()
+        opened = self._opened
+        with opened.naming_faults("the launches of a call"):
+            opened.queue.finish()
 
     def time(self, work: Callable[[], object]) -> float:
         """From the beginning of the first launch to the end of the last one, by profiling events.

@@ -9,12 +9,13 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear
 from tensorwright.codegen.c_family.helpers import Helpers
 from tensorwright.codegen.c_family.indices import VariesByLane
 from tensorwright.codegen.c_family.text import Lines, Names, Val
-from tensorwright.codegen.c_family.values import Piece, Tile, Values, VectorLoop
+from tensorwright.codegen.c_family.values import Piece, Tile, Values, VectorLoop, stored_as
 from tensorwright.expr import Condition, Fn, Load, Value
 from tensorwright.loop import (
     Allocate,
@@ -84,11 +85,20 @@ class Statements(Values):
 
     def _store_neighbours(self, piece: Piece, place: Linear, result: Val) -> bool:
         """Write a vector at once; False where the elements are none in memory."""
-        most = self.dialect.vectors.most_lanes
-        is_same = self.dialect.value(piece.dtype) == self.dialect.element(piece.dtype)
-        if place.step != 1 or not is_same or (most and self.lanes > most):
+        most, dtype = self.dialect.vectors.most_lanes, piece.dtype
+        is_same = self.dialect.value(dtype) == self.dialect.element(dtype)
+        if place.step != 1 or (most and self.lanes > most):
             return False
-        return self.store_vector(piece, place, self.operations.spread(result, self.lanes))
+        if is_same:
+            return self.store_vector(piece, place, self.operations.spread(result, self.lanes))
+        if not self.is_converted(dtype):
+            return False
+        stored = self.operations.by_lane(
+            lambda part: Val(self.operations.store(part.text, dtype), stored_as(dtype)),
+            stored_as(dtype),
+            (self.operations.spread(result, self.lanes),),
+        )
+        return self.store_vector(replace(piece, dtype=stored_as(dtype)), place, stored)
 
     def _place_or_none(self, store: Store) -> Linear | None:
         """Where a store goes; None where that is not linear in the lanes."""

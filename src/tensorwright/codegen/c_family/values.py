@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tensorwright.base import DType, InternalError
@@ -187,6 +187,12 @@ class Values(Indices):
         most = self.dialect.vectors.most_lanes
         return self.dialect.is_held_as_stored(dtype) and not (most and self.lanes > most)
 
+    def is_converted(self, dtype: DType) -> bool:
+        """Whether neighbours in memory are a vector of which each lane is converted."""
+        vectors = self.dialect.vectors
+        is_short = not vectors.most_lanes or self.lanes <= vectors.most_lanes
+        return not vectors.has_operators and is_short and not self.dialect.is_held_as_stored(dtype)
+
     def address_of(self, piece: Piece, place: Linear) -> str | None:
         """Where the lanes' elements begin; None where they may not be a whole vector."""
         if piece.is_single or (self.lanes > 1 and not _is_multiple(place, self.lanes)):
@@ -232,6 +238,11 @@ class Values(Indices):
             return Val(self._of_tile(storage, place.const), dtype, self.lanes)
         if place.step == 1 and self._is_vector_in_memory(dtype):
             return self.load_vector(storage, place)
+        if place.step == 1 and self.is_converted(dtype):
+            stored = self.load_vector(replace(storage, dtype=stored_as(dtype)), place)
+            return self.operations.by_lane(
+                lambda part: Val(self._read(part.text, dtype), dtype), dtype, (stored,)
+            )
         raise VariesByLane
 
     def _read(self, text: str, dtype: DType) -> str:
@@ -337,6 +348,11 @@ class Values(Indices):
                     mask, operations.spread(first, lanes), operations.spread(second, lanes)
                 )
         return operations.choose(self._value(condition), first, second)
+
+
+def stored_as(dtype: DType) -> DType:
+    """The integers as which elements lie in memory that are computed in another form."""
+    return DType.U8 if dtype is DType.BOOL else DType.U16
 
 
 def _is_multiple(place: Linear, lanes: int) -> bool:
