@@ -290,10 +290,11 @@ def _need_threads_of_their_own(
                 reason = f"{own} would be in what each thread of {place.stage} does by itself"
                 raise refuse(step, before, reason, "place it outside of these threads")
     home = home_of(after, stage)
-    if home is not None and is_shared(after, stage):
-        if ForKind.VECTOR in kinds_around(after, *home):
-            reason = f"{stage.name} would be shared memory of each lane of a vector"
-            raise refuse(step, before, reason, "compute it outside of the vectors")
+    if home is None or not is_shared(after, stage):
+        return
+    if ForKind.VECTOR in kinds_around(after, *home):
+        reason = f"{stage.name} would be shared memory of each lane of a vector"
+        raise refuse(step, before, reason, "compute it outside of the vectors")
 
 
 _Loops = list[tuple[str, ForKind]]

@@ -32,7 +32,8 @@ class Compound(Primitive):
             try:
                 step.check(now)
             except ScheduleError as error:
-                raise ScheduleError(**{**dict(error.fields), "step": f"{self}: {step}"}) from None
+                told = {"step": str(self), "reason": f"{step}: {error.reason}"}
+                raise ScheduleError(**{**dict(error.fields), **told}) from None
             now = applied(step, now)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
