@@ -288,22 +288,6 @@ def test_threads_share_tiles(machine: Machine) -> None:
     check(machine, source, arrays)
 
 
-def test_loops_over_threads_beside_each_other(machine: Machine) -> None:
-    """A block that is no single group: what no thread loop is around runs on one thread."""
-    x, y = buffer("x", 4, 8), buffer("y", 4, 8)
-    row = Buffer("row", (8,), F32, Scope.SHARED)
-    total = Buffer("total", (1,), F32, Scope.SHARED)
-    body = block(
-        For(i, 8, THREAD_X, Store(row, (i,), Load(x, (k, i)) * 2)),
-        Store(total, (0,), constant(0, F32)),
-        For(j, 8, SERIAL, Store(total, (0,), Load(total, (0,)) + Load(row, (j,)))),
-        For(m, 5, THREAD_X, Store(y, (k, m), Load(row, (7 - m,)) + Load(total, (0,)))),
-        For(n, 3, THREAD_X, Store(y, (k, n + 5), Load(total, (0,)))),
-    )
-    nest = For(k, 4, BLOCK_X, Allocate(row, Allocate(total, body)))
-    check(machine, program(nest, (x,), y), {"x": sample((4, 8), F32, 1)})
-
-
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_as_the_rules_schedule_them(machine: Machine, name: str) -> None:
     source = grid_program(name, OPENCL_GENERIC)

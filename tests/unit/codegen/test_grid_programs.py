@@ -41,7 +41,8 @@ from tensorwright.loop import (
 from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import interpret
 
-BLOCK_X, THREAD_X, THREAD_Y = ForKind.BLOCK_X, ForKind.THREAD_X, ForKind.THREAD_Y
+BLOCK_X, BLOCK_Y = ForKind.BLOCK_X, ForKind.BLOCK_Y
+THREAD_X, THREAD_Y = ForKind.THREAD_X, ForKind.THREAD_Y
 X, Y = buffer("x", 64), buffer("y", 64)
 COPY = Store(Y, (i,), Load(X, (i,)))
 
@@ -65,21 +66,12 @@ REFUSED = {
         "kernel kernel: a block has 2048 threads, and cuda:sm_80 allows 1024",
     ),
     "extent": (
-        For(k, 4, SERIAL, For(i, k + 1, THREAD_X, COPY)),
-        "how many blocks or threads there are depends on a loop",
+        For(k, 4, BLOCK_X, For(i, k + 1, BLOCK_Y, COPY)),
+        "how many blocks there are depends on a loop",
     ),
     "open threads": (
         For(i, named_size("n", 1, 64), THREAD_X, COPY),
         "kernel kernel: the number of its threads is open",
-    ),
-    "barrier": (
-        For(
-            k,
-            2,
-            BLOCK_X,
-            block(For(i, 64, THREAD_X, COPY), For(i, 32, THREAD_X, block(COPY, Barrier()))),
-        ),
-        "it has a barrier, and only 32 of the block's threads reach it",
     ),
 }
 

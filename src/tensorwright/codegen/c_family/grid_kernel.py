@@ -17,9 +17,7 @@ from tensorwright.codegen.c_family.dialect import Dialect, GridWords
 from tensorwright.codegen.c_family.grid_statements import (
     GridStatements,
     check_limits,
-    grid_extents,
     grid_facts,
-    launches_of,
     refuse_processors,
 )
 from tensorwright.codegen.c_family.helpers import Helpers
@@ -28,7 +26,14 @@ from tensorwright.codegen.c_family.text import Names
 from tensorwright.codegen.c_family.values import Piece
 from tensorwright.codegen.source import Signature, Source
 from tensorwright.expr import Fn, Index, NamedSize
-from tensorwright.loop import Buffer, LoopProgram, Role, Stmt, sizes_of_program
+from tensorwright.loop import (
+    Buffer,
+    LaunchNest,
+    LoopProgram,
+    Role,
+    launches_of,
+    sizes_of_program,
+)
 from tensorwright.schedule import ForKind
 
 _BLOCK_KINDS = (ForKind.BLOCK_X, ForKind.BLOCK_Y, ForKind.BLOCK_Z)
@@ -82,17 +87,17 @@ class _Writer:
         helpers.index = self.index
         helpers.fast = self.fast
         facts, arena = grid_facts(dialect), Arena()
-        buffers, bodies = launches_of(program.body)
+        launched = launches_of(program)
         offsets = {
             buffer: arena.take(element_count(buffer) * buffer.dtype.size_bytes)
-            for buffer in buffers
+            for buffer in launched.whole
         }
-        self._note_buffers((*(each.buffer for each in program.parameters), *buffers))
+        self._note_buffers((*(each.buffer for each in program.parameters), *launched.whole))
         functions: list[str] = []
         launches: list[Launch] = []
-        for number, body in enumerate(bodies):
+        for number, nest in enumerate(launched.nests):
             symbol = f"{name}_{number}" if number else name
-            text, launch = self._launch(symbol, body, helpers, facts, offsets)
+            text, launch = self._launch(symbol, nest, helpers, facts, offsets)
             functions.append(text)
             launches.append(launch)
         text = f"{dialect.head}{helpers.text()}\n" + "\n".join(functions)
@@ -112,26 +117,27 @@ class _Writer:
     def _launch(
         self,
         symbol: str,
-        body: Stmt,
+        nest: LaunchNest,
         helpers: Helpers,
         facts: Facts,
         offsets: Mapping[Buffer, Index],
     ) -> tuple[str, Grid]:
-        extents = grid_extents(body)
-        check_limits(symbol, extents, self.target)
+        check_limits(symbol, nest, self.target)
         names = Names(self.dialect.identifier)
-        statements = GridStatements(
-            helpers, names, facts, self.words, extents, has_copies=self.has_copies
-        )
+        statements = GridStatements(helpers, names, facts, self.words, has_copies=self.has_copies)
         sizes = {size: names.fresh(size.name) for size in sizes_of_program(self.program)}
         for size, own in sizes.items():
             statements.env[size_name(size)] = Linear(0, ((own, 1),))
             statements.ranges[own] = (size.least, size.most or MOST_ITERATIONS)
         lines = self._open(statements, sizes, offsets)
-        statements.statement(body)
+        for loop in (*nest.blocks, *nest.threads):
+            statements.open_index(loop)
+        for buffer in nest.shared:
+            statements.share(buffer)
+        statements.statement(nest.body)
         self.is_wide |= statements.is_wide
-        block = tuple(self._number(extents.get(kind, 1)) for kind in _THREAD_KINDS)
-        blocks = tuple(extents.get(kind, 1) for kind in _BLOCK_KINDS)
+        block = tuple(self._number(nest.extent(kind)) for kind in _THREAD_KINDS)
+        blocks = tuple(map(nest.extent, _BLOCK_KINDS))
         shared = statements.shared
         if shared.size_bytes > self.target.opt_in_shared_bytes:
             raise UnsupportedError(
