@@ -229,6 +229,8 @@ class OpenClDevice:
     ) -> None:
         """Each pointer is two arguments of the kernel, each named size is one."""
         opened, grid = self._opened, _grid(launch)
+        if 0 in grid.grid:
+            return
         kernel = opened.kernels[function]
         pointers = kernel.num_args - _WORKSPACE_ARGUMENTS - len(arguments)
         values: list[Any] = []

@@ -119,6 +119,13 @@ def test_sizes_of_a_call_decide_the_grid(device: Device) -> None:
     assert [step.time_s > 0 for step in times] == [True] * 3
 
 
+def test_nothing_is_launched_for_no_elements(device: Device) -> None:
+    x = placeholder("x", (0, 3))
+    doubled = compute("y", (0, 3), lambda i, j: x[i, j] * 2.0)
+    executable = tensorwright.compile(doubled, target="opencl:generic")
+    assert executable(np.zeros((0, 3), np.float32)).shape == (0, 3)
+
+
 def doubled_kernel() -> Any:
     x = placeholder("x", (64,))
     workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])

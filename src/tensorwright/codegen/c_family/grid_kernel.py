@@ -136,8 +136,9 @@ class _Writer:
             statements.share(buffer)
         statements.statement(nest.body)
         self.is_wide |= statements.is_wide
-        block = tuple(self._number(nest.extent(kind)) for kind in _THREAD_KINDS)
-        blocks = tuple(map(nest.extent, _BLOCK_KINDS))
+        block = tuple(max(1, self._number(nest.extent(kind))) for kind in _THREAD_KINDS)
+        is_empty = any(loop.extent == 0 for loop in (*nest.blocks, *nest.threads))
+        blocks = (0, 1, 1) if is_empty else tuple(map(nest.extent, _BLOCK_KINDS))
         shared = statements.shared
         if shared.size_bytes > self.target.opt_in_shared_bytes:
             raise UnsupportedError(

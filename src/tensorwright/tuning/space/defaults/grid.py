@@ -57,11 +57,11 @@ def grid_sketches(state: ScheduleState, target: GpuTarget) -> Iterator[Sketch]:
 def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
     """Deal the elements of a stage out to blocks and threads.
 
-    Returns the loop of the threads; "" where the stage has one element.
+    Returns the loop of the threads; "" where the stage has one element, or none.
     """
     stage = builder.state.stage(name)
     loops = tuple(loop for loop in stage.loops if loop not in stage.reduce_loops)
-    if not loops:
+    if not loops or any(axis.extent == 0 for axis in stage.tensor.axes):
         return ""
     loop = loops[0]
     if len(loops) > 1:
