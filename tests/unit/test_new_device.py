@@ -125,12 +125,16 @@ def test_what_a_gpu_has_to_bring() -> None:
     missing = {what for what, lists in LISTS.items() if TargetKind.GPU not in lists}
     brought = {"heuristic schedules", "schedules by another algorithm", "columns of the machine"}
     assert missing == {"devices", "limits of tiles", "features", *brought}
-    assert not [what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)]
+    assert [what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)] == [
+        "passes of loops"
+    ]
 
 
 def test_a_kind_without_a_list_is_refused() -> None:
     card = parse_target("cuda:sm_90")
-    assert of_kind(TARGET_PASSES, card, "passes of loops") == ()
+    assert [each.name for each in of_kind(TARGET_PASSES, card, "passes of loops")] == [
+        "group_limits"
+    ]
     with pytest.raises(MachineError) as refused:
         of_kind(HEURISTICS, card, "heuristic schedules")
     assert refused.value.message() == (

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tests.unit.loop.programs import arrays_for, buffer, loop, program, rows_of
 from tests.unit.schedule.expressions import Expression, check_program, matmul
-from tests.unit.schedule.groups import STAGED, TRACES
+from tests.unit.schedule.groups import LANES, STAGED, TRACES
 
-from tensorwright.base import DType, InternalError
+from tensorwright.base import DType, GpuTarget, InternalError, UnsupportedError, parse_target
 from tensorwright.expr import Fn, Index, Load, Var
 from tensorwright.loop import (
     Allocate,
@@ -27,6 +27,7 @@ from tensorwright.loop import (
     Store,
     WaitCopies,
     block,
+    check_group_limits,
     launches_of,
     lower,
     offset_of,
@@ -357,3 +358,48 @@ def test_a_layout_is_that_of_the_shared_buffer() -> None:
         "a_c_cache_cache: f32 (8, 4) padded(1)",
         "b_c_cache_cache: f32 (4, 8) xor(32)",
     ]
+
+
+# what a target has
+
+
+NAMED = parse_target("cuda:sm_90")
+assert isinstance(NAMED, GpuTarget)
+CARD = replace(NAMED, threads_per_block=16, opt_in_shared_bytes=320)
+
+
+def refused(trace: Trace, target: GpuTarget) -> str:
+    with pytest.raises(UnsupportedError) as caught:
+        check_group_limits(lowered(trace), target)
+    return caught.value.message()
+
+
+def test_a_program_within_the_limits_is_left_as_it_is() -> None:
+    staged = lowered(STAGED)
+    assert check_group_limits(staged, CARD) is staged
+
+
+@pytest.mark.parametrize(
+    ("trace", "target", "message"),
+    [
+        (STAGED, replace(CARD, threads_per_block=15), "16 threads in a group are more than the 15"),
+        (
+            TRACES["pipeline"][1],
+            CARD,
+            "512 bytes of shared memory in a group are more than the 320",
+        ),
+        (
+            TRACES["layout"][1],
+            CARD,
+            "416 bytes of shared memory in a group are more than the 320",
+        ),
+        (LANES, replace(CARD, threads_per_block=64, warp=4), "8 lanes that fold are more than"),
+        (
+            COPIES,
+            replace(CARD, opt_in_shared_bytes=1024, arch="sm_75"),
+            "copies that go on by themselves are not in cuda:sm_90",
+        ),
+    ],
+)
+def test_what_a_target_has_not_is_refused(trace: Trace, target: GpuTarget, message: str) -> None:
+    assert message in refused(trace, target)

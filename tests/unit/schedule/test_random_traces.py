@@ -395,7 +395,18 @@ def test_decisions_bound_late_mean_the_same(
     case: tuple[Expression, Trace, dict[str, int]],
 ) -> None:
     """Where a tail promises to divide or to fit, the numbers must keep it: others are skipped."""
-    expression, trace, values = case
+    check_bound_late(*case)
+
+
+@settings(max_examples=40, **_SETTINGS)
+@given(schedules(symbolic=True, on_card=True))
+def test_decisions_for_a_card_bound_late_mean_the_same(
+    case: tuple[Expression, Trace, dict[str, int]],
+) -> None:
+    check_bound_late(*case)
+
+
+def check_bound_late(expression: Expression, trace: Trace, values: dict[str, int]) -> None:
     try:
         early = lower(replay(expression.state, bind(trace, values)))
     except ScheduleError:
