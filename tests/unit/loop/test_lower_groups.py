@@ -116,6 +116,13 @@ def test_the_largest_loop_makes_the_group_and_others_are_guards() -> None:
     assert "if b.j < 3:" in rows_of(nest)
 
 
+def test_parts_of_a_thread_that_lie_apart_are_one_small_buffer() -> None:
+    expression, trace = TRACES["virtual_threads"]
+    found = lowered(trace, expression)
+    own = [part.buffer for part in walk(found.body) if isinstance(part, Allocate)]
+    assert [each.shape for each in own if each.name == "c_cache"] == [(1, 2, 1, 2, 1, 2, 1, 2)]
+
+
 def test_launch_bounds_are_told() -> None:
     bounded = lowered(TRACES["launch_bounds"][1])
     found = [part for part in walk(bounded.body) if isinstance(part, LaunchBounds)]
@@ -143,6 +150,7 @@ def test_what_is_not_a_launch_is_refused() -> None:
         ("split_reduction", 0),
         ("shuffle_reduce", 0),
         ("block_order", 0),
+        ("virtual_threads", 1),
         ("set_scope", 1),
         ("cooperate_on_a_padded_image", 2),
     ],
