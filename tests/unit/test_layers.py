@@ -43,7 +43,7 @@ ROOMS = {
     "passes drawing",
     "graph.onnx_import": "call tensors converters com_microsoft control_flow importer",
     "machine": "machine hardware ceilings kept load state",
-    "loop": "ir traversal passes lowering launches algorithms",
+    "loop": "ir traversal addresses launches passes lowering algorithms",
     "loop.passes": "barriers",
     "machine_code": "libm text numbers native_function compilation",
     "ops": "operator named_sizes attributes shapes access pointwise folding contraction windows "

@@ -233,8 +233,10 @@ def need_legal_nesting(step: object, before: ScheduleState, after: ScheduleState
                     reason = f"{inner} would be inside the {outer_kind.value} loop {outer}"
                     raise refuse(step, before, reason)
             around.append((loop, kind))
-        _need_outermost_blocks(step, before, after, stage)
-        _need_threads_of_their_own(step, before, after, stage)
+    if any(kind in BLOCKS | THREADS for pairs in marked.values() for _, kind in pairs):
+        for stage in after.stages:
+            _need_outermost_blocks(step, before, after, stage)
+            _need_threads_of_their_own(step, before, after, stage)
 
 
 def _need_outermost_blocks(

@@ -45,8 +45,10 @@ def is_shared(state: ScheduleState, stage: Stage) -> bool:
     Theorem: what one thread stores, another one sees in shared memory only.  A stage that is
     computed by all threads together reads what each of these threads sees.
     """
+    if not has_threads(state):
+        return False
     home = home_of(state, stage)
-    if home is None or not has_threads(state):
+    if home is None:
         return False
     readers = state.readers(stage.name)
     if any(

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tests.unit.loop.programs import arrays_for, buffer, loop, program, rows_of
 from tests.unit.schedule.expressions import Expression, check_program, matmul
-from tests.unit.schedule.groups import STAGED, TRACES
+from tests.unit.schedule.groups import LANES, STAGED, TRACES
 
-from tensorwright.base import DType, InternalError
+from tensorwright.base import DType, GpuTarget, InternalError, UnsupportedError, parse_target
 from tensorwright.expr import Fn, Index, Load, Var
 from tensorwright.loop import (
     Allocate,
@@ -27,6 +27,7 @@ from tensorwright.loop import (
     Store,
     WaitCopies,
     block,
+    check_group_limits,
     launches_of,
     lower,
     offset_of,
@@ -115,6 +116,13 @@ def test_the_largest_loop_makes_the_group_and_others_are_guards() -> None:
     assert "if b.j < 3:" in rows_of(nest)
 
 
+def test_parts_of_a_thread_that_lie_apart_are_one_small_buffer() -> None:
+    expression, trace = TRACES["virtual_threads"]
+    found = lowered(trace, expression)
+    own = [part.buffer for part in walk(found.body) if isinstance(part, Allocate)]
+    assert [each.shape for each in own if each.name == "c_cache"] == [(1, 2, 1, 2, 1, 2, 1, 2)]
+
+
 def test_launch_bounds_are_told() -> None:
     bounded = lowered(TRACES["launch_bounds"][1])
     found = [part for part in walk(bounded.body) if isinstance(part, LaunchBounds)]
@@ -142,6 +150,7 @@ def test_what_is_not_a_launch_is_refused() -> None:
         ("split_reduction", 0),
         ("shuffle_reduce", 0),
         ("block_order", 0),
+        ("virtual_threads", 1),
         ("set_scope", 1),
         ("cooperate_on_a_padded_image", 2),
     ],
@@ -357,3 +366,48 @@ def test_a_layout_is_that_of_the_shared_buffer() -> None:
         "a_c_cache_cache: f32 (8, 4) padded(1)",
         "b_c_cache_cache: f32 (4, 8) xor(32)",
     ]
+
+
+# what a target has
+
+
+NAMED = parse_target("cuda:sm_90")
+assert isinstance(NAMED, GpuTarget)
+CARD = replace(NAMED, threads_per_block=16, opt_in_shared_bytes=320)
+
+
+def refused(trace: Trace, target: GpuTarget) -> str:
+    with pytest.raises(UnsupportedError) as caught:
+        check_group_limits(lowered(trace), target)
+    return caught.value.message()
+
+
+def test_a_program_within_the_limits_is_left_as_it_is() -> None:
+    staged = lowered(STAGED)
+    assert check_group_limits(staged, CARD) is staged
+
+
+@pytest.mark.parametrize(
+    ("trace", "target", "message"),
+    [
+        (STAGED, replace(CARD, threads_per_block=15), "16 threads in a group are more than the 15"),
+        (
+            TRACES["pipeline"][1],
+            CARD,
+            "512 bytes of shared memory in a group are more than the 320",
+        ),
+        (
+            TRACES["layout"][1],
+            CARD,
+            "416 bytes of shared memory in a group are more than the 320",
+        ),
+        (LANES, replace(CARD, threads_per_block=64, warp=4), "8 lanes that fold are more than"),
+        (
+            COPIES,
+            replace(CARD, opt_in_shared_bytes=1024, arch="sm_75"),
+            "copies that go on by themselves are not in cuda:sm_90",
+        ),
+    ],
+)
+def test_what_a_target_has_not_is_refused(trace: Trace, target: GpuTarget, message: str) -> None:
+    assert message in refused(trace, target)

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from tests.unit.schedule.expressions import Expression, blur, chain, conv, matmul, softmax, total
+from tests.unit.schedule.expressions import (
+    Expression,
+    blur,
+    chain,
+    conv,
+    gather,
+    matmul,
+    softmax,
+    total,
+)
 
+from tensorwright.expr import compute, placeholder
 from tensorwright.schedule import (
     Bind,
     BlockOrder,
@@ -25,12 +35,21 @@ from tensorwright.schedule import (
     SetScope,
     ShuffleReduce,
     Split,
+    SplitAxis,
     SplitReduction,
     Tail,
     Trace,
     Unroll,
     parse_trace,
 )
+
+
+def named_alike() -> Expression:
+    """A stage whose axes have the names that splitting one of them would give."""
+    x = placeholder("x", (4, 4))
+    p = compute("p", (4, 4), lambda i, i_o: x[i, i_o] + 1.0)
+    return Expression((compute("z", (4, 4), lambda i, j: p[i, j] * 2.0),))
+
 
 STAGED: Trace = parse_trace("""
     cache_write(c)
@@ -63,6 +82,28 @@ LANES: Trace = parse_trace("""
     bind(c, j_i, thread.y)
 """)
 """A product whose sums are folded by 8 lanes."""
+
+VIRTUAL_THREADS: Trace = parse_trace("""
+    cache_write(c)
+    split_axis(c_cache, i, [2, 2, 2])
+    split_axis(c_cache, j, [2, 2, 2])
+    split(c, i, [2, 2, 2])
+    split(c, j, [2, 2, 2])
+    reorder(c, [i_0, j_0, i_2, j_2, i_1, j_1, i_3, j_3])
+    block_order(c, i_0, j_0, 2)
+    bind(c, i_2, thread.y)
+    bind(c, j_2, thread.x)
+    compute_at(c_cache, c, j_2)
+    split(c_cache, k, [2])
+    reorder(c_cache, [k_o, k_i, i_0, i_2, j_0, j_2, i_1, j_1, i_3, j_3])
+    unroll(c_cache, i_1)
+    unroll(c_cache, j_1)
+    cache_read(a, c_cache, shared, [1, 0])
+    compute_at(a_c_cache_cache, c_cache, k_o)
+    cooperate(a_c_cache_cache, [2, 2], 4)
+    pipeline(c_cache, k_o)
+""")
+"""Each thread has four parts of 2x2 that lie apart, as with two virtual threads each way."""
 
 TRACES: dict[str, tuple[Expression, Trace]] = {
     "staged": (matmul(16, 24, 12), STAGED),
@@ -128,6 +169,12 @@ TRACES: dict[str, tuple[Expression, Trace]] = {
             bind(c, j_i, thread.x)
         """),
     ),
+    "virtual_threads": (matmul(13, 22, 6), VIRTUAL_THREADS),
+    "split_axis": (
+        blur(),
+        (SplitAxis("p", "j", (4,)), SplitAxis("p", "i", (2, 3)), ComputeAt("p", "b", "i")),
+    ),
+    "split_axis_of_positions": (gather(), (SplitAxis("moved", "i", (4,)),)),
     "layout": (
         matmul(16, 24, 12),
         (
@@ -218,6 +265,16 @@ REFUSALS: dict[str, Case] = {
         """),
         SetScope("p", Scope.LOCAL),
     ),
+    "split_axis_of_an_output": (matmul(), (), SplitAxis("c", "i", (2,))),
+    "split_axis_when_scheduled": (
+        blur(),
+        (Split("p", "i", (2,)),),
+        SplitAxis("p", "j", (2,)),
+    ),
+    "split_axis_of_a_reduction": (matmul(with_relu=True), (), SplitAxis("c", "k", (2,))),
+    "split_axis_by_nothing": (blur(), (), SplitAxis("p", "i", ())),
+    "split_axis_by_zero": (blur(), (), SplitAxis("p", "i", (0,))),
+    "split_axis_into_a_name_that_is_taken": (named_alike(), (), SplitAxis("p", "i", (2,))),
     "cooperate_of_no_threads": (chain(), (), Cooperate("p", ())),
     "cooperate_without_loops": (total(), (), Cooperate("s", (4,))),
     "cooperate_on_a_fold": (matmul(), (), Cooperate("c", (4,))),

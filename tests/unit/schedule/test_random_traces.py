@@ -49,6 +49,7 @@ from tensorwright.schedule import (
     Skipped,
     SkipZeros,
     Split,
+    SplitAxis,
     SplitReduction,
     Stage,
     Tail,
@@ -143,6 +144,9 @@ class _Drawer:
         if kind is Layout:
             kinds = st.sampled_from(tuple(LayoutKind))
             return Layout(name, self.draw(kinds), self.draw(st.sampled_from((0, 1, 4, 32, 64))))
+        if kind is SplitAxis:
+            axis = self.pick(tuple(axis.name for axis in stage.tensor.axes) or (loop,))
+            return SplitAxis(name, axis, (self.factor(),) * self.draw(st.integers(1, 2)))
         if kind is LaunchBounds:
             return LaunchBounds(name, self.draw(st.integers(1, 4)))
         if kind is SplitReduction:
@@ -206,6 +210,7 @@ WEIGHTS: dict[type, int] = {
     LaunchBounds: 1,
     Pipeline: 1,
     SplitReduction: 1,
+    SplitAxis: 1,
     ShuffleReduce: 1,
 }
 """How often each kind of step is drawn."""
@@ -220,6 +225,7 @@ CARD_WEIGHTS = {
     Layout: 2,
     Pipeline: 6,
     SplitReduction: 2,
+    SplitAxis: 2,
     ShuffleReduce: 3,
     Parallel: 0,
     PackConstant: 0,
@@ -395,7 +401,18 @@ def test_decisions_bound_late_mean_the_same(
     case: tuple[Expression, Trace, dict[str, int]],
 ) -> None:
     """Where a tail promises to divide or to fit, the numbers must keep it: others are skipped."""
-    expression, trace, values = case
+    check_bound_late(*case)
+
+
+@settings(max_examples=40, **_SETTINGS)
+@given(schedules(symbolic=True, on_card=True))
+def test_decisions_for_a_card_bound_late_mean_the_same(
+    case: tuple[Expression, Trace, dict[str, int]],
+) -> None:
+    check_bound_late(*case)
+
+
+def check_bound_late(expression: Expression, trace: Trace, values: dict[str, int]) -> None:
     try:
         early = lower(replay(expression.state, bind(trace, values)))
     except ScheduleError:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
-from tensorwright.base import GpuTarget, Grid, Launch, UnsupportedError
+from tensorwright.base import GpuTarget, Grid, Launch
 from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear, size_name
 from tensorwright.codegen.analysis.workspace import Arena, element_count
 from tensorwright.codegen.c_family.dialect import Dialect, GridWords
 from tensorwright.codegen.c_family.grid_statements import (
     GridStatements,
-    check_limits,
+    check_extents,
     grid_facts,
     refuse_processors,
 )
@@ -31,6 +32,7 @@ from tensorwright.loop import (
     LaunchNest,
     LoopProgram,
     Role,
+    block,
     launches_of,
     sizes_of_program,
 )
@@ -53,8 +55,8 @@ def emit_grid(
 
     Indices have 32 bits where all of them fit.
     has_copies   the target has copies that go on while threads compute
-    Raises:  UnsupportedError for loops of processors, blocks that the target does not have, and
-             functions of types that have none; InternalError for a program that is not well formed.
+    Raises:  UnsupportedError for loops of processors, open numbers of threads, and functions of
+             types that have none; InternalError for a program that is not well formed.
     """
     assert dialect.grid is not None, f"{dialect.name} has no grids"
     refuse_processors(program.body)
@@ -95,7 +97,8 @@ class _Writer:
         self._note_buffers((*(each.buffer for each in program.parameters), *launched.whole))
         functions: list[str] = []
         launches: list[Launch] = []
-        for number, nest in enumerate(launched.nests):
+        nothing = LaunchNest((), (), (), block())
+        for number, nest in enumerate(launched.nests or (nothing,)):
             symbol = f"{name}_{number}" if number else name
             text, launch = self._launch(symbol, nest, helpers, facts, offsets)
             functions.append(text)
@@ -122,7 +125,7 @@ class _Writer:
         facts: Facts,
         offsets: Mapping[Buffer, Index],
     ) -> tuple[str, Grid]:
-        check_limits(symbol, nest, self.target)
+        check_extents(symbol, nest)
         names = Names(self.dialect.identifier)
         statements = GridStatements(helpers, names, facts, self.words, has_copies=self.has_copies)
         sizes = {size: names.fresh(size.name) for size in sizes_of_program(self.program)}
@@ -136,33 +139,23 @@ class _Writer:
             statements.share(buffer)
         statements.statement(nest.body)
         self.is_wide |= statements.is_wide
-        block = tuple(max(1, self._number(nest.extent(kind))) for kind in _THREAD_KINDS)
+        threads = tuple(max(1, self._number(nest.extent(kind))) for kind in _THREAD_KINDS)
         is_empty = any(loop.extent == 0 for loop in (*nest.blocks, *nest.threads))
         blocks = (0, 1, 1) if is_empty else tuple(map(nest.extent, _BLOCK_KINDS))
         shared = statements.shared
-        if shared.size_bytes > self.target.opt_in_shared_bytes:
-            raise UnsupportedError(
-                stage="codegen",
-                where=f"kernel {symbol}",
-                reason=f"its blocks share {shared.size_bytes} bytes of memory, and {self.target} "
-                f"has {self.target.opt_in_shared_bytes}",
-                remedy="choose smaller tiles",
-                operator=symbol,
-            )
         is_static = self.words.dynamic_shared == "" or (
             shared.size_bytes <= self.target.static_shared_bytes
         )
         declared = self._shared(statements, is_static=is_static)
         statements.out.lines[:0] = [*_used(lines, statements.out.lines), *declared]
-        threads = block[0] * block[1] * block[2]
         groups = f", {statements.groups}" if statements.groups else ""
         head = self.words.kernel.format(
-            x=block[0], y=block[1], z=block[2], threads=threads, groups=groups
+            x=threads[0], y=threads[1], z=threads[2], threads=prod(threads), groups=groups
         )
         head = f"{head} {symbol}(\n{self._parameters(statements, sizes)})\n"
         launch = Grid(
             (blocks[0], blocks[1], blocks[2]),
-            (block[0], block[1], block[2]),
+            (threads[0], threads[1], threads[2]),
             0 if is_static else shared.size_bytes,
         )
         return function_text(head.rstrip("\n"), (), statements.out), launch

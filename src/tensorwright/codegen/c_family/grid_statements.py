@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tensorwright.base import GpuTarget, UnsupportedError
+from tensorwright.base import UnsupportedError
 from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear, element_count
 from tensorwright.codegen.c_family.dialect import Dialect, GridWords
 from tensorwright.codegen.c_family.helpers import Helpers
@@ -284,22 +284,14 @@ def refuse_processors(body: Stmt) -> None:
             )
 
 
-def check_limits(name: str, nest: LaunchNest, target: GpuTarget) -> None:
-    """Refuse what a launch cannot be: blocks with more threads than the target has, numbers of
-    threads that are open, numbers of blocks that depend on loops.  Raises: UnsupportedError.
+def check_extents(name: str, nest: LaunchNest) -> None:
+    """Refuse open numbers of threads, and numbers of blocks that depend on loops.
+
+    Raises:  UnsupportedError.
     """
-    threads = 1
-    for loop in nest.threads:
-        if not isinstance(loop.extent, int):
-            raise _refusal(
-                f"kernel {name}", "the number of its threads is open", "bind loops of numbers"
-            )
-        threads *= loop.extent
-    if threads > target.threads_per_block:
+    if any(not isinstance(loop.extent, int) for loop in nest.threads):
         raise _refusal(
-            f"kernel {name}",
-            f"a block has {threads} threads, and {target} allows {target.threads_per_block}",
-            "bind shorter loops to threads",
+            f"kernel {name}", "the number of its threads is open", "bind loops of numbers"
         )
     for loop in nest.blocks:
         if free_vars(loop.extent):

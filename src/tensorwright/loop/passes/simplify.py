@@ -62,6 +62,7 @@ from tensorwright.loop.traversal import (
     substitute_statement,
     walk,
 )
+from tensorwright.schedule import THREADS
 
 EMPTY = Block(())
 
@@ -127,11 +128,16 @@ def _loop(loop: For, bounds: Bounds, known: frozenset[Condition]) -> Stmt:
     extent = simplify(loop.extent, bounds)
     if is_nonnegative(-extent, bounds):
         return EMPTY
-    if extent == 1:
+    if extent == 1 and not _is_group(loop):
         return simplify_statement(substitute_statement(loop.body, {loop.var: 0}), bounds, known)
     inside: dict[Var, Range] = {**bounds, loop.var: Range.of_extent(extent)}
     body = simplify_statement(loop.body, inside, known)
     return body if is_empty(body) else For(loop.var, extent, loop.kind, body)
+
+
+def _is_group(loop: For) -> bool:
+    """Whether a loop over threads has statements that only a group has: it stays, even for one."""
+    return loop.kind in THREADS and any(isinstance(x, GroupStatement) for x in walk(loop.body))
 
 
 def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[Condition]) -> Stmt:

@@ -14,6 +14,7 @@ from tensorwright.schedule.primitives.groups import (
     Pipeline,
     SetScope,
     ShuffleReduce,
+    SplitAxis,
     SplitReduction,
 )
 from tensorwright.schedule.primitives.inline import ComputeInline, ReverseComputeInline
@@ -58,6 +59,7 @@ PRIMITIVES: tuple[type, ...] = (
     Pipeline,
     SplitReduction,
     ShuffleReduce,
+    SplitAxis,
 )
 
 __all__ = [
@@ -88,6 +90,7 @@ __all__ = [
     "ShuffleReduce",
     "SkipZeros",
     "Split",
+    "SplitAxis",
     "SplitReduction",
     "Tensorize",
     "Unroll",

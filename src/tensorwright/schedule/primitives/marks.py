@@ -110,7 +110,7 @@ class Bind(Primitive):
               same index; no parallel or vectorised loop is around it; around a block are only
               blocks, and they are around all that a stage at the root does.
     Virtual threads, which compute what is far apart, are an order (block, thread, virtual thread,
-    inner) and an unrolled loop.
+    inner) and an unrolled loop; split_axis lets each thread have the parts in one local buffer.
     """
 
     stage: str

@@ -120,7 +120,10 @@ def _fixed(condition: Condition, variables: Variables) -> Iterator[tuple[Var, in
     for part in conjuncts(condition):
         match part:
             case Compare(Relation.EQ, Var() as index, int() as value):
-                if index in variables.threads:
-                    yield index, value
+                fixed = value
+            case Compare(Relation.LT, Var() as index, 1):
+                fixed = 0
             case _:
-                pass
+                continue
+        if index in variables.threads:
+            yield index, fixed

@@ -7,6 +7,7 @@ from tensorwright.schedule.primitives.groups.layout import Layout
 from tensorwright.schedule.primitives.groups.pipeline import Pipeline
 from tensorwright.schedule.primitives.groups.set_scope import SetScope
 from tensorwright.schedule.primitives.groups.shuffle_reduce import ShuffleReduce
+from tensorwright.schedule.primitives.groups.split_axis import SplitAxis
 from tensorwright.schedule.primitives.groups.split_reduction import SplitReduction
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "Pipeline",
     "SetScope",
     "ShuffleReduce",
+    "SplitAxis",
     "SplitReduction",
 ]
