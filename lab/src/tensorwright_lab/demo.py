@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import onnx
 
+from tensorwright.base import cpu_target
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.models import read_graph, read_proto
 from tensorwright.cli.arguments.options import THREADS, Minutes, records_option, seed_option

@@ -11,6 +11,7 @@ import functools
 import importlib
 import os
 import re
+import warnings
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -126,7 +127,8 @@ class OpenClDevice:
     def missing(self, target: Target) -> Missing | None:
         """The package, a driver, a device of that name."""
         if not isinstance(target, GpuTarget) or target.api is not GpuApi.OPENCL:
-            return Missing(f"OpenCL does not run code for {target}")
+            reason = f"OpenCL does not run code for {target}, and there is no other driver yet"
+            return Missing(reason, "save it for later, or compile for the target opencl")
         return _find(knobs.OPENCL_DEVICE.get())[1]
 
     def free_bytes(self) -> int:
@@ -199,7 +201,9 @@ class OpenClDevice:
         opened = self._opened
         program = opened.driver.Program(opened.context, code.decode())
         try:
-            program.build()
+            with warnings.catch_warnings():  # drivers print what compiled well, too
+                warnings.simplefilter("ignore", opened.driver.CompilerWarning)
+                program.build()
         except opened.driver.RuntimeError as error:
             raise InternalError(
                 stage="runtime",
