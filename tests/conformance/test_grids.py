@@ -379,6 +379,49 @@ def test_pipelines_and_layouts(machine: Machine, name: str) -> None:
         assert CUDA_BACKEND.compile(text, SM_90A)[:4] == b"\x7fELF"
 
 
+def test_sums_of_a_thread_are_in_registers() -> None:
+    """A tile of 8x8 sums: its array is indexed by unrolled loops alone."""
+    nvrtc = find_nvrtc()
+    if nvrtc is None:
+        pytest.skip("NVRTC is not installed")
+    r = reduce_axis("k", 256)
+    a, b = placeholder("a", (256, 256)), placeholder("b", (256, 256))
+    c = compute("c", (256, 256), lambda i, j: sum_over(a[i, r] * b[r, j], r))
+    trace = parse_trace(_LARGE_TILES)
+    source = run_passes(lower(replay(state_of(program_workload([c])), trace)))
+    text = CUDA_BACKEND.emit(source, SM_80)
+    (taken,) = nvrtc.resources(text.text, SM_80.arch, "kernel")
+    assert taken.function == "kernel"
+    assert (taken.stack_bytes, taken.spilled_bytes) == (0, 0)
+    assert 64 < taken.registers <= 168
+    assert CUDA_BACKEND.listing(text, SM_80).startswith(f"// kernel: {taken.registers} registers")
+
+
+_LARGE_TILES = """cache_write(c)
+split(c, i, [16, 8])
+split(c, j, [16, 8])
+reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
+bind(c, i_0, block.y)
+bind(c, j_0, block.x)
+bind(c, i_1, thread.y)
+bind(c, j_1, thread.x)
+split(c, j_2, [4])
+vectorize(c, j_2_i)
+compute_at(c_cache, c, j_1)
+split(c_cache, k, [8])
+split(c_cache, j, [4])
+reorder(c_cache, [k_o, k_i, i, j_o, j_i])
+unroll(c_cache, k_i)
+vectorize(c_cache, j_i)
+cache_read(a, c_cache, shared)
+cache_read(b, c_cache, shared)
+compute_at(a_c_cache_cache, c_cache, k_o)
+compute_at(b_c_cache_cache, c_cache, k_o)
+cooperate(a_c_cache_cache, [16, 16], 4)
+cooperate(b_c_cache_cache, [16, 16], 4)
+"""
+
+
 def test_cards_without_copies_of_their_own_store() -> None:
     source = product_by(PIPELINES["copies"])
     assert "start_copy<16>(" in CUDA_BACKEND.emit(source, SM_80).text

@@ -43,8 +43,11 @@ class CudaBackend:
         return nvrtc.machine_code(source.text, target.arch, source.signature.symbol)
 
     def listing(self, source: Source, target: GpuTarget) -> str:
-        """The PTX."""
-        return require_nvrtc().assembly(source.text, target.arch, source.signature.symbol)
+        """What each function takes, and the PTX."""
+        nvrtc, symbol = require_nvrtc(), source.signature.symbol
+        taken = nvrtc.resources(source.text, target.arch, symbol)
+        lines = "".join(f"// {each}\n" for each in taken)
+        return lines + nvrtc.assembly(source.text, target.arch, symbol)
 
 
 def has_copies_of(target: GpuTarget) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import functools
+import re
 import site
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,33 @@ from tensorwright.base import InternalError, MachineError
 
 _REMEDY = "install it with its extra: pip install 'tensorwright[cuda]'"
 _OPTIONS = ("--std=c++17", "--fmad=true")
+_VERBOSE = "--ptxas-options=-v"
 _LIBRARY, _BUILTINS = "libnvrtc.so.*", "libnvrtc-builtins.so.*"
+
+
+_FUNCTION = re.compile(r"Compiling entry function '(\w+)'")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a thread of a function takes.
+
+    stack_bytes     arrays that are not in registers
+    spilled_bytes   what registers had no room for, stores and loads
+    """
+
+    function: str
+    registers: int
+    stack_bytes: int
+    spilled_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.function}: {self.registers} registers, {self.stack_bytes} bytes on the stack, "
+            f"{self.spilled_bytes} bytes spilled"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +61,18 @@ class Nvrtc:
                  refuses the text.
         """
         self._check(architecture)
-        return self._compiled(text, architecture, name, "CUBIN")
+        return self._compiled(text, architecture, name, "CUBIN")[0]
+
+    def resources(self, text: str, architecture: str, name: str) -> tuple[Resources, ...]:
+        """What each function of a file takes, by the assembler.  Raises: as `machine_code`."""
+        self._check(architecture)
+        return _resources(self._compiled(text, architecture, name, "CUBIN", _VERBOSE)[1])
 
     def assembly(self, text: str, architecture: str, name: str) -> str:
         """The PTX of a file, which people read.  Raises: as `machine_code`."""
         self._check(architecture)
         virtual = architecture.replace("sm_", "compute_")
-        return self._compiled(text, virtual, name, "PTX").rstrip(b"\0").decode()
+        return self._compiled(text, virtual, name, "PTX")[0].rstrip(b"\0").decode()
 
     def _check(self, architecture: str) -> None:
         number = architecture.removeprefix("sm_").rstrip("af")
@@ -54,20 +86,22 @@ class Nvrtc:
                 remedy="install another version of the package nvidia-cuda-nvrtc-cu12",
             )
 
-    def _compiled(self, text: str, architecture: str, name: str, kind: str) -> bytes:
+    def _compiled(
+        self, text: str, architecture: str, name: str, kind: str, *more: str
+    ) -> tuple[bytes, str]:
+        """The code of a kind, and what the compiler says; `more` options."""
         library, program = self.library, ctypes.c_void_p()
         made = library.nvrtcCreateProgram(
             ctypes.byref(program), text.encode(), f"{name}.cu".encode(), 0, None, None
         )
         _check_status(library, made, name)
         try:
-            options = [f"--gpu-architecture={architecture}", *_OPTIONS]
+            options = [f"--gpu-architecture={architecture}", *_OPTIONS, *more]
             given = (ctypes.c_char_p * len(options))(*(each.encode() for each in options))
             status = library.nvrtcCompileProgram(program, len(options), given)
-            if status:
-                log = _read(library, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
-                _check_status(library, status, name, log)
-            return _read(library, program, kind)
+            log = _read(library, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+            _check_status(library, status, name, log)
+            return _read(library, program, kind), log
         finally:
             library.nvrtcDestroyProgram(ctypes.byref(program))
 
@@ -116,6 +150,18 @@ def _opened(library: Any) -> Nvrtc:
     numbers = (ctypes.c_int * count.value)()
     library.nvrtcGetSupportedArchs(numbers)
     return Nvrtc(library, (major.value, minor.value), tuple(numbers))
+
+
+def _resources(log: str) -> tuple[Resources, ...]:
+    """What the assembler says of each function, in the order in which it compiles them."""
+    found: list[Resources] = []
+    for part in log.split("Compiling entry function")[1:]:
+        function = _FUNCTION.search(f"Compiling entry function{part}")
+        spills, registers = _SPILLS.search(part), _REGISTERS.search(part)
+        if function is not None and spills is not None and registers is not None:
+            stack, stores, loads = map(int, spills.groups())
+            found.append(Resources(function[1], int(registers[1]), stack, stores + loads))
+    return tuple(found)
 
 
 def _read(library: Any, program: ctypes.c_void_p, kind: str) -> bytes:
