@@ -123,6 +123,19 @@ def test_parts_of_a_thread_that_lie_apart_are_one_small_buffer() -> None:
     assert [each.shape for each in own if each.name == "c_cache"] == [(1, 2, 1, 2, 1, 2, 1, 2)]
 
 
+def test_what_is_fetched_beyond_an_edge_is_zero_and_the_arithmetic_does_not_ask() -> None:
+    expression, trace = TRACES["staged_with_rests"]
+    rows = rows_of(run_passes(lowered(trace, expression)))
+    fetches = [row for row in rows if row.startswith("a_c_cache_cache[")]
+    assert all("select(" in row and row.endswith(", 0.0)") for row in fetches)
+    start, product = (
+        next(n for n, row in enumerate(rows) if row.startswith(text))
+        for text in ("for k_i", "c_cache[c_cache.i, c_cache.j] +=")
+    )
+    guards = [row for row in rows[start:product] if row.startswith("if")]
+    assert guards == ["if k_i + k_o*4 < 10:"]
+
+
 def test_launch_bounds_are_told() -> None:
     bounded = lowered(TRACES["launch_bounds"][1])
     found = [part for part in walk(bounded.body) if isinstance(part, LaunchBounds)]

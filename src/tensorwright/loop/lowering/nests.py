@@ -16,9 +16,11 @@ from tensorwright.expr import (
     Var,
     apply,
     condition_sides,
+    constant,
     free_vars,
     identity_of,
     loads_of,
+    select,
     substitute,
 )
 from tensorwright.loop.ir import (
@@ -182,7 +184,9 @@ class _Nests:
         value = self.buffers.value(stage)
         statement: Stmt
         if reduction is None:
-            statement = Store(buffer, target, value)
+            exists = self.guards.of_fill(stage)
+            filled = select(exists, value, constant(0, value.dtype))
+            statement = Store(buffer, target, filled)
         elif stage.lanes:
             statement = Store(_lane_buffer(stage), (), value)
         else:
