@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import os
 import re
 import warnings
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -54,11 +55,12 @@ class _Buffer:
         self.handle = handle
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class _Code:
-    """The functions of a program, by numbers that stand for their addresses."""
+    """The functions of a program, by numbers that stand for their addresses; they are released with
+    it.
+    """
 
-    program: Any
     numbers: dict[str, int]
 
     def address(self, symbol: str) -> int:
@@ -75,7 +77,8 @@ class _Opened:
         self.context = driver.Context([device])
         profiling = driver.command_queue_properties.PROFILING_ENABLE
         self.queue = driver.CommandQueue(self.context, device, properties=profiling)
-        self.kernels: list[Any] = [None]
+        self.kernels: dict[int, Any] = {}
+        self._numbers = itertools.count(1)
         self.events: list[Any] | None = None
         self.allocated_bytes = 0
         self._starts: list[int] = []
@@ -91,6 +94,17 @@ class _Opened:
         self.allocated_bytes += size_bytes
         weakref.finalize(buffer, self._remove, address, size_bytes)
         return address
+
+    def code_of(self, kernels: Mapping[str, Any]) -> _Code:
+        """Kernels by name as code, with numbers that nothing else has."""
+        code = _Code({symbol: next(self._numbers) for symbol in kernels})
+        self.kernels |= {code.numbers[symbol]: kernel for symbol, kernel in kernels.items()}
+        weakref.finalize(code, self._forget, tuple(code.numbers.values()))
+        return code
+
+    def _forget(self, numbers: tuple[int, ...]) -> None:
+        for number in numbers:
+            del self.kernels[number]
 
     def _remove(self, address: int, size_bytes: int) -> None:
         number = bisect_right(self._starts, address) - 1
@@ -211,11 +225,8 @@ class OpenClDevice:
                 reason=f"the driver of {opened.device.name} refuses it\n{str(error)[:4000]}",
                 remedy="report it, with the model or program",
             ) from error
-        numbers: dict[str, int] = {}
-        for symbol in symbols:
-            numbers[symbol] = len(opened.kernels)
-            opened.kernels.append(opened.driver.Kernel(program, symbol))
-        return _Code(program, numbers)
+        kernels = {symbol: opened.driver.Kernel(program, symbol) for symbol in symbols}
+        return opened.code_of(kernels)
 
     def launch(
         self,

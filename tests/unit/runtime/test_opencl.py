@@ -158,6 +158,15 @@ def test_kernels_are_launched_and_timed(device: Device) -> None:
         device.launch(code.functions[0][0], Threads(), (given, made), workspace)
 
 
+def test_code_is_freed(device: Device) -> None:
+    kernels = opencl._open("").kernels
+    before = len(kernels)
+    code = load_kernel(doubled_kernel())
+    assert len(kernels) == before + 1
+    del code
+    assert len(kernels) == before
+
+
 def test_memory_is_counted_and_freed(device: Device) -> None:
     before = device.free_bytes()
     memory = device.allocate(1 << 20)
