@@ -164,6 +164,16 @@ def need_plain_loops(step: object, state: ScheduleState, stage: Stage, loop: str
         raise refuse(step, state, reason, "tensorize last", (stage.name, loop))
 
 
+def need_all_elements(step: object, state: ScheduleState, stage: Stage) -> None:
+    """Refuse a tensor of which some elements are nobody's.
+
+    Theorem: the step makes readers of all elements, and nothing is computed there.
+    """
+    if stage.inside is not True:
+        reason = f"{stage.name} has axes that were split with a rest"
+        raise refuse(step, state, reason, "split_axis after this step")
+
+
 def need_unpipelined(step: object, state: ScheduleState, stage: Stage, *loops: str) -> None:
     """Refuse loops whose iterations fetch ahead.
 
