@@ -103,13 +103,13 @@ class SplitAxis(Primitive):
         total = prod(self.factors, start=1)
         extents = (ceil_div(old.extent, total), *self.factors)
         new = tuple(Axis(Var(name), n) for name, n in zip(self.axes, extents, strict=True))
-        place: Index = 0
+        number: Index = 0
         for axis in new:
-            place = place * axis.extent + axis.var
-        body = substitute_value(tensor.body, {old.var: place})
-        inside = substitute_condition(stage.inside, {old.var: place})
+            number = number * axis.extent + axis.var
+        body = substitute_value(tensor.body, {old.var: number})
+        inside = substitute_condition(stage.inside, {old.var: number})
         if not is_zero(old.extent - extents[0] * total):
-            inside = all_of(inside, compare(Relation.LT, place, old.extent))
+            inside = all_of(inside, compare(Relation.LT, number, old.extent))
         axes: tuple[Axis, ...] = ()
         for axis in tensor.axes:
             axes += new if axis is old else (axis,)
