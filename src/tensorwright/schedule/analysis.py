@@ -91,11 +91,16 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The nests of all stages, the ranges of variables, and what virtual variables are."""
+    """The nests of all stages, the ranges of variables, and what virtual variables are.
+
+    beyond   ranges of virtual variables where iterations are counted that a guard leaves out: a
+             split of a fused loop that does not divide it goes beyond its end
+    """
 
     nests: Mapping[str, Nest]
     bounds: Mapping[Var, Range]
     real: Mapping[Var, Index]
+    beyond: Mapping[Var, Range]
 
     def realise(self, index: Index) -> Index:
         """The index with its virtual variables replaced by what they are."""
@@ -115,11 +120,7 @@ def analyse(state: ScheduleState) -> Analysis:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a stage adds to an analysis: its nest, the ranges of its variables, what they are.
-
-    beyond   ranges of virtual variables in iterations that a guard leaves out: a split of a fused
-             loop that does not divide it goes beyond its end
-    """
+    """What a stage adds to an analysis: its nest, the ranges of its variables, what they are."""
 
     nest: Nest
     bounds: Mapping[Var, Range]
@@ -286,7 +287,7 @@ class _Analyser:
                 self._add_nest(stage)
             pending = [stage for stage in pending if stage.name not in self.nests]
             assert ready, "placements form a cycle: primitives refuse to build one"
-        return Analysis(self.nests, self.bounds, self.real)
+        return Analysis(self.nests, self.bounds, self.real, self.beyond)
 
     def _is_ready(self, stage: Stage) -> bool:
         match stage.placement:

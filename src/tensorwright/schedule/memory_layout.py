@@ -64,18 +64,18 @@ class MemoryLayout:
         Theorem: the bits from base + shift on stay, and the others are combined by xor with some of
         them: doing it again undoes it, so no two offsets meet.
         """
-        found = self.swizzle(element_bytes)
-        if found is None:
+        swizzle = self.swizzle(element_bytes)
+        if swizzle is None:
             return offset
-        bits, base, shift = found
+        bits, base, shift = swizzle
         return offset ^ ((offset >> shift) & (((1 << bits) - 1) << base))
 
     def room(self, count: int, element_bytes: int) -> int:
         """How many elements a buffer has to be long for some offsets."""
-        found = self.swizzle(element_bytes)
-        if found is None:
+        swizzle = self.swizzle(element_bytes)
+        if swizzle is None:
             return count
-        whole = 1 << (found[1] + found[2] + found[0])
+        whole = 1 << (swizzle[1] + swizzle[2] + swizzle[0])
         return -(-count // whole) * whole
 
     def __str__(self) -> str:

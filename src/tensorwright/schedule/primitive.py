@@ -164,6 +164,16 @@ def need_plain_loops(step: object, state: ScheduleState, stage: Stage, loop: str
         raise refuse(step, state, reason, "tensorize last", (stage.name, loop))
 
 
+def need_all_elements(step: object, state: ScheduleState, stage: Stage) -> None:
+    """Refuse a tensor of which some elements are nobody's.
+
+    Theorem: the step makes readers of all elements, and nothing is computed there.
+    """
+    if stage.inside is not True:
+        reason = f"{stage.name} has axes that were split with a rest"
+        raise refuse(step, state, reason, "split_axis after this step")
+
+
 def need_unpipelined(step: object, state: ScheduleState, stage: Stage, *loops: str) -> None:
     """Refuse loops whose iterations fetch ahead.
 
@@ -284,12 +294,12 @@ def _need_threads_of_their_own(
         reason = f"the lanes of {stage.lanes} would not be the innermost loop"
         raise refuse(step, before, reason, "", (stage.name, stage.lanes))
     threads = {kind: loop for loop, kind in stage.marks if kind in THREADS}
-    place = stage.placement
-    if threads and isinstance(place, After):
-        for kind in kinds_around(after, place.stage, place.loop):
+    host = stage.placement
+    if threads and isinstance(host, After):
+        for kind in kinds_around(after, host.stage, host.loop):
             if kind in threads:
                 own = f"loop {threads[kind]} of {stage.name} @{kind.value}"
-                reason = f"{own} would be in what each thread of {place.stage} does by itself"
+                reason = f"{own} would be in what each thread of {host.stage} does by itself"
                 raise refuse(step, before, reason, "place it outside of these threads")
     home = home_of(after, stage)
     if home is None or not is_shared(after, stage):

@@ -82,6 +82,6 @@ def _kinds_between(state: ScheduleState, stage: Stage, host: str, loop: str) -> 
             yield stage.kind(each)
         if stage.name == host or isinstance(stage.placement, AtRoot):
             return
-        place = stage.placement
-        stage = state.stage(place.stage)
-        loops = stage.loops[: stage.loops.index(place.loop) + 1]
+        around = stage.placement
+        stage = state.stage(around.stage)
+        loops = stage.loops[: stage.loops.index(around.loop) + 1]

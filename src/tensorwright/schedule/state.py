@@ -163,6 +163,7 @@ class Stage:
     intrinsic: tuple[str, str] | None = (
         None  # (loop, name): the nest from that loop inwards is one intrinsic
     )
+    inside: Condition = True  # which elements are any reader's; others need not be computed
     layout: MemoryLayout = PLAIN
     pipeline: PipelineRequest | None = None
     lanes: str = ""  # the loop of the reduction whose terms the lanes of a warp exchange

@@ -17,6 +17,7 @@ from tensorwright.expr import compute, placeholder
 from tensorwright.schedule import (
     Bind,
     BlockOrder,
+    CacheRead,
     ComputeAt,
     Cooperate,
     CopyMechanism,
@@ -275,6 +276,7 @@ REFUSALS: dict[str, Case] = {
     "split_axis_by_nothing": (blur(), (), SplitAxis("p", "i", ())),
     "split_axis_by_zero": (blur(), (), SplitAxis("p", "i", (0,))),
     "split_axis_into_a_name_that_is_taken": (named_alike(), (), SplitAxis("p", "i", (2,))),
+    "cache_what_has_a_rest": (blur(), (SplitAxis("p", "i", (4,)),), CacheRead("p", "b")),
     "cooperate_of_no_threads": (chain(), (), Cooperate("p", ())),
     "cooperate_without_loops": (total(), (), Cooperate("s", (4,))),
     "cooperate_on_a_fold": (matmul(), (), Cooperate("c", (4,))),

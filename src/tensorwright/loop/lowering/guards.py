@@ -59,8 +59,9 @@ class Guards:
         """The guards of a stage in real variables, but for those that mention `without`."""
         nest = self.analysis.nests[stage.name]
         guards = nest.guards
-        if nest.overhang is not True and not self._may_overhang(stage):
-            guards = all_of(guards, nest.overhang)
+        exists = self._exists(stage)
+        if exists is not True and not self._may_overhang(stage):
+            guards = all_of(guards, exists)
         parts = conjuncts(guards)
         real = [substitute_condition(part, self.analysis.real) for part in parts]
         return all_of(*(p for p in real if not free_vars(*condition_sides(p)) & without))
@@ -75,10 +76,19 @@ class Guards:
         is_fetched = buffer.scope is Scope.SHARED and isinstance(stage.placement, At)
         if not is_fetched or stage.tensor.reduction is not None or stage.name in self._by_copies:
             return True
-        nest = self.analysis.nests[stage.name]
-        if nest.overhang is True or self._reads_what_exists(stage):
+        exists = self._exists(stage)
+        if exists is True or self._reads_what_exists(stage):
             return True
-        return substitute_condition(nest.overhang, self.analysis.real)
+        return substitute_condition(exists, self.analysis.real)
+
+    def _exists(self, stage: Stage) -> Condition:
+        """Which elements of the loops' box are any reader's, over virtual variables, too."""
+        nest = self.analysis.nests[stage.name]
+        if stage.inside is True:
+            return nest.overhang
+        inside = substitute_condition(stage.inside, nest.axis_values)
+        bounds = {**self.analysis.bounds, **self.analysis.beyond}
+        return all_of(nest.overhang, simplify_condition(inside, bounds))
 
     def of_terms(self, stage: Stage) -> Condition:
         """When a term of a stage's sum has to be added: for all of a tile where it counts for some
@@ -126,13 +136,18 @@ class Guards:
         """Whether every element that the stage reads of a tile, overhanging or not, is computed."""
         bounds = self.analysis.bounds
         values = self.analysis.nests[stage.name].axis_values
+        state = self.buffers.state
         for load in loads_of(stage.tensor.body):
-            if self.buffers[load.source.name].allocated_at is None:
+            if not state.has_stage(load.source.name):
                 continue
-            source = self.buffers.state.stage(load.source.name)
-            is_whole = self.analysis.nests[source.name].overhang is True
-            if is_whole or self._may_overhang(source):
+            source = state.stage(load.source.name)
+            is_part = self.buffers[source.name].allocated_at is not None
+            if not is_part and source.inside is True:
                 continue
+            if self._exists(source) is True or self._may_overhang(source):
+                continue
+            if source.inside is not True:
+                return False
             indices = tuple(simplify(substitute(i, values), bounds) for i in load.indices)
             for index, extent in zip(indices, source.tensor.shape, strict=True):
                 if not (

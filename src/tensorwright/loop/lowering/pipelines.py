@@ -210,11 +210,11 @@ def _in_slot(statement: Stmt, ring: Mapping[Buffer, Buffer], slot: Index) -> Stm
     def on_statement(part: Stmt) -> Stmt:
         match part:
             case Store(buffer, indices, value):
-                place = tuple(map(on_index, indices))
+                moved_indices = tuple(map(on_index, indices))
                 changed = rebuild(value, on_load, on_index, on_condition)
                 if buffer in ring:
-                    return Store(ring[buffer], (slot, *place), changed)
-                return Store(buffer, place, changed)
+                    return Store(ring[buffer], (slot, *moved_indices), changed)
+                return Store(buffer, moved_indices, changed)
             case If(condition, then):
                 return If(on_condition(condition), on_statement(then))
             case Call(intrinsic, windows, meaning):

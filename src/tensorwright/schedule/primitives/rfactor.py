@@ -26,6 +26,7 @@ from tensorwright.schedule.analysis import Analysis, analyse
 from tensorwright.schedule.primitive import (
     Primitive,
     guests,
+    need_all_elements,
     need_loop_of,
     need_new_stage,
     refuse,
@@ -57,6 +58,7 @@ class Rfactor(Primitive):
         """Raise ScheduleError where the reduction may not be factored."""
         stage = need_loop_of(self, state, self.stage, self.loop)
         need_new_stage(self, state, self.partial)
+        need_all_elements(self, state, stage)
         here = (self.stage, self.loop)
         if self.loop not in stage.reduce_loops:
             raise refuse(self, state, f"loop {self.loop} carries no reduction", "", here)

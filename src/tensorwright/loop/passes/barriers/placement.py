@@ -46,7 +46,7 @@ def _place_in(statement: Stmt) -> Stmt:
     if not threads:
         return map_children(_place_in, statement)
     bounds = {loop.var: Range.of_extent(loop.extent) for loop in threads}
-    body = _Placement(Variables(tuple(bounds), bounds)).place(body, ()).statement
+    body = _Placement(Variables(tuple(bounds), bounds)).with_barriers(body, ()).statement
     for loop in reversed(threads):
         body = replace(loop, body=body)
     return body
@@ -71,18 +71,18 @@ class _Placement:
     variables: Variables
     numbers: Iterator[int] = field(default_factory=count)
 
-    def place(self, statement: Stmt, before: _Pending) -> _Result:
+    def with_barriers(self, statement: Stmt, before: _Pending) -> _Result:
         """A statement with the barriers that it needs after some accesses."""
         match statement:
             case Block(statements):
                 placed: list[Stmt] = []
                 for part in statements:
-                    result = self.place(part, before)
+                    result = self.with_barriers(part, before)
                     placed.append(result.statement)
                     before = result.pending
                 return _Result(block(*placed), before)
             case Allocate(buffer, body):
-                result = self.place(body, before)
+                result = self.with_barriers(body, before)
                 return _Result(Allocate(buffer, result.statement), result.pending)
             case For(_, _, kind, _) if kind in _ORDERED:
                 return self._loop(statement, before)
@@ -122,12 +122,12 @@ class _Placement:
         Theorem: what is pending at the end of a body with a barrier comes from this iteration, and
         no later than the first barrier of the next one; without one, from any iteration.
         """
-        result = self.place(loop.body, before)
+        result = self.with_barriers(loop.body, before)
         for _ in range(_MOST_ROUNDS):
             last = result.pending
-            again = self.place(loop.body, (*before, *_of_last(last, loop.var)))
+            again = self.with_barriers(loop.body, (*before, *_of_last(last, loop.var)))
             if not _barriers(again.statement):
-                again = self.place(loop.body, (*before, *self._of_any(last, loop.var)))
+                again = self.with_barriers(loop.body, (*before, *self._of_any(last, loop.var)))
             is_same = again.statement == result.statement
             result = again
             if is_same:

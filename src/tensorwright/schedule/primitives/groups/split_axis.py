@@ -8,25 +8,27 @@ from math import prod
 from tensorwright.expr import (
     Axis,
     Compute,
+    Condition,
     Element,
     Index,
     Load,
     Placeholder,
+    Relation,
     Value,
     Var,
+    all_of,
     ceil_div,
-    constant,
+    compare,
     floor_div,
-    identity_of,
     map_condition,
     map_elements,
     mod,
     rebuild,
-    select,
+    substitute_condition,
     substitute_value,
 )
 from tensorwright.schedule.primitive import Primitive, need_stage, need_unscheduled, refuse
-from tensorwright.schedule.state import ScheduleState, Stage, fresh_stage
+from tensorwright.schedule.state import ScheduleState, Stage, own_loops
 from tensorwright.schedule.tails import is_zero
 
 
@@ -37,7 +39,7 @@ class SplitAxis(Primitive):
     Rewrite:  P[i] = e(i);  C[j] = f(P[g(j)])
               ->  P[i_o, i_i] = e(i_o*f + i_i);  C[j] = f(P[g(j)//f, g(j)%f])
               With several factors the axes are i_0, i_1, ...; factors[k] is the extent of i_(k+1).
-              Where the factors do not divide the extent, the rest is computed as zeros.
+              Where the factors do not divide the extent, the rest is nobody's.
     Requires: the stage is no output and not scheduled; the axis is one of the tensor, not of its
               reduction; its readers have not packed it and are not computed by an intrinsic; every
               factor >= 1; new axes have new names.
@@ -83,37 +85,35 @@ class SplitAxis(Primitive):
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the tensor in its new shape, and its readers reading that."""
         stage = state.stage(self.stage)
-        split = self._split(stage)
+        split, inside = self._split(stage)
         stand_in = Placeholder(self.stage, split.shape, split.dtype)
         position = [axis.name for axis in stage.tensor.axes].index(self.axis)
-        changed = state.with_stage(replace(fresh_stage(split, stage.scope), layout=stage.layout))
+        changed = state.with_stage(
+            replace(stage, tensor=split, loops=own_loops(split), inside=inside)
+        )
         for reader in state.readers(self.stage):
             tensor = self._reading(reader.tensor, stand_in, position)
             changed = changed.with_stage(replace(reader, tensor=tensor))
         return changed
 
-    def _split(self, stage: Stage) -> Compute:
+    def _split(self, stage: Stage) -> tuple[Compute, Condition]:
+        """The tensor with the new axes, and which of its elements the old one has."""
         tensor = stage.tensor
         old = next(axis for axis in tensor.axes if axis.name == self.axis)
         total = prod(self.factors, start=1)
         extents = (ceil_div(old.extent, total), *self.factors)
         new = tuple(Axis(Var(name), n) for name, n in zip(self.axes, extents, strict=True))
-        place: Index = 0
+        number: Index = 0
         for axis in new:
-            place = place * axis.extent + axis.var
-        body = substitute_value(tensor.body, {old.var: place})
+            number = number * axis.extent + axis.var
+        body = substitute_value(tensor.body, {old.var: number})
+        inside = substitute_condition(stage.inside, {old.var: number})
         if not is_zero(old.extent - extents[0] * total):
-            reduction = tensor.reduction
-            rest = (
-                constant(0, tensor.dtype)
-                if reduction is None
-                else identity_of(reduction.combiner, tensor.dtype)
-            )
-            body = select(place < old.extent, body, rest)
+            inside = all_of(inside, compare(Relation.LT, number, old.extent))
         axes: tuple[Axis, ...] = ()
         for axis in tensor.axes:
             axes += new if axis is old else (axis,)
-        return Compute(tensor.name, axes, body, tensor.reduction)
+        return Compute(tensor.name, axes, body, tensor.reduction), inside
 
     def _reading(self, tensor: Compute, source: Placeholder, position: int) -> Compute:
         """A reader of the tensor as a reader of its new shape."""
