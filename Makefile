@@ -12,7 +12,7 @@ MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-target test-device check fmt golden bench docs system clean
+.PHONY: help demo test test-target test-device devices check fmt golden bench docs system clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test-target: $(READY)  ## run the tests that run code of one target, for AVX2
 
 test-device: $(READY)  ## run the tests that need a graphics card
 	@$(BIN)/python -m pytest -q -m device || { test $$? -eq 5 && echo "no test needs a graphics card yet"; }
+
+devices: $(READY)  ## install what tests of graphics processors run with: PoCL, NVRTC (150 MB)
+	$(BIN)/python -m pip install --quiet -e '.[opencl,pocl,cuda]'
 
 check: $(READY)  ## lint, formatting, types, order of the folders
 	$(BIN)/ruff check .

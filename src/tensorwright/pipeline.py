@@ -33,7 +33,6 @@ from tensorwright.base import (
     Target,
     UsageError,
     check_fits,
-    cpu_target,
     dump,
     knobs,
 )
@@ -71,7 +70,7 @@ from tensorwright.records import (
     opened,
     save_rewriting,
 )
-from tensorwright.runtime import Executable, usable_threads
+from tensorwright.runtime import Executable, named_target, usable_threads
 from tensorwright.schedule import Primitive, Trace, parse_trace
 from tensorwright.tuning.selection import (
     Scheduled,
@@ -142,7 +141,7 @@ def compile(
 
 def prepare(
     model: Model,
-    target: CpuTarget,
+    target: Target,
     input_shapes: Shapes | None = None,
     threads: int | None = None,
     sizes: Sizes | None = None,
@@ -158,11 +157,13 @@ def prepare(
     return cut(import_graph(model, input_shapes, sizes), target, threads)
 
 
-def cut(graph: Graph, target: CpuTarget, threads: int | None = None) -> Partition:
+def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
     price = open_price(target, threads)
-    laid_out = choose_layouts(run_target_passes(graph, target), target, price)
-    return check_memory(partition(laid_out, price=price))
+    lowered = run_target_passes(graph, target)
+    if isinstance(target, CpuTarget):
+        lowered = choose_layouts(lowered, target, price)
+    return check_memory(partition(lowered, price=price))
 
 
 def import_graph(
@@ -189,7 +190,7 @@ def record_graph(
 
 
 def recorded_graph(
-    store: RecordStore, source: Graph, target: CpuTarget, threads: int | None
+    store: RecordStore, source: Graph, target: Target, threads: int | None
 ) -> Graph | None:
     """The graph kept for a simplified network: a faster graph, or the network itself.
 
@@ -203,15 +204,19 @@ def recorded_graph(
     return followed
 
 
-def open_price(target: CpuTarget, threads: int | None) -> Price | None:
-    """The time model's prices of a network's workloads; None without a model."""
+def open_price(target: Target, threads: int | None) -> Price | None:
+    """The time model's prices of a network's workloads; None without a model, and for what is no
+    processor.
+    """
+    if not isinstance(target, CpuTarget):
+        return None
     predictor = open_predictor(target, usable_threads(threads), is_cold=True)
     return None if predictor is None else predictor.price
 
 
 def finish(
     parts: Partition,
-    target: CpuTarget,
+    target: Target,
     threads: int | None,
     store: RecordStore,
     on_kernel: OnKernel | None = None,
@@ -233,7 +238,7 @@ def finish(
 
 def compile_program(
     workload: Workload,
-    target: CpuTarget,
+    target: Target,
     threads: int | None,
     store: RecordStore,
     constants: Constants | None,
@@ -257,12 +262,13 @@ def compile_program(
     return assemble_workload(workload, kernel, target, threads, values, sources)
 
 
-def chosen_target(target: str | Target | None) -> CpuTarget:
+def chosen_target(target: str | Target | None) -> Target:
     """A target from its name; that of the knob `target` where None.
 
-    Raises:  the errors of `cpu_target`: code exists for processors only.
+    Raises:  the errors of `named_target`.
     """
-    return cpu_target(target or knobs.TARGET.get())
+    named = target or knobs.TARGET.get()
+    return named_target(named) if isinstance(named, str) else named
 
 
 def _checked_trace(trace: object) -> Trace:

@@ -51,7 +51,7 @@ from tensorwright.expr import (
     mod,
     select,
 )
-from tensorwright.graph import GraphBuilder, choose_layouts, partition, simplify
+from tensorwright.graph import Graph, GraphBuilder, choose_layouts, partition, simplify
 from tensorwright.loop import (
     Allocate,
     Buffer,
@@ -336,8 +336,8 @@ def test_one_text_for_one_program(backend: Backend[CpuTarget]) -> None:
     assert first.signature.symbol in first.text
 
 
-def operator_program(name: str, dtype: DType, target: CpuTarget) -> LoopProgram:
-    """The loops that the rules make of one operator."""
+def operator_graph(name: str, dtype: DType) -> Graph:
+    """One operator, and what is fused with it."""
     random = np.random.default_rng(0)
     graph = GraphBuilder(name)
     match name:
@@ -363,8 +363,12 @@ def operator_program(name: str, dtype: DType, target: CpuTarget) -> LoopProgram:
             result = graph.add("mul", x, graph.add("sigmoid", x))
         case _:
             raise ValueError(name)
-    graph_ = graph.finish((result,))
-    (workload, *_) = partition(choose_layouts(simplify(graph_), target)).workloads
+    return simplify(graph.finish((result,)))
+
+
+def operator_program(name: str, dtype: DType, target: CpuTarget) -> LoopProgram:
+    """The loops that the rules make of one operator."""
+    (workload, *_) = partition(choose_layouts(operator_graph(name, dtype), target)).workloads
     return loop_program(workload, default_trace(state_of(workload), target), target, name)
 
 

@@ -33,7 +33,7 @@ ROOMS = {
     "base": "errors files dtypes knobs linux targets",
     "build": "backend kernel opaque_kernels assemble c_library",
     "cli": "printing arguments doctor operators rules",
-    "codegen": "analysis source backend llvm c",
+    "codegen": "analysis source backend llvm c_family c opencl cuda",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "interned symbolic index value tensor evaluation building",
     "expr.index": "nodes arithmetic condition traversal sizes ranges counterexample bounds "
@@ -43,7 +43,8 @@ ROOMS = {
     "passes drawing",
     "graph.onnx_import": "call tensors converters com_microsoft control_flow importer",
     "machine": "machine hardware ceilings kept load state",
-    "loop": "ir traversal passes lowering algorithms",
+    "loop": "ir traversal addresses launches passes lowering algorithms",
+    "loop.passes": "barriers",
     "machine_code": "libm text numbers native_function compilation",
     "ops": "operator named_sizes attributes shapes access pointwise folding contraction windows "
     "moving host positions registry",
@@ -60,7 +61,9 @@ ROOMS = {
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",
     "runtime": "buffers plan container native device host executable turns measuring",
-    "schedule": "algorithms execution state analysis primitive primitives trace workload",
+    "schedule": "algorithms execution memory_layout state sharing pipelining analysis primitive "
+    "primitives trace open_sizes workload",
+    "schedule.primitives": "split fuse reorder marks rfactor groups",
     "tuning": "space features measuring models time_model population selection task strategies "
     "logs datasets learning task_scheduling session",
     "tuning.models": "protocol training settings losses trees session_model",

@@ -50,9 +50,11 @@ from tensorwright.runtime import (
     Device,
     HostDevice,
     KernelSpec,
+    Missing,
     device_of,
     measure_peak,
 )
+from tensorwright.runtime.opencl import OpenClDevice
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import FEATURE_GROUPS, Featurizer, ScalarGroup
 from tensorwright.tuning.measuring import MeasureOptions
@@ -94,11 +96,12 @@ def test_what_a_back_end_has() -> None:
 
 
 def test_what_a_device_has() -> None:
-    named = {"is_here", "free_bytes", "allocate", "copy_in", "copy_out", "memory_of"}
+    named = {"missing", "free_bytes", "allocate", "copy_in", "copy_out", "copy", "memory_of"}
     assert members(Device) == named | {"load", "launch", "wait", "time", "time_calls"}
     for name in members(Device):
-        promised, given = (inspect.signature(getattr(each, name)) for each in (Device, HostDevice))
-        assert promised == given, name
+        for device in (HostDevice, OpenClDevice):
+            promised, given = (inspect.signature(getattr(each, name)) for each in (Device, device))
+            assert promised == given, name
 
 
 LISTS: dict[str, ByKind[Any]] = {
@@ -123,18 +126,18 @@ def test_processors_have_every_list() -> None:
 def test_what_a_gpu_has_to_bring() -> None:
     """A list without its kind refuses its targets; in the others it has nothing to add yet."""
     missing = {what for what, lists in LISTS.items() if TargetKind.GPU not in lists}
-    brought = {"heuristic schedules", "schedules by another algorithm", "columns of the machine"}
-    assert missing == {"devices", "limits of tiles", "features", *brought}
-    assert not [what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)]
+    assert missing == {"limits of tiles", "features", "columns of the machine"}
+    brought = {what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)}
+    assert brought == {"back ends", "devices", "passes of loops", "heuristic schedules"}
 
 
 def test_a_kind_without_a_list_is_refused() -> None:
     card = parse_target("cuda:sm_90")
-    assert of_kind(TARGET_PASSES, card, "passes of loops") == ()
+    assert of_kind(OTHER_ALGORITHMS, card, "algorithms") == ()
     with pytest.raises(MachineError) as refused:
-        of_kind(HEURISTICS, card, "heuristic schedules")
+        of_kind(TILE_LIMITS, card, "limits of tiles")
     assert refused.value.message() == (
-        "target cuda:sm_90: there are no heuristic schedules for machines of the kind gpu\n"
+        "target cuda:sm_90: there are no limits of tiles for machines of the kind gpu\n"
         "  try: name a target of another kind: cpu"
     )
 
@@ -190,7 +193,11 @@ def test_the_host_is_a_device() -> None:
     assert HOST.time_calls(code.functions, table, workspace, 1, count=2, first=1) > 0
     HOST.copy_out(given, result)
     np.testing.assert_array_equal(result, array * 4)
-    assert HOST.is_here()
+    HOST.copy(given, made)
+    HOST.copy_out(made, result)
+    np.testing.assert_array_equal(result, array * 4)
+    assert HOST.missing(detect_target()) is None
+    assert HOST.missing(parse_target("cuda:sm_90")) == Missing("it is no graphics processor")
     assert HOST.free_bytes() > array.nbytes
     assert given.address % 64 == 0
 
@@ -231,7 +238,7 @@ def test_all_that_runs_code_asks_the_device(counted: Counted, tmp_path: Path) ->
     target = detect_target()
     kernel = build_kernel(workload, (), target)
     bound = assemble_workload(workload, kernel, target, 1).bind({"x": np.ones(64, np.float32)})
-    prepared = {"is_here", "load", "allocate", "memory_of"}
+    prepared = {"missing", "load", "allocate", "memory_of"}
     assert counted.take_asked() == prepared
     assert bound.run_seconds() > 0
     assert counted.take_asked() == {"time"}
@@ -247,9 +254,14 @@ def test_all_that_runs_code_asks_the_device(counted: Counted, tmp_path: Path) ->
 def test_a_machine_without_the_device_is_refused(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Counted, "is_here", lambda self: False)
-    with pytest.raises(MachineError, match="this machine has no device for its code"):
-        device_of(detect_target())
+    lack = Missing("it is switched off", "switch it on")
+    monkeypatch.setattr(Counted, "missing", lambda self, target: lack)
+    with pytest.raises(MachineError) as refused:
+        device_of(parse_target("x86-64-avx2"))
+    assert refused.value.message() == (
+        "target x86-64-avx2: this machine has no device for its code: it is switched off\n"
+        "  try: switch it on"
+    )
 
 
 def test_what_the_device_reads_in_place() -> None:

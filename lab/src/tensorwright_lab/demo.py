@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import onnx
 
+from tensorwright.base import cpu_target
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.models import read_graph, read_proto
 from tensorwright.cli.arguments.options import THREADS, Minutes, records_option, seed_option
@@ -67,7 +68,7 @@ def command(
     Example: tensorwright demo --minutes 1
     """
     count = usable_threads(threads)
-    target = chosen_target(None)
+    target = cpu_target(chosen_target(None))
     start = time.monotonic()
     graph = read_graph(model, seed=seed)
     click.echo(f"{graph.name}: {len(graph.nodes)} nodes; {minutes:g} minutes on {count} threads")

@@ -247,6 +247,20 @@ C_COMPILER = Knob(
     lambda: "cc",
     str,
 )
+FAST_MATH = Knob(
+    "fast_math",
+    "let kernels for graphics processors use their less exact exponentials, sines and roots",
+    "a yes or no",
+    bool,
+    _boolean,
+)
+OPENCL_DEVICE = Knob(
+    "opencl_device",
+    "which OpenCL device runs kernels: a part of its name, or of its platform's",
+    "a name",
+    str,
+    str,
+)
 
 KNOBS: tuple[Knob[Any], ...] = (
     THREADS,
@@ -264,6 +278,8 @@ KNOBS: tuple[Knob[Any], ...] = (
     WINOGRAD,
     HALVES_IN_FLOATS,
     C_COMPILER,
+    FAST_MATH,
+    OPENCL_DEVICE,
 )
 _BY_NAME: dict[str, Knob[Any]] = {knob.name: knob for knob in KNOBS}
 

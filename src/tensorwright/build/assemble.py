@@ -134,7 +134,9 @@ def plan_network(
         plan_sizes(graph.sizes, counted_bounds(graph)),
         tuple(_rooms(tensors)),
     )
-    plan = choose_teams(make_plan(network))
+    plan = make_plan(network)
+    if target.kind is TargetKind.CPU:
+        plan = choose_teams(plan)
     return plan, tuple(constants.packed.values())
 
 

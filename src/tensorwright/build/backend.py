@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from tensorwright.base import ByKind, MachineError, Target, TargetKind, of_kind
 from tensorwright.codegen import Backend
 
-BACKENDS: ByKind[str] = {TargetKind.CPU: ("llvm", "c"), TargetKind.GPU: ()}
+BACKENDS: ByKind[str] = {TargetKind.CPU: ("llvm", "c"), TargetKind.GPU: ("opencl", "cuda")}
 """Names of folders in `codegen/`.  The conformance suite runs all that this machine can run."""
 
 _Machine = TypeVar("_Machine", bound=Target)

@@ -31,12 +31,20 @@ from tensorwright.codegen import Signature
 from tensorwright.expr import EXPRESSION_KINDS
 from tensorwright.loop import Buffer, LoopProgram, Packing, Parameter, Role
 from tensorwright.runtime import default_cache
-from tensorwright.schedule import Schedule, Scope, Workload, format_schedule
+from tensorwright.schedule import (
+    LayoutKind,
+    MemoryLayout,
+    Schedule,
+    Scope,
+    Workload,
+    format_schedule,
+)
 
 _HEAD = struct.Struct("<I")
 _KINDS = {
     **EXPRESSION_KINDS,
     **kinds_of(Signature, Threads, Grid, Parameter, Buffer, Packing, Role, Scope),
+    **kinds_of(MemoryLayout, LayoutKind),
 }
 SOURCES = ("base", "machine_code", "expr", "schedule", "loop", "codegen", "build")
 """The folders whose code turns a trace into object code."""

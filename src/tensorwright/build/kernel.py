@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tensorwright.base import Target, check_runs_here, dump, override
+from tensorwright.base import Target, dump, override
 from tensorwright.build.backend import backend_of
 from tensorwright.build.loop_program import loop_program
 from tensorwright.codegen import Backend, Signature, Source
@@ -19,6 +19,7 @@ from tensorwright.runtime import (
     KernelSpec,
     LoadedCode,
     Memory,
+    check_device,
     device_of,
     kernel_spec,
 )
@@ -73,7 +74,7 @@ def load_kernel(kernel: Kernel) -> LoadedKernel:
 
     Raises:  MachineError if the machine lacks instructions of the target.
     """
-    check_runs_here(kernel.target, "runtime", f"kernel {kernel.symbol}")
+    check_device(kernel.target, "runtime", f"kernel {kernel.symbol}")
     device, symbols = device_of(kernel.target), kernel.spec.symbols
     code = device.load(kernel.object_code, symbols)
     addresses = map(code.address, symbols)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tensorwright.base import Target, dump
+from tensorwright.base import Target, TargetKind, dump
 from tensorwright.build.variants import open_program
 from tensorwright.expr import (
     Compute,
@@ -64,7 +64,8 @@ def loop_program(
 ) -> LoopProgram:
     """The program that a back end gets: scheduled, lowered, after all passes.
 
-    A single trace of a workload with named sizes is one of an instance (`open_program`).
+    A single trace of a workload with named sizes is one of an instance (`open_program`) for
+    processors, and one for all sizes for others.
     Raises:  ScheduleError for an illegal trace, and for one that does not hold for its range.
     """
     dump("schedule", "", lambda: _schedule_text(workload, schedule))
@@ -83,7 +84,7 @@ def _schedule_text(workload: Schedulable, schedule: Schedule) -> str:
 
 def _single_program(workload: Schedulable, trace: Trace, target: Target, name: str) -> LoopProgram:
     """The program of one trace."""
-    if sizes_of_tensors(workload.outputs):
+    if sizes_of_tensors(workload.outputs) and target.kind is TargetKind.CPU:
         return open_program(workload, trace, target, name)
     state = replay(state_of(workload), trace)
     return run_target_passes(run_passes(lower(state, name)), target)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import number_in
+from tensorwright.base import cpu_target, number_in
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.models import short_name
@@ -98,6 +98,8 @@ def _write_library(model: str, output: str, how: Compilation) -> None:
         parts = prepare(model, how, store)
         name = short_name(model)
         export_c = importlib.import_module(_EXPORTING).export_c
-        files = export_c(parts, how.target, how.threads, store, Path(output), name, how.seed)
+        files = export_c(
+            parts, cpu_target(how.target), how.threads, store, Path(output), name, how.seed
+        )
     click.echo(f"{output}: {len(files)} files; to build them and run the example:")
     click.echo(f"  make -C {shlex.quote(output)} && {shlex.quote(output)}/example")

@@ -27,6 +27,7 @@ from tensorwright.base import (
     MachineError,
     Target,
     UsageError,
+    cpu_target,
     missing_here,
     naming_faults,
 )
@@ -224,7 +225,7 @@ def rewrite(
         raise UsageError(stage="rewrite", where=f"seconds={seconds}", reason="it must be 0 or more")
     own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
     start = time.monotonic()
-    machine = chosen_target(target)
+    machine = cpu_target(chosen_target(target))
     imported = _imported(model, input_shapes, sizes)
     source = _source_of(imported)
     listed = (*(each.rule for each in load_library()), *own)

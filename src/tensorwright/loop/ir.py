@@ -4,14 +4,15 @@ Grammar
     program ::= LoopProgram(name, parameters, body)
     s ::= Block((s, ...)) | For(var, extent, kind, s) | If(c, s) | Allocate(buffer, s)
         | Store(buffer, (e, ...), v) | Prefetch(buffer, (e, ...)) | Call(intrinsic, (window, ...))
-        | Barrier()
+        | Barrier() | LaneFold(buffer, (e, ...), fn, lanes) | LaunchBounds(groups)
+        | StartCopy(s) | CommitCopies() | WaitCopies(batches)
     v, e, c   values, index expressions and conditions of `tensorwright.expr`, over buffers
 
 Semantics.
 - Statements of a block run in order.  A loop runs var = 0 .. extent-1; an extent of zero runs
   nothing.
 - SERIAL and UNROLLED loops run in order.  PARALLEL iterations may run at the same time in any
-  order, VECTOR iterations run in lock step, BLOCK/THREAD/VTHREAD iterations are GPU indices: a
+  order, VECTOR iterations run in lock step, BLOCK/THREAD iterations are GPU indices: a
   program is valid only if no iteration of these reads what another one writes, and two of them
   write one element only with one value, so that running them in order gives the same result
   (the interpreter does).  The lanes of a VECTOR loop may fold values into one float (+=, *=, max=,
@@ -22,6 +23,15 @@ Semantics.
   of them afterwards. So between two barriers no thread may read what another one writes. Either all
   threads of a group reach a barrier or none does, as often and in the same order: no condition
   around it may depend on the thread.
+- `StartCopy` begins a store that ends later.  `CommitCopies` makes one batch of all that the thread
+  has begun since the last one; `WaitCopies` waits until at most so many batches of the thread, the
+  last ones, have not ended.  Until then, nobody may touch the element; what other threads copied is
+  seen after a barrier behind the wait.
+- `LaneFold` folds an element of a local buffer over neighbouring threads, `lanes` by `lanes` of
+  those along thread.x: each has the result then.  All of them come to it together, as to a barrier;
+  where none of such threads has stored the element, nothing happens.  The order of the fold is
+  free.
+- `LaunchBounds` does nothing: it asks that so many groups fit on a multiprocessor at once.
 - Extents and indices are index expressions over enclosing loop variables and, before they are
   bound, decisions. A program whose decisions are bound has extents that are ints.
 - Buffers do not alias.  An `Allocate`d buffer lives inside its statement, undefined at first; one
@@ -41,17 +51,21 @@ from typing import TypeAlias
 
 from tensorwright.base import DType, InternalError, Printer, Role
 from tensorwright.expr import Apply, Compute, Condition, Fn, Index, Load, Value, Var
-from tensorwright.schedule import ForKind, Scope
+from tensorwright.schedule import PLAIN, ForKind, MemoryLayout, Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A dense row-major piece of memory; names are unique in a program."""
+    """A dense row-major piece of memory; names are unique in a program.
+
+    layout   where its elements lie, for who makes addresses; it changes no meaning
+    """
 
     name: str
     shape: tuple[Index, ...]
     dtype: DType
     scope: Scope = Scope.GLOBAL
+    layout: MemoryLayout = PLAIN
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -66,7 +80,8 @@ class Buffer:
         return extents
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype} ({', '.join(map(str, self.shape))})"
+        layout = "" if self.layout == PLAIN else f" {self.layout}"
+        return f"{self.name}: {self.dtype} ({', '.join(map(str, self.shape))}){layout}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +189,68 @@ class Call:
     meaning: Stmt
 
 
+class GroupStatement:
+    """What only threads of a group do; processors have no code for it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Barrier:
+class Barrier(GroupStatement):
     """Wait until every thread of the group is here."""
 
 
-Stmt: TypeAlias = Block | For | If | Allocate | Store | Prefetch | Call | Barrier
+@dataclass(frozen=True, slots=True)
+class LaneFold(GroupStatement):
+    """Fold an element over the threads of a warp, which exchange it without memory."""
+
+    buffer: Buffer
+    indices: tuple[Index, ...]
+    fn: Fn
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartCopy(GroupStatement):
+    """Begin a store to a shared buffer; it has ended after a `WaitCopies`."""
+
+    store: Store
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCopies(GroupStatement):
+    """Make a batch of the copies that the thread has begun since the last batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitCopies(GroupStatement):
+    """Wait until all batches of the thread but some last ones have ended."""
+
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchBounds(GroupStatement):
+    """Ask that so many groups run on a multiprocessor at once: a thread gets fewer registers."""
+
+    groups: int
+
+
+Stmt: TypeAlias = (
+    Block
+    | For
+    | If
+    | Allocate
+    | Store
+    | Prefetch
+    | Call
+    | Barrier
+    | LaneFold
+    | StartCopy
+    | CommitCopies
+    | WaitCopies
+    | LaunchBounds
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +316,29 @@ def print_statement(
             page.line(f"{place} {_assignment(buffer, indices, value)}", beside)
         case Prefetch(buffer, indices):
             page.line(f"prefetch {_place(buffer, indices)}", beside)
-        case Barrier():
-            page.line("barrier", beside)
+        case GroupStatement():
+            page.line(_group_statement(statement), beside)
         case Call(intrinsic, windows, _):
             args = ", ".join(f"&{_place(w.buffer, w.indices)}" for w in windows)
             page.line(f"{intrinsic}({args})", beside)
+
+
+def _group_statement(
+    statement: Barrier | LaneFold | StartCopy | CommitCopies | WaitCopies | LaunchBounds,
+) -> str:
+    match statement:
+        case Barrier():
+            return "barrier"
+        case LaneFold(buffer, indices, fn, lanes):
+            return f"{_place(buffer, indices)} = {fn.text} over {lanes} lanes"
+        case StartCopy(Store(buffer, indices, value)):
+            return f"start {_place(buffer, indices)} = {value}"
+        case CommitCopies():
+            return "commit copies"
+        case WaitCopies(batches):
+            return f"wait for all copies but {batches} batches"
+        case LaunchBounds(groups):
+            return f"launch bounds: {groups} groups"
 
 
 def _nest(loop: For, marked: Stmt | None, note: str) -> tuple[list[For], Stmt, str]:

@@ -31,9 +31,12 @@ from tensorwright.loop.ir import (
     Buffer,
     Call,
     For,
+    GroupStatement,
     If,
+    LaneFold,
     LoopProgram,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
     Window,
@@ -48,7 +51,9 @@ def children_of(statement: Stmt) -> tuple[Stmt, ...]:
             return statements
         case For(_, _, _, body) | If(_, body) | Allocate(_, body) | Call(_, _, body):
             return (body,)
-        case Store() | Prefetch() | Barrier():
+        case StartCopy(store):
+            return (store,)
+        case Store() | Prefetch() | GroupStatement():
             return ()
 
 
@@ -63,8 +68,15 @@ def with_children(statement: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
             return replace(statement, then=inner[0])
         case Call():
             return replace(statement, meaning=inner[0])
-        case Store() | Prefetch() | Barrier():
+        case StartCopy():
+            return _copy_of(inner[0])
+        case Store() | Prefetch() | GroupStatement():
             return statement
+
+
+def _copy_of(store: Stmt) -> StartCopy:
+    assert isinstance(store, Store), "a copy is a store, and a pass changes its parts only"
+    return StartCopy(store)
 
 
 def map_children(change: Callable[[Stmt], Stmt], statement: Stmt) -> Stmt:
@@ -93,8 +105,8 @@ def walk(statement: Stmt) -> Iterator[Stmt]:
 
 
 def has_barrier(statement: Stmt) -> bool:
-    """Whether threads wait for each other somewhere inside."""
-    return any(isinstance(part, Barrier) for part in walk(statement))
+    """Whether threads wait for each other somewhere inside, all or those of a warp."""
+    return any(isinstance(part, Barrier | LaneFold) for part in walk(statement))
 
 
 def is_empty(statement: Stmt) -> bool:
@@ -124,10 +136,13 @@ def buffers_read(statement: Stmt) -> frozenset[Buffer]:
                 found.update(buffers_of_index(*sides_of(condition)))
             case Prefetch(_, indices):
                 found.update(buffers_of_index(*indices))
+            case LaneFold(buffer, indices):
+                found.add(buffer)
+                found.update(buffers_of_index(*indices))
             case Call(_, windows, _):
                 for window in windows:
                     found.update(buffers_of_index(*window.indices))
-            case Block() | Allocate() | Barrier():
+            case Block() | Allocate() | GroupStatement():
                 pass
     return frozenset(found)
 
@@ -136,7 +151,7 @@ def buffers_used(statement: Stmt) -> frozenset[Buffer]:
     """Every buffer that occurs inside: loaded, stored, prefetched or passed to an intrinsic."""
     found = set(buffers_read(statement))
     for part in walk(statement):
-        if isinstance(part, Store | Prefetch):
+        if isinstance(part, Store | Prefetch | LaneFold):
             found.add(part.buffer)
         elif isinstance(part, Call):
             found.update(window.buffer for window in part.windows)
@@ -190,7 +205,11 @@ def _map(statement: Stmt, maps: _Maps) -> Stmt:
             return Store(maps.buffer(buffer), maps.indices(indices), maps.value(value))
         case Prefetch(buffer, indices, level):
             return Prefetch(maps.buffer(buffer), maps.indices(indices), level)
-        case Barrier():
+        case LaneFold(buffer, indices, fn, lanes):
+            return LaneFold(maps.buffer(buffer), maps.indices(indices), fn, lanes)
+        case StartCopy(store):
+            return _copy_of(_map(store, maps))
+        case GroupStatement():
             return statement
         case Call(intrinsic, windows, meaning):
             moved = tuple(Window(maps.buffer(w.buffer), maps.indices(w.indices)) for w in windows)

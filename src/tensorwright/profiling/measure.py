@@ -72,7 +72,7 @@ def profile(
     roofline is measured afterwards, again while a step is above it, and kept: other running
     programs make it too low, so the highest measured rates count.
     Raises:  UsageError for fewer than one repeat; InputError for inputs that do not fit; the errors
-             of `compile` and `load`.
+             of `compile` and `load`; MachineError for a program for no processor.
     """
     if repeats is not None and repeats < 1:
         raise UsageError(
@@ -82,6 +82,7 @@ def profile(
             remedy="give 1 or more, or None for as many as take 3 seconds",
         )
     executable = _executable(program, target, threads, records, input_shapes, sizes)
+    processor = cpu_target(executable.target)
     if executable.sizes or at:
         executable = executable.at(**(at or {}))
     arrays = _arrays(executable, inputs or {}, knobs.SEED.get() if seed is None else seed)
@@ -89,7 +90,7 @@ def profile(
         watch = LoadWatch()
         samples = _measure(executable, arrays, repeats)
         others = watch.load()
-        kept = kept_ceilings(cpu_target(executable.target), executable.threads)
+        kept = kept_ceilings(processor, executable.threads)
         costs = measure_call_costs(executable.threads)
         for _ in range(_MOST_TRIES):
             now, ceilings, alone = _measure_machine(executable)

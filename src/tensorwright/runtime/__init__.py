@@ -15,7 +15,17 @@ from tensorwright.runtime.container import (
     read_container,
     write_container,
 )
-from tensorwright.runtime.device import DEVICES, Device, Function, Memory, device_of
+from tensorwright.runtime.device import (
+    DEVICES,
+    Device,
+    Function,
+    Memory,
+    Missing,
+    check_device,
+    device_of,
+    missing_device,
+    named_target,
+)
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import random_array
@@ -125,6 +135,7 @@ __all__ = [
     "LoopStep",
     "Memory",
     "MemoryPlan",
+    "Missing",
     "Network",
     "OpenMP",
     "Origin",
@@ -141,6 +152,7 @@ __all__ = [
     "amount_of",
     "blocks_of",
     "bytes_of_type",
+    "check_device",
     "choose_teams",
     "default_cache",
     "device_of",
@@ -165,6 +177,8 @@ __all__ = [
     "measure_ceilings",
     "measure_peak",
     "measure_peak_alone",
+    "missing_device",
+    "named_target",
     "openmp_runtime",
     "plan_from_data",
     "plan_memory",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from tensorwright.base import Array, amount_at
-from tensorwright.runtime.frame import Frame
+from tensorwright.runtime.frame import AnyFrame
 from tensorwright.runtime.plan.plan import TensorSpec
 
 
@@ -24,7 +24,7 @@ class Bound:
 
     def __init__(
         self,
-        frame: Frame,
+        frame: AnyFrame,
         inputs: dict[str, Array],
         outputs: dict[str, Array],
         specs: tuple[TensorSpec, ...] = (),

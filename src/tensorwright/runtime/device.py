@@ -19,11 +19,26 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from tensorwright.base import Array, ByKind, Launch, MachineError, Target, TargetKind, of_kind
+from tensorwright.base import (
+    Array,
+    ByKind,
+    Launch,
+    MachineError,
+    Target,
+    TargetKind,
+    check_runs_here,
+    missing_here,
+    of_kind,
+    parse_target,
+)
 from tensorwright.runtime.native.loaded_code import LoadedCode
 
-DEVICES: ByKind[str] = {TargetKind.CPU: ("host",)}
+DEVICES: ByKind[str] = {TargetKind.CPU: ("host",), TargetKind.GPU: ("opencl",)}
 """The modules beside this one whose `DEVICE` runs the code of a kind of machine."""
+
+DETECTED = {"opencl": "tensorwright.runtime.opencl"}
+"""Names that stand for a device of this machine, and the modules whose `detect_target` says what
+it is."""
 
 Function: TypeAlias = tuple[int, Launch]
 """The address of a function in loaded code, and how it is launched."""
@@ -37,12 +52,24 @@ class Memory:
     size_bytes: int
     owner: object
 
+    def part(self, offset_bytes: int, size_bytes: int) -> Memory:
+        """Some of its bytes."""
+        return Memory(self.address + offset_bytes, size_bytes, self.owner)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why a device cannot run a target's code, and what a person can do about it."""
+
+    reason: str
+    remedy: str = ""
+
 
 class Device(Hashable, Protocol):
     """A device runs kernels.  Sizes are in bytes; errors of the driver are MachineErrors."""
 
-    def is_here(self) -> bool:
-        """Whether this machine has such a device, and its driver."""
+    def missing(self, target: Target) -> Missing | None:
+        """What this machine lacks to run a target's code on such a device; None where nothing."""
         ...
 
     def free_bytes(self) -> int:
@@ -59,6 +86,10 @@ class Device(Hashable, Protocol):
 
     def copy_out(self, memory: Memory, array: Array) -> None:
         """Fill a dense array of the host from the beginning of a piece of memory."""
+        ...
+
+    def copy(self, source: Memory, destination: Memory) -> None:
+        """Copy all bytes of a piece of memory to the beginning of another, as a launch."""
         ...
 
     def memory_of(self, array: Array) -> Memory:
@@ -109,10 +140,50 @@ def device_of(target: Target) -> Device:
 
     Raises:  MachineError if there is none.
     """
+    missing: list[Missing] = []
     for name in of_kind(DEVICES, target, "devices"):
         device: Device = importlib.import_module(f"tensorwright.runtime.{name}").DEVICE
-        if device.is_here():
+        lack = device.missing(target)
+        if lack is None:
             return device
+        missing.append(lack)
     raise MachineError(
-        stage="runtime", where=f"target {target}", reason="this machine has no device for its code"
+        stage="runtime",
+        where=f"target {target}",
+        reason="this machine has no device for its code"
+        + "".join(f": {lack.reason}" for lack in missing),
+        remedy="; ".join(lack.remedy for lack in missing if lack.remedy),
     )
+
+
+def named_target(text: str) -> Target:
+    """A target from its name; "opencl" is the device of this machine.
+
+    Raises:  UsageError for an unknown name; MachineError where there is no such device.
+    """
+    if text not in DETECTED:
+        return parse_target(text)
+    detected: Target = importlib.import_module(DETECTED[text]).detect_target()
+    return detected
+
+
+def missing_device(target: Target) -> str:
+    """Why no device of this machine runs a target's code, for a person; "" where one does."""
+    if target.kind is TargetKind.CPU:
+        return missing_here(target)
+    try:
+        device_of(target)
+    except MachineError as error:
+        return error.reason
+    return ""
+
+
+def check_device(target: Target, stage: str, where: str = "", remedy: str = "") -> None:
+    """As `check_runs_here`; the device of a target that is no processor is asked for.
+
+    Raises:  MachineError that says what this machine lacks.
+    """
+    if target.kind is TargetKind.CPU:
+        check_runs_here(target, stage, where, remedy)
+    else:
+        device_of(target)

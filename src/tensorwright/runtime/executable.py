@@ -24,17 +24,17 @@ from tensorwright.base import (
     InternalError,
     MachineError,
     Target,
+    TargetKind,
     UnsupportedError,
     UsageError,
-    check_runs_here,
-    missing_here,
 )
 from tensorwright.runtime.bound_call import Bound, written
 from tensorwright.runtime.buffers import is_kernel_ready, kernel_ready
 from tensorwright.runtime.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
 from tensorwright.runtime.container import Contents, write_container
-from tensorwright.runtime.device import device_of
-from tensorwright.runtime.frame import Frame, FramePool, Loaded
+from tensorwright.runtime.device import Device, check_device, device_of, missing_device
+from tensorwright.runtime.device_frame import DeviceFrame, LoadedOnDevice, load_on_device
+from tensorwright.runtime.frame import AnyFrame, Frame, FramePool, Loaded
 from tensorwright.runtime.inputs import (
     Port,
     check_inputs,
@@ -96,7 +96,7 @@ class Executable:
         self._threads = usable_threads(threads)
         ready = tuple(kernel_ready(array) for array in constants)
         self._contents = Contents(plan, tuple(objects), ready, tuple(sources))
-        self._loaded = None if missing_here(plan.target) else self._load()
+        self._loaded = None if missing_device(plan.target) else self._load()
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
         self._ports = tuple(Port.of(spec) for spec in plan.inputs)
         self._names = tuple(spec.name for spec in plan.outputs)
@@ -325,15 +325,19 @@ class Executable:
             plan = with_room(self.plan, values)
             loaded = self._linked()
             self._contents = replace(self._contents, plan=plan)
-            program = load_program(plan, loaded.program.code)
-            self._loaded = replace(loaded, program=program)
+            if isinstance(loaded, Loaded):
+                program = load_program(plan, loaded.program.code)
+                self._loaded = replace(loaded, program=program)
+            else:
+                on_device = replace(loaded.program, plan=plan)
+                self._loaded = replace(loaded, program=on_device)
             self._pool.trim()
 
     def _outputs_at(self, sizes: CallSizes) -> tuple[TensorSpec, ...]:
         roomy = tuple([spec.roomy for spec in self.outputs])
         return numbered(roomy, sizes.values) if self.plan.sizes else roomy
 
-    def _take(self) -> Frame:
+    def _take(self) -> AnyFrame:
         """A frame of the present layout of memory."""
         frame = self._pool.take()
         return frame if frame.loaded is self._loaded else self._frame()
@@ -353,23 +357,40 @@ class Executable:
     def _named(self, results: Sequence[Array]) -> dict[str, Array]:
         return dict(zip(self._names, results, strict=True))
 
-    def _load(self) -> Loaded:
+    def _load(self) -> Loaded | LoadedOnDevice:
         device = device_of(self.target)
+        if self.target.kind is not TargetKind.CPU:
+            return self._load_on(device)
         pairs = zip(self.plan.kernels, self.objects, strict=True)
         code = tuple(device.load(data, kernel.symbols) for kernel, data in pairs)
         constants = tuple(map(device.memory_of, self._contents.constants))
         return Loaded(device, load_program(self.plan, code), constants)
 
-    def _linked(self) -> Loaded:
+    def _load_on(self, device: Device) -> LoadedOnDevice:
+        try:
+            contents = self._contents
+            return load_on_device(device, contents.plan, contents.objects, contents.constants)
+        except MemoryError as error:
+            raise MachineError(
+                stage="load",
+                where=f"executable {self.plan.name}",
+                reason=f"its constants need {self.constant_bytes} bytes of the device's memory; "
+                f"about {device.free_bytes()} are free ({error})",
+                remedy="free memory of the device, or use a device with more",
+            ) from error
+
+    def _linked(self) -> Loaded | LoadedOnDevice:
         """The loaded code.  Raises: MachineError where this machine cannot run it."""
         if self._loaded is None:
-            check_runs_here(self.target, "run", f"executable {self.plan.name}")
+            check_device(self.target, "run", f"executable {self.plan.name}")
             self._loaded = self._load()
         return self._loaded
 
-    def _frame(self) -> Frame:
+    def _frame(self) -> AnyFrame:
         loaded = self._linked()
         try:
+            if isinstance(loaded, LoadedOnDevice):
+                return DeviceFrame(loaded, self._hosts)
             return Frame(loaded, self._hosts, self._threads)
         except MemoryError as error:
             raise MachineError(

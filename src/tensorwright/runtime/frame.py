@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
-from tensorwright.base import Array, Formula, HostFunction, InputError, InternalError, UserError
+from tensorwright.base import Array, HostFunction, InputError
 from tensorwright.runtime.buffers import (
     address_of,
     byte_view,
@@ -23,7 +24,9 @@ from tensorwright.runtime.buffers import (
 )
 from tensorwright.runtime.call_sizes import CallSizes
 from tensorwright.runtime.device import Device, Memory
+from tensorwright.runtime.device_frame import DeviceFrame
 from tensorwright.runtime.host import HOST, host_bytes
+from tensorwright.runtime.host_step import run_host_step
 from tensorwright.runtime.native import forking
 from tensorwright.runtime.native.driver import NativeFrame, Program, amount_base, driver
 from tensorwright.runtime.native.segments import (
@@ -41,7 +44,6 @@ from tensorwright.runtime.plan.plan import (
     OutputRef,
     TypedRef,
 )
-from tensorwright.runtime.plan.plan_sizes import numbered
 
 _MOST_IDLE = 16
 _SMALL_BYTES = 4096
@@ -282,39 +284,8 @@ class Frame:
         self._bases[self._amount_base :] = [each.at(self._values) for each in amounts]
 
     def _run_host(self, step: HostStep[TypedRef]) -> None:
-        size = step.counted
-        values = {name: value for name, value in self._values.items() if name != size}
-        if values:
-            step = numbered(step, values)
-        arguments = tuple([self._view(typed) for typed in step.inputs])
-        for array in arguments:
-            array.flags.writeable = False
-        try:
-            results = self._hosts[step.operator](arguments, dict(step.attributes))
-        except UserError:
-            raise
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise _fault(step, f"operator {step.operator} failed on the host: {error}") from error
-        if len(results) != len(step.outputs):
-            raise _fault(step, f"{len(results)} results, but {len(step.outputs)} are declared")
-        if size:
-            self._decide_by_results(step, results)
-            step = numbered(step, {size: self._values[size]})
-        for typed, result in zip(step.outputs, results, strict=True):
-            actual = np.asarray(result)
-            if actual.shape != typed.type.shape or actual.dtype != typed.type.dtype.numpy:
-                given = f"{actual.dtype}{actual.shape}"
-                raise _fault(step, f"the host gave {given}, but {typed.type} is declared")
-            np.copyto(self._view(typed), actual)
-
-    def _decide_by_results(self, step: HostStep[TypedRef], results: Sequence[Array]) -> None:
-        """Set the size of a step by the extent that a result has.  Raises: as `_decide`."""
-        for typed, result in zip(step.outputs, results, strict=True):
-            for extent, number in zip(typed.type.shape, np.shape(result), strict=False):
-                if isinstance(extent, Formula) and extent.text == step.counted:
-                    self._decide(step.counted, number)
-                    return
-        raise _fault(step, f"none of its results tells the size {step.counted}")
+        function = self._hosts[step.operator]
+        run_host_step(step, function, self._values, self._view, self._decide)
 
     def _view(self, typed: TypedRef) -> Array:
         """The tensor at a reference, as a fresh view."""
@@ -341,8 +312,8 @@ def _too_many(size: str, room: int, reason: str, of_what: str = "") -> InputErro
     )
 
 
-def _fault(step: HostStep[TypedRef], reason: str) -> InternalError:
-    return InternalError(stage="run", where=f"step {step.label}", reason=reason)
+AnyFrame: TypeAlias = Frame | DeviceFrame
+"""A call on the host, or on a device with a memory of its own."""
 
 
 class FramePool:
@@ -350,18 +321,18 @@ class FramePool:
 
     __slots__ = ("_create", "_idle")
 
-    def __init__(self, create: Callable[[], Frame]) -> None:
+    def __init__(self, create: Callable[[], AnyFrame]) -> None:
         self._create = create
-        self._idle: deque[Frame] = deque(maxlen=_MOST_IDLE)
+        self._idle: deque[AnyFrame] = deque(maxlen=_MOST_IDLE)
 
-    def take(self) -> Frame:
+    def take(self) -> AnyFrame:
         """A frame for one call; it is made if none is idle."""
         try:
             return self._idle.pop()
         except IndexError:
             return self._create()
 
-    def give(self, frame: Frame) -> None:
+    def give(self, frame: AnyFrame) -> None:
         """Take a frame back after the call."""
         frame.disconnect()
         self._idle.append(frame)

@@ -10,9 +10,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import Array, InternalError, Launch, Threads, physical_memory_bytes
+from tensorwright.base import (
+    Array,
+    InternalError,
+    Launch,
+    Target,
+    Threads,
+    missing_here,
+    physical_memory_bytes,
+)
 from tensorwright.runtime.buffers import address_of, byte_view, empty_bytes, kernel_ready
-from tensorwright.runtime.device import Device, Function, Memory
+from tensorwright.runtime.device import Device, Function, Memory, Missing
 from tensorwright.runtime.native.call_loop import call_loop
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
 
@@ -23,9 +31,10 @@ _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_in
 class HostDevice:
     """This machine's processor."""
 
-    def is_here(self) -> bool:
-        """The host always exists."""
-        return True
+    def missing(self, target: Target) -> Missing | None:
+        """Instructions that this processor does not have."""
+        lack = missing_here(target)
+        return Missing(lack) if lack else None
 
     def free_bytes(self) -> int:
         """The free memory; all memory on systems that do not tell."""
@@ -47,6 +56,10 @@ class HostDevice:
         """One copy, into a dense array."""
         destination = byte_view(array)
         np.copyto(destination, _part(memory, destination.size))
+
+    def copy(self, source: Memory, destination: Memory) -> None:
+        """One copy."""
+        np.copyto(_part(destination, source.size_bytes), host_bytes(source))
 
     def memory_of(self, array: Array) -> Memory:
         """The memory of the array where kernels can read that, otherwise of a copy."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-from tensorwright.base import CpuTarget, check_runs_here, detect_target, missing_here
+from tensorwright.base import CpuTarget, TargetKind, detect_target
 from tensorwright.runtime.container import Contents, read_container
+from tensorwright.runtime.device import check_device, missing_device
 from tensorwright.runtime.executable import Executable
 
 
@@ -37,10 +38,11 @@ def load(
     """
     contents = read_container(path, check_constants)
     target = contents.plan.target
-    if missing_here(target) and recompile is not None and contents.sources:
+    is_processor = target.kind is TargetKind.CPU
+    if is_processor and missing_device(target) and recompile is not None and contents.sources:
         return recompile(contents, detect_target(), threads)
     remedy = "compile the model again on this machine, or for a target that it can run"
-    check_runs_here(target, "load", f"file {os.fspath(path)}", remedy)
+    check_device(target, "load", f"file {os.fspath(path)}", remedy)
     return Executable(
         contents.plan,
         contents.objects,

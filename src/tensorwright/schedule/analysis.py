@@ -30,10 +30,12 @@ from tensorwright.expr import (
     Var,
     all_of,
     ceil_div,
+    decisions_of,
     exact_div,
     floor_div,
     free_vars,
     interval,
+    is_nonnegative,
     loads_of,
     maximum,
     minimum,
@@ -44,6 +46,8 @@ from tensorwright.expr import (
     substitute,
     terms_of,
 )
+from tensorwright.schedule.execution import THREADS
+from tensorwright.schedule.sharing import is_shared
 from tensorwright.schedule.state import (
     After,
     At,
@@ -87,11 +91,16 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The nests of all stages, the ranges of variables, and what virtual variables are."""
+    """The nests of all stages, the ranges of variables, and what virtual variables are.
+
+    beyond   ranges of virtual variables where iterations are counted that a guard leaves out: a
+             split of a fused loop that does not divide it goes beyond its end
+    """
 
     nests: Mapping[str, Nest]
     bounds: Mapping[Var, Range]
     real: Mapping[Var, Index]
+    beyond: Mapping[Var, Range]
 
     def realise(self, index: Index) -> Index:
         """The index with its virtual variables replaced by what they are."""
@@ -116,6 +125,7 @@ class _Part:
     nest: Nest
     bounds: Mapping[Var, Range]
     real: Mapping[Var, Index]
+    beyond: Mapping[Var, Range]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -143,6 +153,7 @@ class _LoopsOfStage:
         self.shared = shared
         self.bounds = bounds
         self.real: dict[Var, Index] = {}
+        self.beyond: dict[Var, Range] = {}
 
     def run(
         self, loops: tuple[str, ...], relations: tuple[LoopRelation, ...], region: Region
@@ -188,7 +199,7 @@ class _LoopsOfStage:
         for axis in self.tensor.reduce_axes:
             axis_values[axis.var] = values[axis.name]
         nest = Nest(region, extents, variables, axis_values, self._all(guards), self._all(overhang))
-        return _Part(nest, self.bounds, self.real)
+        return _Part(nest, self.bounds, self.real, self.beyond)
 
     def _variable(self, loop: str) -> Var:
         """The variable of a loop; its plain name where no other stage has it."""
@@ -242,6 +253,18 @@ class _LoopsOfStage:
             values[loop] = virtual
             self.bounds[virtual] = Range.of_extent(extents[loop])
             self.real[virtual] = substitute(value, self.real)
+            reach = interval(self.real[virtual], self.bounds)
+            whole = self.bounds[virtual]
+            is_split = not isinstance(values[relation.child], Var)
+            if reach is not None and is_split and _may_be_less(whole.high, reach.high):
+                self.beyond[virtual] = reach
+
+
+def _may_be_less(one: Index, other: Index) -> bool:
+    """Whether one is less than another, for some named sizes; that is not asked of decisions."""
+    if isinstance(one, int) and isinstance(other, int):
+        return one < other
+    return not decisions_of(one) | decisions_of(other) and not is_nonnegative(one - other, {})
 
 
 class _Analyser:
@@ -252,6 +275,7 @@ class _Analyser:
         self.nests: dict[str, Nest] = {}
         self.bounds: dict[Var, Range] = {}
         self.real: dict[Var, Index] = {}
+        self.beyond: dict[Var, Range] = {}
         loops = Counter(loop for stage in state.stages for loop in stage.loop_names)
         self.shared = frozenset(loop for loop, count in loops.items() if count > 1)
 
@@ -263,7 +287,7 @@ class _Analyser:
                 self._add_nest(stage)
             pending = [stage for stage in pending if stage.name not in self.nests]
             assert ready, "placements form a cycle: primitives refuse to build one"
-        return Analysis(self.nests, self.bounds, self.real)
+        return Analysis(self.nests, self.bounds, self.real, self.beyond)
 
     def _is_ready(self, stage: Stage) -> bool:
         match stage.placement:
@@ -279,7 +303,7 @@ class _Analyser:
         region = self._region(stage)
         around: dict[Var, Range] = {}
         for index in (*region.low, *region.extents):
-            around |= ranges_in(index, self.bounds)
+            around |= ranges_in(index, {**self.bounds, **self.beyond})
         part = _part_of(
             stage.tensor,
             stage.loops,
@@ -291,6 +315,7 @@ class _Analyser:
         self.nests[stage.name] = part.nest
         self.bounds |= part.bounds
         self.real |= part.real
+        self.beyond |= part.beyond
 
     def _region(self, stage: Stage) -> Region:
         whole = Region((0,) * len(stage.tensor.axes), stage.tensor.shape)
@@ -298,7 +323,8 @@ class _Analyser:
             case AtRoot():
                 return whole
             case At(host, loop):
-                fixed = enclosing_variables(self.state, self.nests, host, loop)
+                together = is_shared(self.state, stage)
+                fixed = enclosing_variables(self.state, self.nests, host, loop, together=together)
                 boxes: list[list[Range | None]] = []
                 for reader in self.state.readers(stage.name):
                     boxes += self._reads(reader, stage.name, fixed)
@@ -412,21 +438,44 @@ def _add_extents(relation: SplitRelation | FuseRelation, extents: dict[str, Inde
 
 
 def enclosing_variables(
-    state: ScheduleState, nests: Mapping[str, Nest], host: str, loop: str
+    state: ScheduleState,
+    nests: Mapping[str, Nest],
+    host: str,
+    loop: str,
+    *,
+    together: bool = False,
 ) -> frozenset[Var]:
-    """The real variables of the loops around the body of `loop` of `host`, that loop included."""
+    """The real variables of the loops around the body of `loop` of `host`, that loop included.
+
+    together   without those over threads: what all threads of a group do in common
+    """
     stage = state.stage(host)
     inside = stage.loops[: stage.loops.index(loop) + 1]
-    found = {nests[host].variables[name] for name in inside if name in nests[host].variables}
+    found = {
+        nests[host].variables[name]
+        for name in inside
+        if name in nests[host].variables and not (together and stage.kind(name) in THREADS)
+    }
     if isinstance(stage.placement, (At, After)):
-        found |= enclosing_variables(state, nests, stage.placement.stage, stage.placement.loop)
+        outer = stage.placement
+        found |= enclosing_variables(state, nests, outer.stage, outer.loop, together=together)
     return frozenset(found)
 
 
-def tile_region(state: ScheduleState, known: _Analyser | Analysis, host: str, loop: str) -> Region:
-    """The part of its own tensor that a stage writes in one iteration of one of its loops."""
+def tile_region(
+    state: ScheduleState,
+    known: _Analyser | Analysis,
+    host: str,
+    loop: str,
+    *,
+    together: bool = False,
+) -> Region:
+    """The part of its own tensor that a stage writes in one iteration of one of its loops.
+
+    together   what all threads of the group around write then
+    """
     analyser = known if isinstance(known, _Analyser) else _resume(state, known)
-    fixed = enclosing_variables(state, analyser.nests, host, loop)
+    fixed = enclosing_variables(state, analyser.nests, host, loop, together=together)
     stage = state.stage(host)
     values = analyser.nests[host].axis_values
     ranges = [[analyser.moved(values[axis.var], fixed) for axis in stage.tensor.axes]]

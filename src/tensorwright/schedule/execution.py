@@ -32,12 +32,20 @@ class ForKind(Enum):
     THREAD_X = "thread.x"
     THREAD_Y = "thread.y"
     THREAD_Z = "thread.z"
-    VTHREAD = "vthread"
 
     @property
     def note(self) -> str:
         """What is printed beside a loop; nothing beside a serial one."""
         return "" if self is ForKind.SERIAL else f"@{self.value}"
+
+
+class CopyMechanism(Enum):
+    """How what is fetched ahead comes into shared memory."""
+
+    __hash__ = object.__hash__  # as ForKind
+
+    REGISTERS = "registers"  # loaded before an iteration's arithmetic, stored after it
+    CP_ASYNC = "cp_async"  # copies that need no registers and no waiting thread: from sm_80 on
 
 
 BLOCKS = frozenset((ForKind.BLOCK_X, ForKind.BLOCK_Y, ForKind.BLOCK_Z))

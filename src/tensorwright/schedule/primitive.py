@@ -14,8 +14,9 @@ from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from tensorwright.base import ScheduleError
-from tensorwright.schedule.execution import ForKind, may_not_be_inside
+from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind, may_not_be_inside
 from tensorwright.schedule.render import render
+from tensorwright.schedule.sharing import home_of, is_shared, kinds_around
 from tensorwright.schedule.state import (
     After,
     At,
@@ -139,7 +140,7 @@ def need_unscheduled(step: object, state: ScheduleState, stage: Stage) -> None:
     nothing.
     """
     is_packed = any(reader == stage.name for _, reader in state.packed)
-    hints = stage.init_at or stage.prefetches or stage.intrinsic or stage.skips
+    hints = stage.init_at or stage.prefetches or stage.intrinsic or stage.skips or stage.pipeline
     changed = stage.relations or stage.marks or stage.placement != AtRoot()
     if changed or hints or is_packed or stage.loops != own_loops(stage.tensor):
         raise refuse(
@@ -161,6 +162,26 @@ def need_plain_loops(step: object, state: ScheduleState, stage: Stage, loop: str
     if stage.intrinsic is not None:
         reason = f"{stage.name} is computed by {stage.intrinsic[1]}"
         raise refuse(step, state, reason, "tensorize last", (stage.name, loop))
+
+
+def need_all_elements(step: object, state: ScheduleState, stage: Stage) -> None:
+    """Refuse a tensor of which some elements are nobody's.
+
+    Theorem: the step makes readers of all elements, and nothing is computed there.
+    """
+    if stage.inside is not True:
+        reason = f"{stage.name} has axes that were split with a rest"
+        raise refuse(step, state, reason, "split_axis after this step")
+
+
+def need_unpipelined(step: object, state: ScheduleState, stage: Stage, *loops: str) -> None:
+    """Refuse loops whose iterations fetch ahead.
+
+    Theorem: an iteration fetches for the next ones of the loop as it is.
+    """
+    if stage.pipeline is not None and stage.pipeline.loop in loops:
+        here = (stage.name, stage.pipeline.loop)
+        raise refuse(step, state, f"loop {stage.pipeline.loop} is pipelined", "do this first", here)
 
 
 def guests(state: ScheduleState, host: str) -> tuple[Stage, ...]:
@@ -222,6 +243,70 @@ def need_legal_nesting(step: object, before: ScheduleState, after: ScheduleState
                     reason = f"{inner} would be inside the {outer_kind.value} loop {outer}"
                     raise refuse(step, before, reason)
             around.append((loop, kind))
+    if any(kind in BLOCKS | THREADS for pairs in marked.values() for _, kind in pairs):
+        for stage in after.stages:
+            _need_outermost_blocks(step, before, after, stage)
+            _need_threads_of_their_own(step, before, after, stage)
+
+
+def _need_outermost_blocks(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse loops over blocks with anything around them but such loops.
+
+    Theorem: blocks are started together, once, and do not wait for each other.  So a loop over them
+    is around all that a stage at the root does: its other loops, the start of its reduction and
+    what is placed in it.
+    """
+    blocks = [loop for loop in stage.loops if stage.kind(loop) in BLOCKS]
+    if not blocks:
+        return
+    here = (stage.name, blocks[-1])
+    remedy = "reorder its loops first, blocks outermost"
+    if not isinstance(stage.placement, AtRoot):
+        reason = f"the blocks of {stage.name} would be inside of {stage.placement.stage}"
+        raise refuse(step, before, reason, "bind the loops of the stage around it")
+    if stage.loops[: len(blocks)] != tuple(blocks):
+        between = next(loop for loop in stage.loops if loop not in blocks)
+        raise refuse(step, before, f"loop {between} would be around blocks", remedy, here)
+    if stage.init_at in blocks:
+        reason = f"the reduction starts at {stage.init_at}, outside of the blocks"
+        raise refuse(step, before, reason, "start it further inside", here)
+    if any(request.loop in blocks for request in stage.prefetches):
+        raise refuse(step, before, "blocks of a card prefetch nothing", "", here)
+    for guest in guests(after, stage.name):
+        if isinstance(guest.placement, (At, After)) and guest.placement.loop in blocks[:-1]:
+            reason = f"{guest.name} is computed between the blocks of {stage.name}"
+            raise refuse(step, before, reason, "compute it inside of all of them", here)
+
+
+def _need_threads_of_their_own(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse what the threads of one group cannot be, or do, at once.
+
+    Theorem: each lane of a fold has one term of each sum, so nothing is between a sum and its
+    terms.  What runs after the tile of a thread is done for each thread by itself, so it has no
+    other threads of the same index.  A group has one piece of memory, lanes of vectors have several
+    at once.
+    """
+    if stage.lanes and stage.loops[-1] != stage.lanes:
+        reason = f"the lanes of {stage.lanes} would not be the innermost loop"
+        raise refuse(step, before, reason, "", (stage.name, stage.lanes))
+    threads = {kind: loop for loop, kind in stage.marks if kind in THREADS}
+    host = stage.placement
+    if threads and isinstance(host, After):
+        for kind in kinds_around(after, host.stage, host.loop):
+            if kind in threads:
+                own = f"loop {threads[kind]} of {stage.name} @{kind.value}"
+                reason = f"{own} would be in what each thread of {host.stage} does by itself"
+                raise refuse(step, before, reason, "place it outside of these threads")
+    home = home_of(after, stage)
+    if home is None or not is_shared(after, stage):
+        return
+    if ForKind.VECTOR in kinds_around(after, *home):
+        reason = f"{stage.name} would be shared memory of each lane of a vector"
+        raise refuse(step, before, reason, "compute it outside of the vectors")
 
 
 _Loops = list[tuple[str, ForKind]]

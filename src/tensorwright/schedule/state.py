@@ -42,7 +42,8 @@ from tensorwright.expr import (
     rebuild,
     topological_order,
 )
-from tensorwright.schedule.execution import ForKind, Scope
+from tensorwright.schedule.execution import CopyMechanism, ForKind, Scope
+from tensorwright.schedule.memory_layout import PLAIN, MemoryLayout
 
 
 class Tail(Enum):
@@ -120,6 +121,15 @@ class PrefetchRequest:
     is_next_part: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PipelineRequest:
+    """What `loop` fetches into shared memory is fetched `stages - 1` iterations ahead."""
+
+    loop: str
+    stages: int
+    mechanism: CopyMechanism
+
+
 class Skipped(Enum):
     """For what a term of a sum is left out."""
 
@@ -153,6 +163,11 @@ class Stage:
     intrinsic: tuple[str, str] | None = (
         None  # (loop, name): the nest from that loop inwards is one intrinsic
     )
+    inside: Condition = True  # which elements are any reader's; others need not be computed
+    layout: MemoryLayout = PLAIN
+    pipeline: PipelineRequest | None = None
+    lanes: str = ""  # the loop of the reduction whose terms the lanes of a warp exchange
+    groups: int = 0  # of a launch that should be on a multiprocessor at once; 0: not said
 
     @property
     def name(self) -> str:

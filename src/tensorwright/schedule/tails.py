@@ -16,6 +16,7 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
     stage's tile needs, which other steps change.
     """
     for stage in after.stages:
+        _need_shifted_tiles(step, before, after, stage)
         if isinstance(stage.placement, AtRoot):
             continue
         for relation in _promises(stage):
@@ -56,6 +57,30 @@ def _need_full_tiles_for_readers(
             if not set(relation.children).isdisjoint(enclosing):
                 reason = f"{stage.name} is split by {total}, and a reader would run past its tile"
                 raise refuse(step, before, reason, "split by what divides, or before it is placed")
+
+
+def _need_shifted_tiles(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse a loop that goes beyond the last shifted tile where readers come after each tile.
+
+    Theorem: a shifted tile begins inside the axis, even one behind the last, so its readers cannot
+    tell that nothing has been computed.
+    """
+    places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
+    loops = [place.loop for place in places if place.stage == stage.name]
+    for relation in stage.relations if loops else ():
+        if not isinstance(relation, SplitRelation) or relation.tail is not Tail.GUARD:
+            continue
+        if relation.parent not in stage.overlapping_loops:
+            continue
+        extent = analyse(after).nests[stage.name].extents[relation.parent]
+        if decisions_of(extent, relation.tile) or is_zero(extent % relation.tile):
+            continue
+        innermost = max(map(stage.loops.index, loops))
+        if not set(relation.children).isdisjoint(stage.loops[: innermost + 1]):
+            reason = f"a reader of {stage.name} would run after tiles beyond the last one"
+            raise refuse(step, before, reason, "split by what divides the number of tiles")
 
 
 def is_zero(remainder: Index) -> bool:

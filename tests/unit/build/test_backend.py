@@ -39,9 +39,15 @@ def test_a_target_is_built_by_the_first_that_supports_it(monkeypatch: pytest.Mon
         backend_of(TARGET)
 
 
-def test_a_kind_without_back_ends_is_refused() -> None:
+def test_a_kind_without_back_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "BACKENDS", {TargetKind.GPU: ()})
     with pytest.raises(MachineError, match="target cuda:sm_90: no back end has code for it"):
         backend_of(parse_target("cuda:sm_90"))
+
+
+def test_drivers_tell_the_back_ends_of_graphics_processors_apart() -> None:
+    assert backend_of(parse_target("opencl:generic")).name == "opencl"
+    assert backend_of(parse_target("cuda:sm_80")).name == "cuda"
 
 
 def test_names_tell_back_ends_apart() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import math
 import re
 import shutil
@@ -15,8 +16,11 @@ import pytest
 from click.testing import Result
 
 from tensorwright.base import detect_target
+from tensorwright.cli.doctor import devices as device_findings
 from tensorwright.cli.doctor import tools
 from tensorwright.machine import Ceilings, Level, Load, keep_ceilings, kept_ceilings
+from tensorwright.runtime import HOST
+from tensorwright.runtime.measuring.devices import measure_rates
 
 Invoke = Callable[..., Result]
 doctor = importlib.import_module("tensorwright.cli.doctor.command")
@@ -111,3 +115,34 @@ def test_pocl_is_a_platform_of_opencl(
     (found,) = tools.portable_opencl()
     assert text in found.text
     assert bool(found.remedy) != is_here
+
+
+def test_devices_are_listed_with_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = {
+        "name": "Card",
+        "platform": "Maker",
+        "version": "OpenCL 3.0",
+        "compute_units": 8,
+        "memory_bytes": 4 << 30,
+        "shared_bytes": 48 << 10,
+        "threads_per_block": 256,
+    }
+    rates = {"to_device": 1e10, "on_device": 2e11, "from_device": 9e9, "round_trip_s": 2e-5}
+    printed = json.dumps([{"facts": facts, "rates": rates}])
+    monkeypatch.setattr(device_findings, "version_of", lambda name: "2026.1")
+    monkeypatch.setattr(device_findings, "output_of", lambda command: printed)
+    found, nvrtc = device_findings.devices()
+    assert found.text == (
+        "Card (Maker, OpenCL 3.0): 8 units, 4.0 GiB, 48 KiB shared, 256 threads a block\n"
+        "copies: 10.0 GB/s to it, 200.0 on it, 9.0 from it; a short one takes 20 us"
+    )
+    assert nvrtc.name == "NVRTC"
+    monkeypatch.setattr(device_findings, "output_of", lambda command: "")
+    assert device_findings.devices()[0].text == "no device (for --target opencl)"
+    monkeypatch.setattr(device_findings, "version_of", lambda name: "")
+    assert "tensorwright[opencl]" in device_findings.devices()[0].remedy
+
+
+def test_rates_of_a_device_are_measured() -> None:
+    rates = measure_rates(HOST)
+    assert min(rates.to_device, rates.from_device, rates.round_trip_s) > 0

@@ -112,12 +112,12 @@ def test_a_processor_launches_no_grid() -> None:
 
 @pytest.mark.parametrize(
     ("grid", "block", "shared_bytes"),
-    [((0, 1, 1), (1, 1, 1), 0), ((1, 1, 1), (1, -1, 1), 0), ((1, 1, 1), (1, 1, 1), -1)],
+    [((-1, 1, 1), (1, 1, 1), 0), ((1, 1, 1), (1, -1, 1), 0), ((1, 1, 1), (1, 1, 1), -1)],
 )
 def test_an_empty_grid_is_refused(
     grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int
 ) -> None:
-    with pytest.raises(InternalError, match="its grid or its block is empty"):
+    with pytest.raises(InternalError, match="its block is empty, or its grid"):
         Grid(grid, block, shared_bytes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.unit.schedule import groups
 from tests.unit.schedule.expressions import (
     Expression,
     arg_max,
@@ -122,7 +123,7 @@ CASES: dict[str, tuple[Expression, Trace]] = {
             Split("c", "i", (2,)),
             Bind("c", "i_o", ForKind.BLOCK_X),
             Bind("c", "j", ForKind.THREAD_X),
-            Bind("c", "i_i", ForKind.VTHREAD),
+            Bind("c", "i_i", ForKind.THREAD_Y),
         ),
     ),
     "compute_at": (
@@ -277,6 +278,7 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         (FoldConstant("doubled"), Split("y", "j", (4,)), PackConstant("doubled", "y")),
     ),
     "tiled_with_epilogue": (matmul(with_relu=True), TILED_WITH_EPILOGUE),
+    **groups.TRACES,
 }
 
 
@@ -306,6 +308,11 @@ GOLDEN = (
     "prefetch_next",
     "fold_and_pack",
     "tiled_with_epilogue",
+    "staged",
+    "pipeline",
+    "pipeline_by_copies",
+    "split_reduction",
+    "shuffle_reduce",
 )
 
 

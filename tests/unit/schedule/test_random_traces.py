@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import cast
 
@@ -12,21 +13,28 @@ from tests.unit.schedule.expressions import ALL, Expression, check_program
 
 from tensorwright.base import InternalError, ScheduleError
 from tensorwright.expr import Decision, Index, decisions_of
-from tensorwright.loop import For, lower, verify, walk
+from tensorwright.loop import For, launches_of, lower, run_passes, verify, walk
 from tensorwright.schedule import (
     PRIMITIVES,
     Bind,
+    BlockOrder,
     CacheRead,
     CacheWrite,
     ComputeAt,
     ComputeInline,
+    Cooperate,
+    CopyMechanism,
     DecomposeReduction,
     FactorOut,
     FoldConstant,
     ForKind,
     Fuse,
+    LaunchBounds,
+    Layout,
+    LayoutKind,
     PackConstant,
     Parallel,
+    Pipeline,
     Prefetch,
     PrefetchNext,
     Primitive,
@@ -35,9 +43,14 @@ from tensorwright.schedule import (
     ReverseComputeInline,
     Rfactor,
     ScheduleState,
+    Scope,
+    SetScope,
+    ShuffleReduce,
     Skipped,
     SkipZeros,
     Split,
+    SplitAxis,
+    SplitReduction,
     Stage,
     Tail,
     Tensorize,
@@ -60,8 +73,10 @@ _SETTINGS = {"deadline": None, "derandomize": True, "phases": (Phase.generate,)}
 class _Drawer:
     """Draws steps that name what exists; whether they are legal, their own check says."""
 
-    def __init__(self, draw: st.DrawFn, *, symbolic: bool) -> None:
+    def __init__(self, draw: st.DrawFn, *, symbolic: bool, on_card: bool = False) -> None:
         self.draw = draw
+        self.on_card = on_card
+        self.kinds = CARD_KINDS if on_card else KINDS
         self.symbolic = symbolic
         self.values: dict[str, int] = {}
 
@@ -85,9 +100,16 @@ class _Drawer:
         stage = self.draw(st.sampled_from(state.stages))
         if not stage.loops:
             return ()
-        kind = self.draw(st.sampled_from(KINDS))
+        kind = self.draw(st.sampled_from(self.kinds))
         if kind is Tensorize:
             return _tensorized(stage)
+        if kind is ShuffleReduce:
+            return _over_lanes(self.draw, stage)
+        if kind is Pipeline:
+            pipelines = _pipelines(state)
+            return (self.draw(st.sampled_from(pipelines)),) if pipelines else ()
+        if kind is ComputeAt and self.on_card:
+            return _placed(self.draw, state)
         if kind in RARE:
             legal = [
                 step
@@ -113,8 +135,24 @@ class _Drawer:
         if kind in (Unroll, Vectorize, Parallel, Rfactor, DecomposeReduction):
             return cast(Primitive, kind(name, loop))
         if kind is Bind:
-            index = self.draw(st.sampled_from((ForKind.BLOCK_X, ForKind.THREAD_X)))
-            return Bind(name, loop, index)
+            return Bind(name, loop, self.draw(st.sampled_from(INDICES)))
+        if kind is SetScope:
+            return SetScope(name, self.draw(st.sampled_from((Scope.SHARED, Scope.LOCAL))))
+        if kind is Cooperate:
+            threads = tuple(self.factor() for _ in range(self.draw(st.integers(1, 2))))
+            return Cooperate(name, threads, self.draw(st.sampled_from((1, 1, 2, 4))))
+        if kind is Layout:
+            kinds = st.sampled_from(tuple(LayoutKind))
+            return Layout(name, self.draw(kinds), self.draw(st.sampled_from((0, 1, 4, 32, 64))))
+        if kind is SplitAxis:
+            axis = self.pick(tuple(axis.name for axis in stage.tensor.axes) or (loop,))
+            return SplitAxis(name, axis, (self.factor(),) * self.draw(st.integers(1, 2)))
+        if kind is LaunchBounds:
+            return LaunchBounds(name, self.draw(st.integers(1, 4)))
+        if kind is SplitReduction:
+            return SplitReduction(name, loop, self.factor())
+        if kind is BlockOrder:
+            return BlockOrder(name, *stage.loops[:2], self.factor()) if stage.loops[1:] else None
         if kind in (ComputeAt, ReverseComputeAt):
             host = self.draw(st.sampled_from(state.stages))
             if not host.loops:
@@ -132,7 +170,8 @@ class _Drawer:
             tensors = (*state.inputs, *(s.tensor for s in state.stages))
             rank = next(len(t.shape) for t in tensors if t.name == read)
             order = tuple(self.draw(st.permutations(range(rank))))
-            return CacheRead(read, name, order=self.draw(st.sampled_from(((), order))))
+            scope = self.draw(st.sampled_from((Scope.LOCAL, Scope.SHARED)))
+            return CacheRead(read, name, scope, self.draw(st.sampled_from(((), order))))
         if kind is CacheWrite:
             return CacheWrite(name)
         if kind is PackConstant:
@@ -164,9 +203,44 @@ WEIGHTS: dict[type, int] = {
     UseAlgorithm: 1,
     FoldConstant: 1,
     SkipZeros: 1,
+    SetScope: 1,
+    Cooperate: 1,
+    BlockOrder: 1,
+    Layout: 1,
+    LaunchBounds: 1,
+    Pipeline: 1,
+    SplitReduction: 1,
+    SplitAxis: 1,
+    ShuffleReduce: 1,
 }
 """How often each kind of step is drawn."""
-KINDS = tuple(kind for kind, weight in WEIGHTS.items() for _ in range(weight))
+CARD_WEIGHTS = {
+    **WEIGHTS,
+    Split: 4,
+    Bind: 8,
+    CacheRead: 6,
+    SetScope: 4,
+    Cooperate: 6,
+    BlockOrder: 3,
+    Layout: 2,
+    Pipeline: 6,
+    SplitReduction: 2,
+    SplitAxis: 2,
+    ShuffleReduce: 3,
+    Parallel: 0,
+    PackConstant: 0,
+    PrefetchNext: 0,
+    Tensorize: 0,
+}
+"""The same for graphics processors."""
+INDICES = (ForKind.BLOCK_X, ForKind.BLOCK_Y, ForKind.THREAD_X, ForKind.THREAD_Y)
+
+
+def _repeated(weights: Mapping[type, int]) -> tuple[type, ...]:
+    return tuple(kind for kind, weight in weights.items() for _ in range(weight))
+
+
+KINDS, CARD_KINDS = _repeated(WEIGHTS), _repeated(CARD_WEIGHTS)
 RARE = (
     *(ComputeInline, ReverseComputeInline, PrefetchNext),
     *(UseAlgorithm, FoldConstant, SkipZeros, FactorOut),
@@ -187,14 +261,43 @@ def _rare(kind: type, stage: Stage) -> list[Primitive]:
     return [kind(name)]
 
 
-def _tensorized(stage: Stage) -> tuple[Primitive, ...]:
-    """An intrinsic in the place of the innermost loops, made ready: legal for products of bytes."""
-    name, loops = stage.name, stage.loops
-    packed = tuple(PackConstant(read, name) for read in reads_of(stage.tensor))
-    split = Split(name, loops[-2:][0], (16,)), Split(name, loops[-1], (4,))
-    order = tuple(f"{loop}_{part}" for part in "oi" for loop in loops[-2:])
-    place = Reorder(name, (*loops[:-2], *order))
-    return (*packed, *split, place, Tensorize(name, order[-2], "dot4_u8i8_i32"))
+def _pipelines(state: ScheduleState) -> list[Primitive]:
+    """All pipelines that loops of a state may have."""
+    return [
+        step
+        for stage in state.stages
+        for loop in stage.loops
+        for stages, mechanism in (
+            (2, CopyMechanism.REGISTERS),
+            (2, CopyMechanism.CP_ASYNC),
+            (3, CopyMechanism.CP_ASYNC),
+        )
+        for step in (Pipeline(stage.name, loop, stages, mechanism),)
+        if _is_legal(step, state)
+    ]
+
+
+def _over_lanes(draw: st.DrawFn, stage: Stage) -> tuple[Primitive, ...]:
+    """A fold over lanes of what is left of a reduction when it is split and factored."""
+    if not stage.tensor.reduce_axes:
+        return ()
+    name, loop = stage.name, stage.tensor.reduce_axes[-1].name
+    split = Split(name, loop, (draw(st.sampled_from((2, 4, 8))),))
+    lanes = split.children[-1]
+    factor, fold = Rfactor(name, lanes), ShuffleReduce(name, lanes)
+    return (split, factor, fold, ComputeAt(factor.partial, name, lanes))
+
+
+def _placed(draw: st.DrawFn, state: ScheduleState) -> tuple[Primitive, ...]:
+    """A stage in a loop of its last reader, where it may be computed there."""
+    legal = [
+        ComputeAt(stage.name, reader.name, loop)
+        for stage in state.stages
+        for reader in state.readers(stage.name)[-1:]
+        for loop in reader.loops
+        if _is_legal(ComputeAt(stage.name, reader.name, loop), state)
+    ]
+    return (draw(st.sampled_from(legal)),) if legal else ()
 
 
 def _is_legal(step: Primitive, state: ScheduleState) -> bool:
@@ -215,15 +318,34 @@ def _tensorized(stage: Stage) -> tuple[Primitive, ...]:
     return (*packed, *split, place, Tensorize(name, order[-2], "dot4_u8i8_i32"))
 
 
+def _bound(draw: st.DrawFn, stage: Stage) -> Iterator[Primitive]:
+    """Blocks and threads for the outermost loops of a stage, where their tiles are whole or not."""
+    loops = stage.loops[: draw(st.integers(0, 2))]
+    axes = (ForKind.BLOCK_Y, ForKind.THREAD_Y), (ForKind.BLOCK_X, ForKind.THREAD_X)
+    splits = [Split(stage.name, loop, (draw(st.sampled_from((2, 3, 4))),)) for loop in loops]
+    yield from splits
+    order = tuple(loop for part in zip(*(s.children for s in splits), strict=True) for loop in part)
+    if order:
+        yield Reorder(stage.name, order)
+    for split, (block_index, thread_index) in zip(splits, axes, strict=False):
+        yield Bind(stage.name, split.children[0], block_index)
+        yield Bind(stage.name, split.children[1], thread_index)
+
+
 @st.composite
 def schedules(
-    draw: st.DrawFn, *, symbolic: bool = False
+    draw: st.DrawFn, *, symbolic: bool = False, on_card: bool = False
 ) -> tuple[Expression, Trace, dict[str, int]]:
     """An expression, a legal trace for it and values of the trace's decisions."""
     expression = ALL[draw(st.sampled_from(sorted(ALL)))]
-    drawer = _Drawer(draw, symbolic=symbolic)
+    drawer = _Drawer(draw, symbolic=symbolic, on_card=on_card)
     state = expression.state
     steps: list[Primitive] = []
+    for stage in state.stages if on_card else ():
+        for step in _bound(draw, stage):
+            if _is_legal(step, state):
+                state = step.apply(state)
+                steps.append(step)
     for _ in range(draw(st.integers(1, 14))):
         for step in drawer.steps(state):
             if _is_legal(step, state):
@@ -238,6 +360,20 @@ def test_a_legal_trace_keeps_the_meaning(case: tuple[Expression, Trace, dict[str
     expression, trace, _ = case
     assert parse_trace(format_trace(trace)) == trace
     check_program(expression, lower(replay(expression.state, trace)))
+
+
+@settings(max_examples=100, **_SETTINGS)
+@given(schedules(on_card=True))
+def test_a_trace_for_a_card_keeps_the_meaning(
+    case: tuple[Expression, Trace, dict[str, int]],
+) -> None:
+    """With its barriers, it is right and has no races; so it has after all passes."""
+    expression, trace, _ = case
+    assert parse_trace(format_trace(trace)) == trace
+    program = lower(replay(expression.state, trace))
+    check_program(expression, program)
+    for each in (program, run_passes(program)):
+        launches_of(each)
 
 
 def test_every_primitive_is_drawn() -> None:
@@ -265,7 +401,18 @@ def test_decisions_bound_late_mean_the_same(
     case: tuple[Expression, Trace, dict[str, int]],
 ) -> None:
     """Where a tail promises to divide or to fit, the numbers must keep it: others are skipped."""
-    expression, trace, values = case
+    check_bound_late(*case)
+
+
+@settings(max_examples=40, **_SETTINGS)
+@given(schedules(symbolic=True, on_card=True))
+def test_decisions_for_a_card_bound_late_mean_the_same(
+    case: tuple[Expression, Trace, dict[str, int]],
+) -> None:
+    check_bound_late(*case)
+
+
+def check_bound_late(expression: Expression, trace: Trace, values: dict[str, int]) -> None:
     try:
         early = lower(replay(expression.state, bind(trace, values)))
     except ScheduleError:

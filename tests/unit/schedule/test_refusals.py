@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable
 
 import pytest
+from tests.unit.schedule import groups
 from tests.unit.schedule.expressions import (
     Expression,
     blur,
@@ -420,6 +421,7 @@ CASES: dict[str, Case] = {
     "skip_zeros_without_a_border": (scaled(), (), SkipZeros("y", "doubled", "k")),
     "skip_zeros_where_no_border_is": (conv(), (), SkipZeros("y", "pad", "ic")),
     "prefetch_nothing_ahead": (chain(), (), Prefetch("z", "x", "i", 0)),
+    **groups.REFUSALS,
 }
 
 

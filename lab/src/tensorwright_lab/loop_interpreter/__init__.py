@@ -3,6 +3,7 @@
 interpreter.py  runs a loop nest as the IR means it, with every check
 closures.py     index expressions and conditions as Python functions
 memory.py       buffers that know what was stored, and by which iteration
+copies.py       copies that are in flight until a thread waits for them
 groups.py       the threads of a group, from barrier to barrier
 bind.py         a program with numbers in the place of its decisions
 """

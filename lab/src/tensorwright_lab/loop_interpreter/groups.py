@@ -10,19 +10,30 @@ order stays series-parallel and depth first, and the race check (memory.py) find
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NoReturn, TypeAlias
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
 
-from tensorwright.loop.ir import Barrier, Stmt
+from tensorwright.loop.ir import Barrier, LaneFold, Stmt
 from tensorwright_lab.loop_interpreter.closures import Environment, IndexFunction
 from tensorwright_lab.loop_interpreter.memory import Cell, Iterations
 
-Thread: TypeAlias = Callable[[Environment], Iterator[Barrier]]
+
+@dataclass(slots=True)
+class Stop:
+    """Where a thread waits for others; of a fold over lanes, what it has and what it gets."""
+
+    at: Barrier | LaneFold
+    own: Any = None
+    result: Any = None
+
+
+Thread: TypeAlias = Callable[[Environment], Iterator[Stop]]
 
 
 def in_one_part(action: Callable[[Environment], None]) -> Thread:
     """What has no barrier inside."""
 
-    def run(env: Environment) -> Iterator[Barrier]:
+    def run(env: Environment) -> Iterator[Stop]:
         action(env)
         yield from ()
 
@@ -32,7 +43,7 @@ def in_one_part(action: Callable[[Environment], None]) -> Thread:
 def one_after_another(threads: tuple[Thread, ...]) -> Thread:
     """A block."""
 
-    def run(env: Environment) -> Iterator[Barrier]:
+    def run(env: Environment) -> Iterator[Stop]:
         for thread in threads:
             yield from thread(env)
 
@@ -42,7 +53,7 @@ def one_after_another(threads: tuple[Thread, ...]) -> Thread:
 def repeated(extent: IndexFunction, place: int, body: Thread) -> Thread:
     """A serial loop, whose variable has a place in the environment."""
 
-    def run(env: Environment) -> Iterator[Barrier]:
+    def run(env: Environment) -> Iterator[Stop]:
         for i in range(extent(env)):
             env[place] = i
             yield from body(env)
@@ -53,11 +64,11 @@ def repeated(extent: IndexFunction, place: int, body: Thread) -> Thread:
 def private(cell: Cell, body: Thread) -> Thread:
     """A buffer of each thread: while one waits, others have its place."""
 
-    def run(env: Environment) -> Iterator[Barrier]:
+    def run(env: Environment) -> Iterator[Stop]:
         cell.start()
-        for barrier in body(env):
+        for stop in body(env):
             saved = cell.save()
-            yield barrier
+            yield stop
             cell.restore(saved)
 
     return run
@@ -69,28 +80,35 @@ def group(
     body: Thread,
     iterations: Iterations,
     fail: Callable[[Stmt | None, Environment], NoReturn],
+    fold: Callable[[list[Stop]], None] | None,
 ) -> Thread:
-    """A loop over threads; to a loop over threads around it, it is one thread."""
+    """A loop over threads; to a loop over threads around it, it is one thread.
 
-    def run(env: Environment) -> Iterator[Barrier]:
-        threads: list[tuple[int, Iterator[Barrier]]] = []
+    fold   what gives the results of a fold over lanes, where these are the threads of the loop
+    """
+
+    def run(env: Environment) -> Iterator[Stop]:
+        threads: list[tuple[int, Iterator[Stop]]] = []
         for i in range(extent(env)):
             own = list(env)
             own[place] = i
             threads.append((i, one_after_another((body,))(own)))
         while threads:
             outer, execution = iterations.now, iterations.enter()
-            reached: list[Barrier | None] = []
+            reached: list[Stop | None] = []
             for i, thread in threads:
                 iterations.now = iterations.around = (*outer, (execution, i))
                 reached.append(next(thread, None))
             iterations.now = iterations.around = outer
-            barrier = reached[0]
-            if any(other is not barrier for other in reached):
-                fail(next(filter(None, reached)), env)
-            if barrier is None:
+            stops = [stop for stop in reached if stop is not None]
+            if not stops:
                 return
-            yield barrier
+            if len(stops) < len(reached) or any(stop.at is not stops[0].at for stop in stops):
+                fail(stops[0].at, env)
+            if fold is not None and isinstance(stops[0].at, LaneFold):
+                fold(stops)
+            else:
+                yield stops[0]
 
     return run
 

@@ -7,8 +7,8 @@ about a second.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial, reduce
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -40,19 +40,25 @@ from tensorwright.loop.ir import (
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
     If,
+    LaneFold,
+    LaunchBounds,
     LoopProgram,
     Parameter,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
+    WaitCopies,
     print_program,
+    print_statement,
 )
 from tensorwright.loop.packing import pack
 from tensorwright.loop.scalars import convert, function_of, quiet
 from tensorwright.loop.traversal import buffers_of_index, has_barrier, walk
-from tensorwright.schedule import THREADS, ForKind
+from tensorwright.schedule import BLOCKS, THREADS, ForKind, Scope
 from tensorwright_lab.loop_interpreter.bind import bind_decisions
 from tensorwright_lab.loop_interpreter.closures import (
     Environment,
@@ -60,7 +66,9 @@ from tensorwright_lab.loop_interpreter.closures import (
     compile_condition,
     compile_index,
 )
+from tensorwright_lab.loop_interpreter.copies import Copy, CopyQueue
 from tensorwright_lab.loop_interpreter.groups import (
+    Stop,
     Thread,
     group,
     in_one_part,
@@ -108,9 +116,13 @@ class _Machine:
         self._trace = trace
         loops = [part for part in walk(program.body) if isinstance(part, For)]
         self._check = check_races and any(part.kind not in _ORDERED for part in loops)
+        self._has_groups = any(part.kind in THREADS for part in loops)
         self._places = {var: n for n, var in enumerate(dict.fromkeys(part.var for part in loops))}
         self._cells: dict[str, Cell] = {}
         self._iterations = Iterations()
+        self._queues: dict[tuple[int, ...], CopyQueue] = {}
+        bound = {part.var for part in loops if part.kind in BLOCKS | THREADS}
+        self._thread_places = [self._places[var] for var in bound]
         self._lanes: frozenset[Var] = frozenset()  # the variables of the vector loops around
 
     def run(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -153,6 +165,18 @@ class _Machine:
             where += f" with {values}" if values else ""
         raise InternalError(stage="loop", where=where, reason=f"{reason}\n{page}")
 
+    def _stores_to(self, buffer: Buffer) -> str:
+        """Where a buffer of a group is stored: by other threads, or too late."""
+        if buffer.scope is Scope.GLOBAL or not self._has_groups:
+            return ""
+        stores = [
+            part
+            for part in walk(self._program.body)
+            if isinstance(part, Store) and part.buffer == buffer
+        ]
+        lines = (_line_of(store) for store in stores)
+        return "".join(f"; a thread that stores it does so in: {line}" for line in lines)
+
     # statements
 
     def _statement(self, statement: Stmt, bounds: Bounds) -> Action:
@@ -169,9 +193,15 @@ class _Machine:
                 return self._allocate(buffer, inner, bounds)
             case Store():
                 return self._store(statement, bounds)
-            case Prefetch():
+            case Prefetch() | LaunchBounds():
                 return lambda env: None
-            case Barrier():
+            case StartCopy(store):
+                return self._start(statement, store, bounds)
+            case CommitCopies():
+                return lambda env: self._queue(env).commit()
+            case WaitCopies(batches):
+                return lambda env: self._queue(env).wait(batches)
+            case Barrier() | LaneFold():
                 return self._fail(statement, None, "a barrier outside of a group of threads")
             case Call(_, _, meaning):
                 return self._statement(meaning, bounds)
@@ -218,7 +248,9 @@ class _Machine:
             return in_one_part(self._statement(statement, bounds))
         match statement:
             case Barrier():
-                return lambda env: iter((statement,))
+                return lambda env: iter((Stop(statement),))
+            case LaneFold():
+                return self._lane_fold(statement, bounds)
             case Block(statements):
                 return one_after_another(tuple(self._thread(part, bounds) for part in statements))
             case If(condition, then):
@@ -235,9 +267,39 @@ class _Machine:
                 if kind in _ORDERED:
                     return repeated(count, place, inside)
                 fail = partial(self._fail, reason="not all threads come to this barrier")
-                return group(count, place, inside, self._iterations, fail)
+                fold = self._fold if kind is ForKind.THREAD_X else None
+                return group(count, place, inside, self._iterations, fail, fold)
             case _:
                 return self._fail(statement, None, "a barrier where threads cannot wait")
+
+    def _lane_fold(self, fold: LaneFold, bounds: Bounds) -> Thread:
+        cell = self._cells[fold.buffer.name]
+        offset = self._offset(fold, cell, fold.indices, bounds)
+
+        def run(env: Environment) -> Iterator[Stop]:
+            place = offset(env)
+            stop = Stop(fold, cell.elements[place] if cell.defined[place] else None)
+            yield stop
+            if stop.result is not None:
+                cell.elements[place] = stop.result
+
+        return run
+
+    def _fold(self, stops: list[Stop]) -> None:
+        """Fold what neighbouring threads have, and give each of them the result."""
+        at = stops[0].at
+        assert isinstance(at, LaneFold), "a group folds where its threads have come to a fold"
+        function = function_of(at.fn, at.buffer.dtype)
+        for first in range(0, len(stops), at.lanes):
+            lanes = stops[first : first + at.lanes]
+            given = [lane.own for lane in lanes if lane.own is not None]
+            if not given:
+                continue
+            if len(given) < at.lanes:
+                self._fail(at, None, f"only {len(given)} of {at.lanes} lanes have a number to fold")
+            result = reduce(function, given)
+            for lane in lanes:
+                lane.result = result
 
     def _allocate(self, buffer: Buffer, inner: Stmt, bounds: Bounds) -> Action:
         cell = self._cells[buffer.name] = Cell(buffer)
@@ -279,6 +341,34 @@ class _Machine:
             return folded
         return noted if self._check or self._trace else plain
 
+    def _start(self, start: StartCopy, store: Store, bounds: Bounds) -> Action:
+        """A copy that is in flight until the thread has waited for it."""
+        cell = self._cells[store.buffer.name]
+        offset = self._offset(start, cell, store.indices, bounds)
+        value = self._value(start, store.value, bounds)
+
+        def begin(env: Environment) -> None:
+            place = offset(env)
+            other = cell.in_flight.get(place)
+            if other is not None:
+                self._fail(start, env, _early(cell, place, "copied to", other))
+            cell.in_flight[place] = start
+            self._queue(env).begin(Copy(cell, place, value(env), start, self._ended(env)))
+
+        return begin
+
+    def _ended(self, env: Environment) -> Callable[[Copy], None]:
+        """What notes the store of a copy that has ended."""
+
+        def note(copy: Copy) -> None:
+            self._note(copy.at, copy.cell, "store")(env, copy.place, copy.value)
+
+        return note
+
+    def _queue(self, env: Environment) -> CopyQueue:
+        """The copies of the thread that runs in an environment."""
+        return self._queues.setdefault(tuple(env[p] for p in self._thread_places), CopyQueue())
+
     def _note(self, at: Stmt, cell: Cell, what: str) -> Callable[[Environment, int, Any], None]:
         """Tell the trace and the race check about one access and the value it moves."""
         trace, iterations, races = self._trace, self._iterations, self._check
@@ -290,12 +380,12 @@ class _Machine:
             if races:
                 try:
                     if is_store:
-                        cell.check_store(place, iterations.now, moved)
+                        cell.check_store(place, iterations.now, moved, at)
                     else:
-                        cell.check_load(place, iterations.now)
+                        cell.check_load(place, iterations.now, at)
                 except Race as race:
-                    at_index = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
-                    self._fail(at, env, f"race: {cell.buffer.name}[{at_index}] is {race}")
+                    reason = f"race: {_element(cell, place)} is {race}"
+                    self._fail(at, env, reason + _other_place(race.other, at))
 
         return note
 
@@ -345,15 +435,17 @@ class _Machine:
     ) -> Compute:
         cell = self._cells[source.name]
         offset = self._offset(at, cell, indices, bounds)
-        elements, defined = cell.elements, cell.defined
+        elements, defined, in_flight = cell.elements, cell.defined, cell.in_flight
         note = self._note(at, cell, "load")
         noted = self._check or self._trace is not None
 
         def load(env: Environment) -> Any:
             place = offset(env)
+            if in_flight and place in in_flight:
+                self._fail(at, env, _early(cell, place, "read", in_flight[place]))
             if not defined[place]:
-                name = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
-                self._fail(at, env, f"{source.name}[{name}] is read and was never stored")
+                reason = f"{_element(cell, place)} is read and was never stored"
+                self._fail(at, env, reason + self._stores_to(source))
             found = elements[place]
             if noted:
                 note(env, place, found)
@@ -400,6 +492,29 @@ class _Machine:
             return place
 
         return checked
+
+
+def _element(cell: Cell, place: int) -> str:
+    indices = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
+    return f"{cell.buffer.name}[{indices}]"
+
+
+def _early(cell: Cell, place: int, done: str, other: Stmt) -> str:
+    """That an element is touched while a copy to it is in flight."""
+    copied = f"a copy to it is in flight, started in: {_line_of(other)}"
+    return f"{_element(cell, place)} is {done} too early: {copied}"
+
+
+def _other_place(other: Stmt | None, at: Stmt) -> str:
+    """The statement that touched an element before, where it is not the marked one."""
+    return "" if other is None or other is at else f"; the other one is in: {_line_of(other)}"
+
+
+def _line_of(statement: Stmt) -> str:
+    """The first line of a statement."""
+    page = Printer()
+    print_statement(statement, page)
+    return str(page).splitlines()[0].strip()
 
 
 def _is_inside(index: Index, extent: int, bounds: Mapping[Var, Range]) -> bool:

@@ -14,10 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.loop.ir import Buffer
+from tensorwright.loop.ir import Buffer, Stmt
 from tensorwright.schedule import Scope
 
 Task: TypeAlias = tuple[tuple[int, int], ...]
+_Access: TypeAlias = tuple[Task, Stmt | None]
+"""Who touched an element last, and in which statement."""
 Trace: TypeAlias = Callable[[str, Buffer, int], None]
 """Called with "load" or "store", the buffer and the element's row-major number."""
 
@@ -26,7 +28,12 @@ class Race(Exception):
     """Two iterations of one concurrent loop touch an element and one of them stores it.
 
     Both may store it if they store the same value and none reads it.
+    `other` is the statement that touched it before.
     """
+
+    def __init__(self, reason: str, other: Stmt | None) -> None:
+        super().__init__(reason)
+        self.other = other
 
 
 class Iterations:
@@ -71,8 +78,9 @@ class Cell:
         else:
             self.elements = np.ascontiguousarray(contents).reshape(-1)
             self.defined = bytearray(b"\x01") * size
-        self._writers: dict[int, Task] = {}
-        self._readers: dict[int, Task] = {}
+        self.in_flight: dict[int, Stmt] = {}
+        self._writers: dict[int, _Access] = {}
+        self._readers: dict[int, _Access] = {}
 
     def start(self) -> None:
         """Begin the life of an allocated buffer: nothing is defined.
@@ -80,6 +88,7 @@ class Cell:
         A LOCAL or SHARED buffer is new memory; a GLOBAL one is the same piece for all iterations.
         """
         self.defined[:] = bytes(len(self.defined))
+        self.in_flight.clear()
         if self.buffer.scope is not Scope.GLOBAL:
             self._writers.clear()
             self._readers.clear()
@@ -93,31 +102,36 @@ class Cell:
         """Undo what others have done since `save`."""
         self.elements[:], self.defined[:], self._writers, self._readers = saved
 
-    def check_load(self, place: int, task: Task) -> None:
-        """Note that the iteration reads an element.
+    def check_load(self, place: int, task: Task, at: Stmt | None = None) -> None:
+        """Note that the iteration reads an element, in a statement.
 
         Raises:  Race if a concurrent iteration stored it.
         """
         writer = self._writers.get(place)
-        if writer is not None and writer is not task and _are_concurrent(writer, task):
-            raise Race("read by one iteration and stored by another one of the same loop")
+        if writer is not None and writer[0] is not task and _are_concurrent(writer[0], task):
+            reason = "read by one iteration and stored by another one of the same loop"
+            raise Race(reason, writer[1])
         reader = self._readers.get(place)
-        if reader is None or not _are_concurrent(reader, task):
-            self._readers[place] = task
+        if reader is None or not _are_concurrent(reader[0], task):
+            self._readers[place] = task, at
 
-    def check_store(self, place: int, task: Task, value: Any) -> None:
+    def check_store(self, place: int, task: Task, value: Any, at: Stmt | None = None) -> None:
         """Note that the iteration stores a value in an element; call before it is stored.
 
         Raises:  Race if a concurrent iteration stored another value there, or read it.
         """
         writer = self._writers.get(place)
-        is_second = writer is not None and writer is not task and _are_concurrent(writer, task)
-        if is_second and not _is_same(self.elements[place], value):
-            raise Race("stored by two iterations of the same loop, with two values")
+        is_second = (
+            writer is not None and writer[0] is not task and _are_concurrent(writer[0], task)
+        )
+        if writer is not None and is_second and not _is_same(self.elements[place], value):
+            reason = "stored by two iterations of the same loop, with two values"
+            raise Race(reason, writer[1])
         reader = self._readers.get(place)
-        if reader is not None and reader is not task and _are_concurrent(reader, task):
-            raise Race("stored by one iteration and read by another one of the same loop")
-        self._writers[place] = task
+        if reader is not None and reader[0] is not task and _are_concurrent(reader[0], task):
+            reason = "stored by one iteration and read by another one of the same loop"
+            raise Race(reason, reader[1])
+        self._writers[place] = task, at
 
     def array(self) -> NDArray[Any]:
         """The contents in the buffer's shape."""

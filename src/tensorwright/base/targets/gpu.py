@@ -1,9 +1,9 @@
-"""A graphics processor as a target. There is no code generator for it yet."""
+"""A graphics processor as a target."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -95,6 +95,92 @@ Source:  NVIDIA, H100 Tensor Core GPU Architecture (white paper, 2022), table of
          compute capability 9.0, for limits.
 """
 
+_SM_90A = replace(_SM_90, name="cuda:sm_90a", arch="sm_90a")
+"""The same card, with the instructions that only its architecture has (wgmma)."""
+
+_SM_75 = GpuTarget(
+    name="cuda:sm_75",
+    api=GpuApi.CUDA,
+    arch="sm_75",
+    multiprocessors=40,
+    warp=32,
+    threads_per_block=1024,
+    registers=64 * 1024,
+    static_shared_bytes=48 * 1024,
+    opt_in_shared_bytes=64 * 1024,
+    shared_bytes=64 * 1024,
+    blocks_per_multiprocessor=16,
+    l2_bytes=4 * 1024 * 1024,
+    bandwidth=320e9,
+    flops=(
+        (DType.F16, 65e12),
+        (DType.F32, 8.1e12),
+        (DType.F64, 0.25e12),
+        (DType.I8, 130e12),
+    ),
+)
+"""A T4.
+
+Source:  NVIDIA, T4 data sheet (2019), for rates; CUDA C++ Programming Guide, technical
+         specifications of compute capability 7.5, for limits.
+"""
+
+_SM_80 = GpuTarget(
+    name="cuda:sm_80",
+    api=GpuApi.CUDA,
+    arch="sm_80",
+    multiprocessors=108,
+    warp=32,
+    threads_per_block=1024,
+    registers=64 * 1024,
+    static_shared_bytes=48 * 1024,
+    opt_in_shared_bytes=163 * 1024,
+    shared_bytes=164 * 1024,
+    blocks_per_multiprocessor=32,
+    l2_bytes=40 * 1024 * 1024,
+    bandwidth=1.555e12,
+    flops=(
+        (DType.BF16, 312e12),
+        (DType.F16, 312e12),
+        (DType.F32, 19.5e12),
+        (DType.F64, 19.5e12),
+        (DType.I8, 624e12),
+    ),
+)
+"""An A100 SXM4 of 40 GB.
+
+Source:  NVIDIA, A100 Tensor Core GPU Architecture (white paper, 2020), for rates, without sparsity;
+         CUDA C++ Programming Guide, technical specifications of compute capability 8.0, for limits.
+"""
+
+_SM_86 = GpuTarget(
+    name="cuda:sm_86",
+    api=GpuApi.CUDA,
+    arch="sm_86",
+    multiprocessors=72,
+    warp=32,
+    threads_per_block=1024,
+    registers=64 * 1024,
+    static_shared_bytes=48 * 1024,
+    opt_in_shared_bytes=99 * 1024,
+    shared_bytes=100 * 1024,
+    blocks_per_multiprocessor=16,
+    l2_bytes=6 * 1024 * 1024,
+    bandwidth=600e9,
+    flops=(
+        (DType.BF16, 125e12),
+        (DType.F16, 125e12),
+        (DType.F32, 31.2e12),
+        (DType.F64, 0.976e12),
+        (DType.I8, 250e12),
+    ),
+)
+"""An A10.
+
+Source:  NVIDIA, A10 data sheet (2021), for rates, without sparsity; CUDA C++ Programming Guide,
+         technical specifications of compute capability 8.6, for limits.
+"""
+
 _GENERIC = GpuTarget(
     name="opencl:generic",
     api=GpuApi.OPENCL,
@@ -117,4 +203,4 @@ Source:  The OpenCL Specification 3.0, section 4.2, for the 32 KiB of local memo
          of the full profile has; all else is a low estimate, to be replaced where known.
 """
 
-GPU_TARGETS = (_SM_90, _GENERIC)
+GPU_TARGETS = (_SM_75, _SM_80, _SM_86, _SM_90, _SM_90A, _GENERIC)

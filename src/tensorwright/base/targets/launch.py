@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tensorwright.base.errors import InternalError
+from tensorwright.base.tensors import OpenSize
 
 Extents: TypeAlias = tuple[int, int, int]
+GridExtents: TypeAlias = tuple[int | OpenSize, int | OpenSize, int | OpenSize]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +27,22 @@ class Threads:
 class Grid:
     """A call by a driver: blocks of threads, in x, y and z; each thread runs the function.
 
+    grid           numbers of blocks; nothing runs where one of them is 0. With named sizes, they
+                   are computed when the kernel is called
     shared_bytes   of memory for each block, besides what the code declares
     """
 
-    grid: Extents
+    grid: GridExtents
     block: Extents
     shared_bytes: int = 0
 
     def __post_init__(self) -> None:
-        if min(*self.grid, *self.block) < 1 or self.shared_bytes < 0:
+        blocks = [each for each in self.grid if isinstance(each, int)]
+        if min(blocks, default=0) < 0 or min(self.block) < 1 or self.shared_bytes < 0:
             raise InternalError(
                 stage="codegen",
                 where=f"launch {self}",
-                reason="its grid or its block is empty, or its shared memory is negative",
+                reason="its block is empty, or its grid or its shared memory is negative",
             )
 
     def __str__(self) -> str:

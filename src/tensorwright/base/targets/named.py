@@ -19,6 +19,8 @@ from tensorwright.base.targets.gpu import GPU_TARGETS, GpuTarget
 Target: TypeAlias = CpuTarget | GpuTarget
 
 TARGETS: tuple[Target, ...] = (*CPU_TARGETS, *GPU_TARGETS)
+NAMES_OF_DEVICES = ("opencl",)
+"""Names that stand for a device of this machine, which the runtime asks what it is."""
 
 
 def parse_target(text: str) -> Target:
@@ -31,7 +33,7 @@ def parse_target(text: str) -> Target:
     for target in TARGETS:
         if target.name == text:
             return target
-    names = ["native", *(target.name for target in TARGETS)]
+    names = ["native", *NAMES_OF_DEVICES, *(target.name for target in TARGETS)]
     hint = did_you_mean(text, names)
     listed = "one of " + ", ".join(names)
     raise UsageError(
@@ -45,17 +47,18 @@ def parse_target(text: str) -> Target:
 def cpu_target(target: Target | str) -> CpuTarget:
     """The processor that a name, or a target, stands for.
 
-    Whoever takes a target from a user and can compile for processors only asks this once, at the
-    entry; what lies behind it is about `CpuTarget`.
+    Whoever takes a target from a user for what only processors have asks this once, at the entry;
+    what lies behind it is about `CpuTarget`.
     Raises:  UsageError for an unknown name; MachineError for a target that is no processor.
     """
-    named = parse_target(target) if isinstance(target, str) else target
+    is_name = isinstance(target, str) and target not in NAMES_OF_DEVICES
+    named = parse_target(str(target)) if is_name else target
     if isinstance(named, CpuTarget):
         return named
     raise MachineError(
         stage="target",
         where=f"target {named}",
-        reason="there is no code generator for graphics processors yet",
+        reason="only processors have what this asks for",
         remedy="name a processor, one of native, " + ", ".join(each.name for each in CPU_TARGETS),
     )
 

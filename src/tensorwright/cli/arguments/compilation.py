@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import Target
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import (
     Command,
     Shapes,
     Sizes,
-    machine_options,
+    any_machine_options,
     records_option,
     refuse_given,
     seed_option,
@@ -34,7 +34,7 @@ _COMPILING = "tensorwright.cli.arguments.programs"
 class Compilation:
     """The options of a command that compiles models: for which machine, by which records."""
 
-    target: CpuTarget
+    target: Target
     threads: int | None
     records: Path | None
     shapes: Shapes | None
@@ -48,7 +48,7 @@ def compile_options(function: Command) -> Command:
     @functools.wraps(function)
     def given(
         *arguments: Any,
-        target: CpuTarget,
+        target: Target,
         threads: int | None,
         records: Path | None,
         input_shapes: Shapes | None,
@@ -60,7 +60,7 @@ def compile_options(function: Command) -> Command:
         return function(*arguments, how=how, **more)
 
     command: Command = given
-    options = (seed_option, sizes_option, shapes_option, records_option, machine_options)
+    options = (seed_option, sizes_option, shapes_option, records_option, any_machine_options)
     for option in options:
         command = option(command)
     return command

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from tensorwright.base import UsageError, cpu_target, knobs
+from tensorwright.runtime import named_target
 
 Command = Callable[..., Any]
 Shapes = Mapping[str, Sequence[int] | int]
@@ -163,6 +164,20 @@ def machine_options(function: Command) -> Command:
         help="Threads of the kernels; by default all cores.",
     )(function)
     return target_option(function)
+
+
+def any_machine_options(function: Command) -> Command:
+    """--target, as any target, and --threads."""
+    function = click.option(
+        "--threads",
+        type=THREADS,
+        help="Threads of the kernels of a processor; by default all cores.",
+    )(function)
+    return click.option(
+        "--target",
+        callback=lambda ctx, param, name: named_target(name or knobs.TARGET.get()),
+        help='The machine to compile for; by default this one. "opencl" is its OpenCL device.',
+    )(function)
 
 
 def target_option(function: Command) -> Command:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import click
 
 from tensorwright.base import MachineError, TensorwrightError, detect_target, knobs
+from tensorwright.cli.doctor.devices import devices
 from tensorwright.cli.doctor.finding import Finding
 from tensorwright.cli.doctor.tools import packages, portable_opencl, programs, version_of
 from tensorwright.machine import (
@@ -48,6 +49,8 @@ def command(measure: bool) -> None:
     checks += [_measured, _core] if measure else [_kept]
     checks += [_cache, _store]
     checks += [packages, programs, portable_opencl]
+    if measure:
+        checks.append(devices)
     is_lacking = False
     for check in checks:
         try:

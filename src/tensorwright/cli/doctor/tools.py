@@ -98,16 +98,15 @@ def portable_opencl() -> list[Finding]:
     """Whether OpenCL runs on this processor, by PoCL."""
     purpose = "OpenCL on this processor"
     if importlib.util.find_spec("pyopencl") is None:
-        remedy = "pip install 'pyopencl[pocl]'"
+        remedy = "pip install 'tensorwright[opencl,pocl]'"
         return [Finding("PoCL", f"pyopencl is not installed (for {purpose})", remedy)]
-    lines = _output_of([sys.executable, "-c", _PLATFORMS]).splitlines()
+    lines = output_of([sys.executable, "-c", _PLATFORMS]).splitlines()
     platforms = dict(line.split("\t", 1) for line in lines if "\t" in line)
     if _PORTABLE not in platforms:
         others = f", but {', '.join(platforms)}" if platforms else ""
         text = f"pyopencl finds no platform of this name{others} (for {purpose})"
-        return [
-            Finding("PoCL", text, "apt install pocl-opencl-icd, or pip install 'pyopencl[pocl]'")
-        ]
+        remedy = "apt install pocl-opencl-icd, or pip install 'tensorwright[opencl,pocl]'"
+        return [Finding("PoCL", text, remedy)]
     return [Finding("PoCL", f"{platforms[_PORTABLE]} (for {purpose})")]
 
 
@@ -132,11 +131,11 @@ def _of_program(program: Program) -> Finding:
     if path is None:
         text = f"not installed (for {program.purpose})"
         return Finding(program.name, text, program.install)
-    first = (_output_of([path, program.option]).splitlines() or [path])[0]
+    first = (output_of([path, program.option]).splitlines() or [path])[0]
     return Finding(program.name, f"{first}\nfor {program.purpose}")
 
 
-def _output_of(command: Sequence[str]) -> str:
+def output_of(command: Sequence[str]) -> str:
     """The output of a program, on either stream; "" if it fails."""
     try:
         done = subprocess.run(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
-from tensorwright.base import CpuTarget, DType, InternalError, UnsupportedError
+from tensorwright.base import DType, InternalError, UnsupportedError
 from tensorwright.expr import (
     Apply,
     Cast,
@@ -20,10 +21,10 @@ from tensorwright.expr import (
 )
 from tensorwright.loop import (
     Allocate,
-    Barrier,
     Buffer,
     Call,
     For,
+    GroupStatement,
     If,
     LoopProgram,
     Stmt,
@@ -55,7 +56,7 @@ def refuse_groups(program: LoopProgram) -> None:
         match part:
             case For(var, _, kind, _) if kind not in _CPU_KINDS:
                 where, what = f"loop {var}", f"{kind.note} is"
-            case Barrier():
+            case GroupStatement():
                 where, what = "barrier", "groups of threads that wait for each other are"
             case Allocate(buffer, _) if buffer.scope is Scope.SHARED:
                 where, what = f"buffer {buffer.name}", "memory that a group of threads shares is"
@@ -84,21 +85,48 @@ class Chunks:
         return self.count <= _MOST_CHUNKS
 
 
+class VectorUnit(Protocol):
+    """What a processor, or a thread of a graphics processor, computes vectors with."""
+
+    @property
+    def vector_bytes(self) -> int:
+        """The bytes of a vector."""
+        ...
+
+    @property
+    def vector_registers(self) -> int:
+        """How many vectors registers hold."""
+        ...
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether instructions take some lanes of a vector."""
+        ...
+
+    @property
+    def masks_loads(self) -> bool:
+        """Whether loads and stores do."""
+        ...
+
+
 class Facts:
     """Facts about the statements of one program, remembered by identity.
 
     intrinsics     what the back end writes as one instruction: a name, the lanes of each window
     masked_rests   the back end has vectors of which only some lanes are written
+    most_lanes     of a vector; 0 where its bytes are the only limit
     """
 
     def __init__(
         self,
-        target: CpuTarget,
+        target: VectorUnit,
         intrinsics: Mapping[str, tuple[int, ...]] | None = None,
         *,
         masked_rests: bool = True,
+        most_lanes: int = 0,
     ) -> None:
         self.target = target
+        self.most_lanes = most_lanes
         self.masked_rests = masked_rests and target.has_masks
         self.padded_rests = masked_rests and target.masks_loads
         self.intrinsics = intrinsics or {}
@@ -222,7 +250,9 @@ class Facts:
         if DType.F16 in dtypes or DType.BF16 in dtypes:
             sizes.append(DType.F32.size_bytes)  # computed so
         width = self.target.vector_bytes // max(sizes, default=4)
-        if any(self._is_serial(part) for part in walk(loop.body)):
+        if self.most_lanes:
+            width = min(width, self.most_lanes)
+        elif any(self._is_serial(part) for part in walk(loop.body)):
             width *= next((f for f in _INTERLEAVED if extent % (width * f) == 0), 1)
         count, rest = divmod(extent, width)
         start = extent - rest

@@ -33,7 +33,7 @@ from tensorwright.expr import (
     terms_of,
     without_division,
 )
-from tensorwright.loop import Buffer
+from tensorwright.loop import Buffer, offset_of
 
 Bounds: TypeAlias = tuple[int, int]
 Mask = TypeVar("Mask")
@@ -262,10 +262,10 @@ def size_name(size: Symbol) -> str:
 
 
 def flat_index(buffer: Buffer, indices: tuple[Index, ...]) -> Index:
-    """The row-major position of an element; digits of one number are joined again."""
-    flat: Index = 0
-    for index, extent in zip(indices, buffer.shape, strict=True):
-        flat = flat * extent + index
+    """The row-major position of an element, before a swizzle; digits of one number are joined
+    again.
+    """
+    flat = offset_of(buffer, indices)
     is_digit = any(isinstance(atom, Mod) for monomial, _ in terms_of(flat) for atom in monomial)
     return simplify(flat, {}) if is_digit else flat
 

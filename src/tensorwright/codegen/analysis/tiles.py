@@ -13,11 +13,11 @@ from tensorwright.codegen.analysis.indices import flat_index
 from tensorwright.expr import FromIndex, Index, Load, Var, condition_sides, loads_of, terms_of
 from tensorwright.loop import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Call,
     For,
+    GroupStatement,
     If,
     Prefetch,
     Stmt,
@@ -132,7 +132,7 @@ class _Search:
                     yield from self.accesses(meaning, moves)
                 else:
                     yield from self._windows(statement, window_lanes, moves)
-            case Block() | Allocate() | Barrier():
+            case Block() | Allocate() | GroupStatement():
                 for part in children_of(statement):
                     yield from self.accesses(part, moves)
 

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from math import prod
 
 from tensorwright.base import InternalError
 from tensorwright.expr import Index, decisions_of, maximum, room_for
-from tensorwright.loop import Buffer
+from tensorwright.loop import Buffer, room_of
 from tensorwright.schedule import Scope
 
 BUFFER_ALIGN = 64
@@ -72,8 +71,8 @@ class Workspace:
 
 
 def element_count(buffer: Buffer) -> Index:
-    """How many elements a buffer has: a number, or an expression of named sizes."""
-    count = prod(buffer.shape, start=1)
+    """How many elements a buffer takes: a number, or an expression of named sizes."""
+    count = room_of(buffer)
     if decisions_of(count):
         raise InternalError(
             stage="codegen",

@@ -1,7 +1,7 @@
 """C back end: loop programs to C source with vector extensions, built by the system's compiler.
 
-From loop program to text: kernel.py, then statements.py, values.py, operations.py and indices.py;
-what functions C lacks are in helpers.py. From text to a shared object: compiler.py.
+From loop program to text: kernel.py and statements.py, on the walker of `c_family`, whose words
+dialect.py has. From text to a shared object: compiler.py.
 """
 
 from tensorwright.codegen.c.compiler import (
@@ -11,8 +11,11 @@ from tensorwright.codegen.c.compiler import (
     machine_flags,
     refusal,
 )
+from tensorwright.codegen.c.dialect import C
 from tensorwright.codegen.c.kernel import emit
-from tensorwright.codegen.c.text import c_name
+
+c_name = C.identifier
+"""A C identifier near a name."""
 
 __all__ = [
     "FLAGS",

@@ -16,21 +16,12 @@ from tensorwright.codegen.analysis import (
     refuse_groups,
     size_name,
 )
-from tensorwright.codegen.c.statements import Kernel, Statements, function_text, pointer_type
-from tensorwright.codegen.c.text import Names, c_name
-from tensorwright.codegen.c.values import Piece
+from tensorwright.codegen.c.dialect import C
+from tensorwright.codegen.c.statements import Kernel, ThreadStatements, pointer_type
+from tensorwright.codegen.c_family import Names, Piece, function_text
 from tensorwright.codegen.source import Signature, Source
 from tensorwright.expr import NamedSize
 from tensorwright.loop import LoopProgram, Role, sizes_of_program
-
-_INCLUDES = """#include <math.h>
-#include <stdint.h>
-#include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-"""
 
 
 def emit(program: LoopProgram, target: CpuTarget) -> Source:
@@ -40,14 +31,14 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
     Raises:  UnsupportedError for loops of graphics processors, and for functions of types that have
              none; InternalError for a program that is not well formed.
     """
-    name = c_name(program.name)
+    name = C.identifier(program.name)
     refuse_groups(program)
-    names = Names()
+    names = Names(C.identifier)
     sizes = {size: names.fresh(size.name) for size in sizes_of_program(program)}
     listed_sizes = ", ".join(sizes.values())
     slice_bytes = f"{name}_slice_bytes({listed_sizes})"
     kernel = Kernel(name, target, Facts(target, masked_rests=False), slice_bytes)
-    main = Statements(kernel, names, is_parallel=False)
+    main = ThreadStatements(kernel, names, is_parallel=False)
     for size, own in sizes.items():
         main.env[size_name(size)] = Linear(0, ((own, 1),))
         main.ranges[own] = (size.least, size.most or MOST_ITERATIONS)
@@ -65,7 +56,7 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
     arguments += "".join(f"{own}, " for own in sizes.values())
     head = f"static void {name}_main({listed}char *workspace, char *slice, int threads)"
     parameters = (*pointers, *sizes.values(), "workspace", "slice", "threads")
-    main_text = function_text(head, parameters, main.out)
+    main_text = function_text(head, parameters, main.out, unused="threads")
     shared_bytes, own_bytes = kernel.workspace.shared.size, kernel.workspace.own.size
     own_text, shared_text = (main.sum(main.evaluate(each)) for each in (own_bytes, shared_bytes))
     entry = (
@@ -79,7 +70,7 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
     is_asked = any(slice_bytes in each for each in (*kernel.functions, main_text))
     asked = (own_entry,) if is_asked else ()
     functions = "\n".join((*asked, *kernel.functions, main_text, entry))
-    text = f"{_INCLUDES}{kernel.helpers.text()}\n{functions}"
+    text = f"{C.head}{kernel.helpers.text()}\n{functions}"
     signature = Signature(name, program.parameters, shared_bytes, own_bytes, sizes=tuple(sizes))
     return Source(text, signature)
 

@@ -28,11 +28,11 @@ from tensorwright.codegen.llvm.values import Values
 from tensorwright.expr import Condition, Fn, Index, Value
 from tensorwright.loop import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Call,
     For,
+    GroupStatement,
     If,
     Prefetch,
     Stmt,
@@ -79,7 +79,7 @@ class Statements(Values):
                 self._if(condition, then)
             case Allocate():
                 self._allocate(statement)
-            case Barrier():
+            case GroupStatement():
                 raise AssertionError("programs with groups of threads are refused before")
             case Prefetch(buffer, indices, level):
                 self.function.module.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")

@@ -32,7 +32,7 @@ from tensorwright.expr import (
 from tensorwright.loop.ir import Buffer, Packing
 from tensorwright.loop.lowering.loop_order import in_loop_order
 from tensorwright.schedule import (
-    After,
+    PLAIN,
     Analysis,
     At,
     ForKind,
@@ -41,6 +41,8 @@ from tensorwright.schedule import (
     Scope,
     Stage,
     analyse,
+    home_of,
+    is_shared,
     tile_region,
 )
 
@@ -169,31 +171,21 @@ class StageBuffers:
 def _buffer_of(state: ScheduleState, stage: Stage) -> StageBuffer:
     """The buffer of a stage: all of its tensor, or the part that one run computes."""
     tensor = stage.tensor
-    place: tuple[str, str] | None = None
+    place = home_of(state, stage)
+    together = is_shared(state, stage)
     region = Region((0,) * len(tensor.axes), tensor.shape)
     if isinstance(stage.placement, At):
-        place = (stage.placement.stage, stage.placement.loop)
         region = analyse(state).nests[stage.name].region
-    elif stage.name not in state.outputs:
-        place = _tile_place(state, stage)
-        if place is not None:
-            region = tile_region(state, analyse(state), *place)
+    elif place is not None:
+        region = tile_region(state, analyse(state), *place, together=together)
     scope = Scope.GLOBAL
     if place is not None:  # each iteration has its own: one for all would be a race
-        scope = Scope.SHARED if stage.scope is Scope.SHARED else Scope.LOCAL
+        scope = Scope.SHARED if together else Scope.LOCAL
     order = _local_order(state, stage) if scope is Scope.LOCAL else ()
     shape = tuple(region.extents[n] for n in order) if order else region.extents
-    return StageBuffer(Buffer(stage.name, shape, tensor.dtype, scope), region.low, place, order)
-
-
-def _tile_place(state: ScheduleState, stage: Stage) -> tuple[str, str] | None:
-    """The own loop after whose body all readers of a stage run: its tensor lives there."""
-    places = {reader.placement for reader in state.readers(stage.name)}
-    if len(places) == 1:
-        (placement,) = places
-        if isinstance(placement, After) and placement.stage == stage.name:
-            return placement.stage, placement.loop
-    return None
+    layout = stage.layout if scope is Scope.SHARED else PLAIN
+    buffer = Buffer(stage.name, shape, tensor.dtype, scope, layout)
+    return StageBuffer(buffer, region.low, place, order)
 
 
 def _local_order(state: ScheduleState, stage: Stage) -> tuple[int, ...]:

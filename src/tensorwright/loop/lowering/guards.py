@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 from tensorwright.expr import (
     Bounds,
@@ -32,7 +32,16 @@ from tensorwright.expr import (
     substitute_condition,
 )
 from tensorwright.loop.lowering.buffers import StageBuffers
-from tensorwright.schedule import ForKind, Skipped, Stage
+from tensorwright.schedule import (
+    At,
+    CopyMechanism,
+    ForKind,
+    ScheduleState,
+    Scope,
+    Skipped,
+    Stage,
+    fetched_in,
+)
 
 _IN_TILES = (ForKind.UNROLLED, ForKind.VECTOR)
 
@@ -44,16 +53,42 @@ class Guards:
         self.buffers = buffers
         self.analysis = buffers.analysis
         self.overhanging: dict[str, bool] = {}
+        self._by_copies = frozenset(_fetched_by_copies(buffers.state))
 
     def of(self, stage: Stage, without: Set[Var] = frozenset()) -> Condition:
         """The guards of a stage in real variables, but for those that mention `without`."""
         nest = self.analysis.nests[stage.name]
         guards = nest.guards
-        if nest.overhang is not True and not self._may_overhang(stage):
-            guards = all_of(guards, nest.overhang)
+        exists = self._exists(stage)
+        if exists is not True and not self._may_overhang(stage):
+            guards = all_of(guards, exists)
         parts = conjuncts(guards)
         real = [substitute_condition(part, self.analysis.real) for part in parts]
         return all_of(*(p for p in real if not free_vars(*condition_sides(p)) & without))
+
+    def of_fill(self, stage: Stage) -> Condition:
+        """Where an element of a tensor that threads fetch together exists; beyond, it is zero.
+
+        Then those who read a tile of it need not ask whether they are beyond the edge.  Copies that
+        go on by themselves fill nothing.
+        """
+        buffer = self.buffers[stage.name].buffer
+        is_fetched = buffer.scope is Scope.SHARED and isinstance(stage.placement, At)
+        if not is_fetched or stage.tensor.reduction is not None or stage.name in self._by_copies:
+            return True
+        exists = self._exists(stage)
+        if exists is True or self._reads_what_exists(stage):
+            return True
+        return substitute_condition(exists, self.analysis.real)
+
+    def _exists(self, stage: Stage) -> Condition:
+        """Which elements of the loops' box are any reader's, over virtual variables, too."""
+        nest = self.analysis.nests[stage.name]
+        if stage.inside is True:
+            return nest.overhang
+        inside = substitute_condition(stage.inside, nest.axis_values)
+        bounds = {**self.analysis.bounds, **self.analysis.beyond}
+        return all_of(nest.overhang, simplify_condition(inside, bounds))
 
     def of_terms(self, stage: Stage) -> Condition:
         """When a term of a stage's sum has to be added: for all of a tile where it counts for some
@@ -86,24 +121,33 @@ class Guards:
         """
         if stage.name not in self.overhanging:
             has_room = self.buffers[stage.name].allocated_at is not None
-            self.overhanging[stage.name] = (
-                has_room
-                and self._reads_what_is_computed(stage)
-                and self._is_inside(self.buffers.value(stage), frozenset())
+            self.overhanging[stage.name] = has_room and (
+                self._reads_what_exists(stage) or self.of_fill(stage) is not True
             )
         return self.overhanging[stage.name]
+
+    def _reads_what_exists(self, stage: Stage) -> bool:
+        """Whether all that the stage reads for elements beyond the tensor is there."""
+        return self._reads_what_is_computed(stage) and self._is_inside(
+            self.buffers.value(stage), frozenset()
+        )
 
     def _reads_what_is_computed(self, stage: Stage) -> bool:
         """Whether every element that the stage reads of a tile, overhanging or not, is computed."""
         bounds = self.analysis.bounds
         values = self.analysis.nests[stage.name].axis_values
+        state = self.buffers.state
         for load in loads_of(stage.tensor.body):
-            if self.buffers[load.source.name].allocated_at is None:
+            if not state.has_stage(load.source.name):
                 continue
-            source = self.buffers.state.stage(load.source.name)
-            is_whole = self.analysis.nests[source.name].overhang is True
-            if is_whole or self._may_overhang(source):
+            source = state.stage(load.source.name)
+            is_part = self.buffers[source.name].allocated_at is not None
+            if not is_part and source.inside is True:
                 continue
+            if self._exists(source) is True or self._may_overhang(source):
+                continue
+            if source.inside is not True:
+                return False
             indices = tuple(simplify(substitute(i, values), bounds) for i in load.indices)
             for index, extent in zip(indices, source.tensor.shape, strict=True):
                 if not (
@@ -133,6 +177,15 @@ class Guards:
                 return not _has_element(index)
             case _:
                 return all(self._is_inside(child, known) for child in children(value))
+
+
+def _fetched_by_copies(state: ScheduleState) -> Iterator[str]:
+    """The stages that copies compute which go on by themselves."""
+    for stage in state.stages:
+        asked = stage.pipeline
+        if asked is not None and asked.mechanism is CopyMechanism.CP_ASYNC:
+            for each in fetched_in(state, stage.name, asked.loop, asked.mechanism):
+                yield each.name
 
 
 def _selects(value: Value) -> bool:

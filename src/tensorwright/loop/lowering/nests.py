@@ -2,7 +2,8 @@
 
 Every stage becomes a nest of its leaf loops; a stage placed inside another's loop becomes a nest
 there.  A reduction becomes a nest that stores the identity and a nest that folds.  Loops of one
-iteration vanish.
+iteration vanish.  The loops over threads of a nest become one group (`groups.py`), in which the
+threads wait for each other where they must.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from tensorwright.expr import (
     Var,
     apply,
     condition_sides,
+    constant,
     free_vars,
     identity_of,
     loads_of,
+    select,
     substitute,
 )
 from tensorwright.loop.ir import (
@@ -26,6 +29,8 @@ from tensorwright.loop.ir import (
     Call,
     For,
     If,
+    LaneFold,
+    LaunchBounds,
     LoopProgram,
     Parameter,
     Stmt,
@@ -34,9 +39,21 @@ from tensorwright.loop.ir import (
     block,
 )
 from tensorwright.loop.lowering.buffers import StageBuffers
+from tensorwright.loop.lowering.groups import join_threads
 from tensorwright.loop.lowering.guards import Guards
+from tensorwright.loop.lowering.pipelines import PipelinedLoop, make_pipeline
 from tensorwright.loop.lowering.prefetches import prefetches_in
-from tensorwright.schedule import After, At, AtRoot, ScheduleState, Stage
+from tensorwright.loop.passes import place_barriers
+from tensorwright.schedule import (
+    After,
+    At,
+    AtRoot,
+    ScheduleState,
+    Scope,
+    Stage,
+    fetched_in,
+    has_threads,
+)
 
 
 def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
@@ -44,7 +61,7 @@ def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
     buffers = StageBuffers(state)
     roots = [stage for stage in state.stages if isinstance(stage.placement, AtRoot)]
     nests = _Nests(buffers)
-    body = block(*(nests.nest(stage, 0) for stage in roots))
+    body = block(*(nests.root(stage) for stage in roots))
     for stage in state.stages:
         stored = buffers[stage.name]
         if stage.name not in state.outputs and stored.allocated_at is None:
@@ -59,7 +76,8 @@ def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
         for tensor in state.inputs
     ]
     outputs = [Parameter(buffers[output].buffer, Role.OUTPUT) for output in state.outputs]
-    return LoopProgram(name, (*parameters, *outputs), body)
+    program = LoopProgram(name, (*parameters, *outputs), body)
+    return place_barriers(program) if has_threads(state) else program
 
 
 class _Nests:
@@ -76,6 +94,34 @@ class _Nests:
             self.placed.setdefault(stage.placement, []).append(stage)
             self.allocated.setdefault(stored.allocated_at, []).append(stored.buffer)
 
+    def root(self, stage: Stage) -> Stmt:
+        """The nest of a stage at the root, with one loop for each thread index."""
+        nest = self.nest(stage, 0)
+        if not has_threads(self.state):
+            return nest
+        placed = [each for each in self.state.stages if isinstance(each.placement, At)]
+        buffers = [self.buffers[each.name].buffer for each in placed]
+        together = {each for each in buffers if each.scope is Scope.SHARED}
+        bounds = (LaunchBounds(stage.groups),) if stage.groups else ()
+        nest = join_threads(nest, together, bounds)
+        for each in self.state.stages:
+            wanted = self._pipeline_of(each)
+            if wanted is not None:
+                nest = make_pipeline(nest, wanted)
+        return nest
+
+    def _pipeline_of(self, stage: Stage) -> PipelinedLoop | None:
+        """The loop of a stage that fetches ahead; None where it has one iteration, or no such."""
+        asked = stage.pipeline
+        variables = self.buffers.analysis.nests[stage.name].variables
+        if asked is None or asked.loop not in variables:
+            return None
+        fetched = fetched_in(self.state, stage.name, asked.loop, asked.mechanism)
+        filled = frozenset(self.buffers[each.name].buffer for each in fetched)
+        if not filled:
+            return None
+        return PipelinedLoop(variables[asked.loop], asked.stages, asked.mechanism, filled)
+
     def nest(self, stage: Stage, depth: int) -> Stmt:
         """The loops of a stage from a depth inwards, with what is placed in them."""
         if depth == len(stage.loops):
@@ -91,6 +137,8 @@ class _Nests:
         for buffer in reversed(self.allocated.get((stage.name, loop), ())):
             body = Allocate(buffer, body)
         result = self._loop(stage, loop, body)
+        if stage.lanes == loop:
+            return self._over_lanes(stage, result)
         if stage.intrinsic is not None and stage.intrinsic[0] == loop:
             result = self._call(stage, result)
         if stage.tensor.reduction is not None and loop == (stage.init_at or _first_fold(stage)):
@@ -136,13 +184,30 @@ class _Nests:
         value = self.buffers.value(stage)
         statement: Stmt
         if reduction is None:
-            statement = Store(buffer, target, value)
+            exists = self.guards.of_fill(stage)
+            filled = select(exists, value, constant(0, value.dtype))
+            statement = Store(buffer, target, filled)
+        elif stage.lanes:
+            statement = Store(_lane_buffer(stage), (), value)
         else:
             folded = apply(reduction.combiner.fn, Load(buffer, target), value)
             statement = _guarded(self.guards.of_terms(stage), Store(buffer, target, folded))
-        if reduction is not None and not reduction.axes:
+        if reduction is not None and not reduction.axes and not stage.lanes:
             statement = block(self._initialise(stage, len(stage.loops)), statement)
         return _guarded(self.guards.of(stage), statement)
+
+    def _over_lanes(self, stage: Stage, terms: Stmt) -> Stmt:
+        """The terms of the lanes, their fold, and the store of the result by the first of them."""
+        reduction = stage.tensor.reduction
+        assert reduction is not None, "check() has seen a reduction"
+        nest = self.buffers.analysis.nests[stage.name]
+        lane = nest.variables[stage.lanes]
+        own = _lane_buffer(stage)
+        lanes = nest.extents[stage.lanes]
+        assert isinstance(lanes, int), "check() has seen a number"
+        store = Store(self.buffers[stage.name].buffer, self.buffers.target(stage), Load(own, ()))
+        guarded = _guarded(self.guards.of(stage, {lane}), store)
+        return Allocate(own, block(terms, LaneFold(own, (), reduction.combiner.fn, lanes), guarded))
 
     def _call(self, stage: Stage, meaning: Stmt) -> Stmt:
         """The nest as a call of an intrinsic on the windows where its operands begin."""
@@ -158,6 +223,11 @@ class _Nests:
             for buffer, indices in operands
         )
         return Call(intrinsic, windows, meaning)
+
+
+def _lane_buffer(stage: Stage) -> Buffer:
+    """What a lane has of a fold over lanes."""
+    return Buffer(f"{stage.name}_lane", (), stage.tensor.dtype, Scope.LOCAL)
 
 
 def _first_fold(stage: Stage) -> str:

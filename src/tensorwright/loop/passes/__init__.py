@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from tensorwright.base import ByKind, CpuTarget, Target, TargetKind, dump, knobs, of_kind
+from tensorwright.base import ByKind, CpuTarget, GpuTarget, Target, TargetKind, dump, knobs, of_kind
 from tensorwright.loop.ir import LoopProgram
+from tensorwright.loop.passes.barriers import place_barriers
 from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
+from tensorwright.loop.passes.group_limits import check_group_limits
 from tensorwright.loop.passes.hoist import hoist_conditions
 from tensorwright.loop.passes.partition import partition_loops
 from tensorwright.loop.passes.promote import promote_accumulators
@@ -26,13 +28,16 @@ from tensorwright.loop.passes.whole_vectors import widen_local_buffers
 __all__ = [
     "CPU_PASSES",
     "DEFAULT_PIPELINE",
+    "GPU_PASSES",
     "TARGET_PASSES",
     "Pass",
     "TargetPass",
+    "check_group_limits",
     "cut_at_breakpoints",
     "hoist_conditions",
     "order_tiles",
     "partition_loops",
+    "place_barriers",
     "promote_accumulators",
     "run_passes",
     "run_target_passes",
@@ -94,9 +99,13 @@ CPU_PASSES: tuple[TargetPass[CpuTarget], ...] = (
     TargetPass("promote_accumulators", promote_accumulators),
     TargetPass("order_tiles", order_tiles),
 )
+GPU_PASSES: tuple[TargetPass[GpuTarget], ...] = (
+    TargetPass("promote_accumulators", promote_accumulators),
+    TargetPass("group_limits", check_group_limits),
+)
 TARGET_PASSES: ByKind[TargetPass[Any]] = {
     TargetKind.CPU: CPU_PASSES,
-    TargetKind.GPU: (),
+    TargetKind.GPU: GPU_PASSES,
 }
 
 

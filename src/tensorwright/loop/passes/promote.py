@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import CpuTarget, Target
 from tensorwright.expr import (
     Element,
     Index,
@@ -40,6 +40,7 @@ from tensorwright.loop.ir import (
 from tensorwright.loop.traversal import Namer, map_children, nest_in
 from tensorwright.schedule import ForKind, Scope
 
+_GRID_REGISTER_BYTES = 128 * 4  # half of what a thread of a graphics processor may have
 _WRITTEN_OUT = (ForKind.UNROLLED, ForKind.VECTOR)
 
 
@@ -55,13 +56,13 @@ class _Chain:
     whole: Stmt
 
 
-def promote_accumulators(program: LoopProgram, target: CpuTarget) -> LoopProgram:
+def promote_accumulators(program: LoopProgram, target: Target) -> LoopProgram:
     """Rewrite every nest that adds to places which do not move with its outermost loop."""
     body = _promote_in(program.body, target, Namer(program))
     return program if body is program.body else replace(program, body=body)
 
 
-def _promote_in(statement: Stmt, target: CpuTarget, namer: Namer) -> Stmt:
+def _promote_in(statement: Stmt, target: Target, namer: Namer) -> Stmt:
     if isinstance(statement, For):
         chain = _chain_of(statement)
         if chain is not None:
@@ -92,7 +93,7 @@ def _only_prefetches(statement: Stmt) -> bool:
     return isinstance(statement, Prefetch)
 
 
-def _promoted(chain: _Chain, target: CpuTarget, namer: Namer) -> Stmt | None:
+def _promoted(chain: _Chain, target: Target, namer: Namer) -> Stmt | None:
     """The rewritten nest, or None where it would be wrong or of no use."""
     store, first = chain.store, chain.heads[0]
     place = free_vars(*store.indices)
@@ -112,12 +113,19 @@ def _promoted(chain: _Chain, target: CpuTarget, namer: Namer) -> Stmt | None:
     if any(free_vars(*condition_sides(guard.condition)) & moving for guard in guards):
         return None
     size = _size(store.buffer, tuple(loop.extent for loop in tile))
-    registers = target.vector_registers * target.vector_bytes
+    registers = _register_bytes(target)
     if size > registers or any(loop.extent == 0 for loop in loops):
         return None
     if store.buffer.scope is Scope.LOCAL and _size(store.buffer, store.buffer.shape) <= registers:
         return None  # it lives in registers as it is
     return _rewritten(chain, tile, outer, namer)
+
+
+def _register_bytes(target: Target) -> int:
+    """How much the registers of a thread hold."""
+    if isinstance(target, CpuTarget):
+        return target.vector_registers * target.vector_bytes
+    return _GRID_REGISTER_BYTES
 
 
 def _size(buffer: Buffer, shape: tuple[Index, ...]) -> int:

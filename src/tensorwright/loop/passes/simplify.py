@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tensorwright.expr import (
     And,
@@ -34,14 +35,16 @@ from tensorwright.expr import (
 from tensorwright.expr import condition_sides as _sides
 from tensorwright.loop.ir import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Call,
     For,
+    GroupStatement,
     If,
+    LaneFold,
     LoopProgram,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
     Window,
@@ -59,6 +62,7 @@ from tensorwright.loop.traversal import (
     substitute_statement,
     walk,
 )
+from tensorwright.schedule import THREADS
 
 EMPTY = Block(())
 
@@ -103,7 +107,11 @@ def simplify_statement(
         case Store(buffer, indices, value):
             folded = fold_value(value, bounds, lambda c, b: decide(c, b, known))
             return Store(buffer, _indices(indices, bounds), folded)
-        case Barrier():
+        case LaneFold():
+            return replace(statement, indices=_indices(statement.indices, bounds))
+        case StartCopy():
+            return map_children(lambda part: simplify_statement(part, bounds, known), statement)
+        case GroupStatement():
             return statement
         case Prefetch(buffer, indices, level):
             return Prefetch(buffer, _indices(indices, bounds), level)
@@ -120,11 +128,16 @@ def _loop(loop: For, bounds: Bounds, known: frozenset[Condition]) -> Stmt:
     extent = simplify(loop.extent, bounds)
     if is_nonnegative(-extent, bounds):
         return EMPTY
-    if extent == 1:
+    if extent == 1 and not _is_group(loop):
         return simplify_statement(substitute_statement(loop.body, {loop.var: 0}), bounds, known)
     inside: dict[Var, Range] = {**bounds, loop.var: Range.of_extent(extent)}
     body = simplify_statement(loop.body, inside, known)
     return body if is_empty(body) else For(loop.var, extent, loop.kind, body)
+
+
+def _is_group(loop: For) -> bool:
+    """Whether a loop over threads has statements that only a group has: it stays, even for one."""
+    return loop.kind in THREADS and any(isinstance(x, GroupStatement) for x in walk(loop.body))
 
 
 def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[Condition]) -> Stmt:

@@ -29,15 +29,19 @@ from tensorwright.expr import (
 from tensorwright.expr import condition_sides as sides_of
 from tensorwright.loop.ir import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Call,
+    CommitCopies,
     For,
+    GroupStatement,
     If,
+    LaneFold,
+    LaunchBounds,
     LoopProgram,
     Parameter,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
     print_program,
@@ -141,8 +145,8 @@ class _Verifier:
                 del self._buffers[buffer]
             case Store():
                 self._store(statement, bounds, guarded=guarded)
-            case Barrier():
-                self._barrier(kinds)
+            case GroupStatement():
+                self._of_group(statement, bounds, kinds, guarded=guarded)
             case Prefetch(buffer, indices):
                 self._known(buffer, indices)
                 for index in indices:
@@ -171,6 +175,30 @@ class _Verifier:
             self._threads.add(loop.var)
         self._statement(loop.body, inside, (*kinds, loop.kind), guarded=guarded or never)
         self._threads.discard(loop.var)
+
+    def _of_group(
+        self,
+        statement: GroupStatement,
+        bounds: Bounds,
+        kinds: tuple[ForKind, ...],
+        *,
+        guarded: bool,
+    ) -> None:
+        if isinstance(statement, LaunchBounds | CommitCopies | StartCopy):
+            self._require(bool(THREADS.intersection(kinds)), "only threads of a group do that")
+        else:
+            self._barrier(kinds)
+        match statement:
+            case LaneFold(buffer, indices):
+                own = buffer.scope is Scope.LOCAL
+                self._require(own, f"lanes exchange {buffer}, which is not their own")
+                self._place(buffer, indices, bounds, guarded=guarded)
+            case StartCopy(store):
+                is_copy = isinstance(store.value, Load) and store.buffer.scope is Scope.SHARED
+                self._require(is_copy, "only a copy into shared memory is started")
+                self._store(store, bounds, guarded=guarded)
+            case _:
+                pass
 
     def _barrier(self, kinds: tuple[ForKind, ...]) -> None:
         self._require(bool(THREADS.intersection(kinds)), "a barrier outside of a group of threads")

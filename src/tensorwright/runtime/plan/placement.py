@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tensorwright.base import UnsupportedError
+from tensorwright.base import Amount, UnsupportedError
 from tensorwright.runtime.plan.plan import (
     BranchStep,
     BufferRef,
@@ -19,14 +19,16 @@ from tensorwright.runtime.plan.plan import (
     CopyStep,
     DeviceRef,
     HostRef,
+    HostStep,
     InputRef,
     KernelStep,
     LoopStep,
     OutputRef,
     Plan,
     Step,
+    bytes_of_type,
 )
-from tensorwright.runtime.plan.plan_verify import merged, spans_of_step, uses_of_step
+from tensorwright.runtime.plan.plan_verify import Span, merged, spans_of_step, uses_of_step
 
 Interval: TypeAlias = tuple[int, int]
 
@@ -34,13 +36,16 @@ Interval: TypeAlias = tuple[int, int]
 def use_device_memory(plan: Plan) -> Plan:
     """The plan with kernels that use the device's memory, and the copies which that needs.
 
+    A copy runs where its source is.
     plan   all of it in the host's memory, without teams
     """
     current = _CurrentBytes()
-    for index, spec in enumerate(plan.inputs):
+    numbers = plan.at_capacity
+    for index, spec in enumerate(numbers.inputs):
         current.write(f"in{index}", (0, spec.size_bytes), is_on_device=False)
     steps: list[Step] = []
-    for step in plan.steps:
+    ranges: list[tuple[int, int]] = []  # of each step: its first copy, and itself
+    for step, numbered in zip(plan.steps, numbers.steps, strict=True):
         if isinstance(step, BranchStep | LoopStep | CollectStep):
             raise UnsupportedError(
                 stage="plan",
@@ -49,20 +54,50 @@ def use_device_memory(plan: Plan) -> Plan:
                 remedy="compile for a processor, or export the model with the choice fixed",
                 operator="If and Loop",
             )
-        is_on_device = isinstance(step, KernelStep)
-        uses = tuple(uses_of_step(plan, step))
-        spans = spans_of_step(plan, step)
-        for (ref, _, is_written), (name, begin, end) in zip(uses, spans, strict=True):
+        if isinstance(step, HostStep) and step.counted:
+            raise UnsupportedError(
+                stage="plan",
+                where=f"step {step.label}",
+                reason=f"values decide the size {step.counted}, which needs a processor",
+                remedy="compile for a processor, or give the size a number",
+            )
+        uses = tuple(uses_of_step(numbers, numbered))
+        spans = spans_of_step(numbers, numbered)
+        is_on_device = isinstance(step, KernelStep) or (
+            isinstance(step, CopyStep) and current.is_only_on_device(*spans[0])
+        )
+        amounts = _amounts(plan, step)
+        first = len(steps)
+        for (ref, _, is_written), span, amount in zip(uses, spans, amounts, strict=True):
             if not is_written and not isinstance(ref, ConstantRef):
-                steps += _copies(current, ref, name, (begin, end), is_on_device=is_on_device)
+                steps += _copies(current, ref, span, amount, is_on_device=is_on_device)
         for (_, _, is_written), (name, begin, end) in zip(uses, spans, strict=True):
             if is_written:
                 current.write(name, (begin, end), is_on_device=is_on_device)
-        steps.append(_on_device(step) if isinstance(step, KernelStep) else step)
-    for index, spec in enumerate(plan.outputs):
-        whole = (0, spec.size_bytes)
-        steps += _copies(current, OutputRef(index), f"out{index}", whole, is_on_device=False)
-    return replace(plan, steps=tuple(steps))
+        ranges.append((first, len(steps)))
+        steps.append(_on_device(step) if is_on_device else step)
+    for index, (spec, whole) in enumerate(zip(plan.outputs, numbers.outputs, strict=True)):
+        span = f"out{index}", 0, whole.size_bytes
+        amount = bytes_of_type(spec.type)
+        steps += _copies(current, OutputRef(index), span, amount, is_on_device=False)
+    pieces = tuple(
+        replace(piece, first_step=ranges[piece.first_step][0], last_step=ranges[piece.last_step][1])
+        for piece in plan.pieces
+    )
+    return replace(plan, steps=tuple(steps), pieces=pieces)
+
+
+def _amounts(plan: Plan, step: Step) -> tuple[Amount, ...]:
+    """The bytes of each use of a step, with formulas of named sizes."""
+    match step:
+        case KernelStep(kernel):
+            return tuple(argument.size_bytes for argument in plan.kernels[kernel].arguments)
+        case CopyStep(_, _, size_bytes):
+            return size_bytes, size_bytes
+        case HostStep(_, _, inputs, outputs):
+            return tuple(bytes_of_type(typed.type) for typed in (*inputs, *outputs))
+        case _:
+            raise AssertionError("refused before")
 
 
 class _CurrentBytes:
@@ -84,22 +119,47 @@ class _CurrentBytes:
         key = (name, is_on_device)
         self._intervals[key] = merged([*self._intervals.get(key, ()), interval])
 
+    def is_only_on_device(self, name: str, begin: int, end: int) -> bool:
+        """Whether the device has some bytes of which the host lacks a part."""
+        interval = begin, end
+        return bool(self.missing(name, interval, is_on_device=False)) and not self.missing(
+            name, interval, is_on_device=True
+        )
+
     def missing(self, name: str, interval: Interval, *, is_on_device: bool) -> list[Interval]:
         """What of an interval a memory does not have."""
         return list(_without(interval, self._intervals.get((name, is_on_device), ())))
 
 
 def _copies(
-    current: _CurrentBytes, ref: BufferRef, name: str, interval: Interval, *, is_on_device: bool
+    current: _CurrentBytes, ref: BufferRef, span: Span, amount: Amount, *, is_on_device: bool
 ) -> Iterator[CopyStep]:
-    """What brings the bytes of a reference that a memory does not have."""
+    """What brings the bytes of a reference that a memory does not have.
+
+    span   at the capacities of named sizes      amount   the bytes of the reference
+    Raises:  UnsupportedError where a part of a tensor with named sizes is missing.
+    """
     assert not isinstance(ref, DeviceRef)
-    for begin, end in current.missing(name, interval, is_on_device=is_on_device):
-        host = _moved(ref, begin, end)
+    name, first, last = span
+    for begin, end in current.missing(name, (first, last), is_on_device=is_on_device):
+        if isinstance(amount, int):
+            copied: Amount = end - begin
+            host = _moved(ref, begin, end)
+        elif (begin, end) == (first, last):
+            host, copied = ref, amount
+        else:
+            raise UnsupportedError(
+                stage="plan",
+                where=f"buffer {ref}",
+                reason="a part of a tensor with named sizes is computed on the host, and the "
+                "device reads all of it",
+                remedy="give numbers for its sizes: --sizes",
+                operator="named sizes",
+            )
         pair: tuple[BufferRef, BufferRef] = (host, DeviceRef(host))
         source, destination = pair if is_on_device else pair[::-1]
         way = "to" if is_on_device else "from"
-        yield CopyStep(source, destination, end - begin, f"copy {way} the device")
+        yield CopyStep(source, destination, copied, f"copy {way} the device")
         current.add(name, (begin, end), is_on_device=is_on_device)
 
 
@@ -110,9 +170,14 @@ def _moved(ref: HostRef, begin: int, end: int) -> HostRef:
     return replace(ref, offset_bytes=begin, size_bytes=end - begin)
 
 
-def _on_device(step: KernelStep[BufferRef]) -> KernelStep[BufferRef]:
-    copies = (ref if isinstance(ref, DeviceRef) else DeviceRef(ref) for ref in step.arguments)
-    return replace(step, arguments=tuple(copies))
+def _on_device(step: Step) -> Step:
+    def copy_of(ref: BufferRef) -> BufferRef:
+        return ref if isinstance(ref, DeviceRef) else DeviceRef(ref)
+
+    if isinstance(step, CopyStep):
+        return replace(step, source=copy_of(step.source), destination=copy_of(step.destination))
+    assert isinstance(step, KernelStep), "others run on the host"
+    return replace(step, arguments=tuple(map(copy_of, step.arguments)))
 
 
 def _without(interval: Interval, others: Sequence[Interval]) -> Iterator[Interval]:

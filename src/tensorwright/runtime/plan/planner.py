@@ -14,14 +14,16 @@ constant, or a part of another tensor) is copied at the end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from tensorwright.base import (
     Amount,
     Formula,
+    Grid,
     InternalError,
+    Launch,
     OpenSize,
     Target,
     TargetKind,
@@ -74,9 +76,17 @@ def kernel_spec(signature: Signature) -> KernelSpec:
         arguments,
         amount_of(signature.workspace_bytes),
         amount_of(signature.local_workspace_bytes),
-        signature.launches,
+        tuple(map(_launch_of, signature.launches)),
         tuple(Formula(size.name) for size in signature.sizes),
     )
+
+
+def _launch_of(launch: Launch) -> Launch:
+    """A launch with formulas of named sizes."""
+    if not isinstance(launch, Grid):
+        return launch
+    x, y, z = map(amount_of, launch.grid)
+    return replace(launch, grid=(x, y, z))
 
 
 def amount_of(size: int | OpenSize) -> Amount:

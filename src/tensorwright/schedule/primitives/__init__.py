@@ -6,6 +6,17 @@ from tensorwright.schedule.primitives.compute_at import ComputeAt, ReverseComput
 from tensorwright.schedule.primitives.constants import FoldConstant, PackConstant
 from tensorwright.schedule.primitives.factor_out import FactorOut
 from tensorwright.schedule.primitives.fuse import Fuse
+from tensorwright.schedule.primitives.groups import (
+    BlockOrder,
+    Cooperate,
+    LaunchBounds,
+    Layout,
+    Pipeline,
+    SetScope,
+    ShuffleReduce,
+    SplitAxis,
+    SplitReduction,
+)
 from tensorwright.schedule.primitives.inline import ComputeInline, ReverseComputeInline
 from tensorwright.schedule.primitives.marks import Bind, Parallel, Unroll, Vectorize
 from tensorwright.schedule.primitives.prefetch import Prefetch, PrefetchNext
@@ -40,29 +51,47 @@ PRIMITIVES: tuple[type, ...] = (
     UseAlgorithm,
     FoldConstant,
     SkipZeros,
+    SetScope,
+    Cooperate,
+    BlockOrder,
+    Layout,
+    LaunchBounds,
+    Pipeline,
+    SplitReduction,
+    ShuffleReduce,
+    SplitAxis,
 )
 
 __all__ = [
     "PRIMITIVES",
     "Bind",
+    "BlockOrder",
     "CacheRead",
     "CacheWrite",
     "ComputeAt",
     "ComputeInline",
+    "Cooperate",
     "DecomposeReduction",
     "FactorOut",
     "FoldConstant",
     "Fuse",
+    "LaunchBounds",
+    "Layout",
     "PackConstant",
     "Parallel",
+    "Pipeline",
     "Prefetch",
     "PrefetchNext",
     "Reorder",
     "ReverseComputeAt",
     "ReverseComputeInline",
     "Rfactor",
+    "SetScope",
+    "ShuffleReduce",
     "SkipZeros",
     "Split",
+    "SplitAxis",
+    "SplitReduction",
     "Tensorize",
     "Unroll",
     "UseAlgorithm",

@@ -10,6 +10,7 @@ from tensorwright.expr import Compute, Placeholder, topological_order
 from tensorwright.schedule.algorithms import ALGORITHMS, Algorithm
 from tensorwright.schedule.primitive import (
     Primitive,
+    need_all_elements,
     need_new_stage,
     need_stage,
     need_unscheduled,
@@ -35,6 +36,7 @@ class UseAlgorithm(Primitive):
         """Raise ScheduleError where the algorithm may not be used."""
         stage = need_stage(self, state, self.stage)
         need_unscheduled(self, state, stage)
+        need_all_elements(self, state, stage)
         algorithm = _find(self.algorithm)
         if algorithm is None:
             known = ", ".join(each.name for each in ALGORITHMS)

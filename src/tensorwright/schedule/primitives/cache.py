@@ -14,6 +14,7 @@ from tensorwright.expr import (
 from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
     Primitive,
+    need_all_elements,
     need_new_stage,
     need_plain_loops,
     need_stage,
@@ -50,6 +51,8 @@ class CacheRead(Primitive):
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the copy may not be made."""
         reader = need_stage(self, state, self.reader)
+        if state.has_stage(self.tensor):
+            need_all_elements(self, state, state.stage(self.tensor))
         if self.tensor not in reads_of(reader.tensor):
             raise refuse(self, state, f"{self.reader} does not read {self.tensor}")
         if (self.tensor, self.reader) in state.packed:
@@ -102,6 +105,7 @@ class CacheWrite(Primitive):
         """Raise ScheduleError where the cache may not be made."""
         stage = need_stage(self, state, self.stage)
         need_unscheduled(self, state, stage)
+        need_all_elements(self, state, stage)
         need_new_stage(self, state, self.cached)
 
     def apply(self, state: ScheduleState) -> ScheduleState:

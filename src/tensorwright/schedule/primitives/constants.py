@@ -12,7 +12,13 @@ from tensorwright.expr import (
     loads_of,
     named_sizes_of,
 )
-from tensorwright.schedule.primitive import Primitive, need_stage, need_unscheduled, refuse
+from tensorwright.schedule.primitive import (
+    Primitive,
+    need_all_elements,
+    need_stage,
+    need_unscheduled,
+    refuse,
+)
 from tensorwright.schedule.state import Folded, ScheduleState, Stage, reads_of, redirect
 
 
@@ -88,6 +94,7 @@ class FoldConstant(Primitive):
         """Raise ScheduleError where the stage may not be folded."""
         stage = need_stage(self, state, self.stage)
         need_unscheduled(self, state, stage)
+        need_all_elements(self, state, stage)
         if self.stage in state.outputs:
             raise refuse(self, state, f"{self.stage} is an output and must be stored")
         read = sorted(reads_of(stage.tensor))

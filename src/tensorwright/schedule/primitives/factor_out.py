@@ -21,6 +21,7 @@ from tensorwright.expr import (
 )
 from tensorwright.schedule.primitive import (
     Primitive,
+    need_all_elements,
     need_new_stage,
     need_stage,
     need_unscheduled,
@@ -51,6 +52,7 @@ class FactorOut(Primitive):
         """Raise ScheduleError where nothing can be taken out."""
         stage = need_stage(self, state, self.stage)
         need_unscheduled(self, state, stage)
+        need_all_elements(self, state, stage)
         need_new_stage(self, state, self.sums)
         reduction = stage.tensor.reduction
         here = (self.stage, "")

@@ -15,6 +15,7 @@ from tensorwright.schedule.primitive import (
     need_new_loops,
     need_plain_loops,
     need_stage,
+    need_unpipelined,
     refuse,
 )
 from tensorwright.schedule.state import After, At, FuseRelation, ScheduleState
@@ -27,9 +28,9 @@ class Fuse(Primitive):
 
     Rewrite:  for i in 0..n: for j in 0..m: S   ->   for i_j in 0..n*m: S[i := i_j // m, j := i_j %
               m]
-    Requires: at least two loops, next to each other and in their order; none is marked; all belong
-              to a reduction or none does; no stage is placed inside one of them but the last; the
-              start of the reduction is not between them.
+    Requires: at least two loops, next to each other and in their order; none is marked or
+              pipelined; all belong to a reduction or none does; no stage is placed inside one of
+              them but the last; the start of the reduction is not between them.
     """
 
     stage: str
@@ -63,6 +64,7 @@ class Fuse(Primitive):
         if stage.init_at in self.loops[1:]:
             raise refuse(self, state, f"the reduction starts between the loops, at {stage.init_at}")
         need_plain_loops(self, state, stage, self.loops[0])
+        need_unpipelined(self, state, stage, *self.loops)
         need_new_loops(self, state, stage, (self.fused,))
         need_whole_tiles(self, state, applied(self, state))
 

@@ -12,9 +12,11 @@ from tensorwright.schedule.primitive import (
     applied,
     need_legal_nesting,
     need_loop_of,
+    need_unpipelined,
     refuse,
 )
 from tensorwright.schedule.state import ScheduleState
+from tensorwright.schedule.tails import need_whole_tiles
 
 _FOLDS = frozenset((Combiner.SUM, Combiner.PROD, Combiner.MAX, Combiner.MIN))
 
@@ -23,6 +25,7 @@ def _check(step: Primitive, state: ScheduleState, name: str, loop: str, kind: Fo
     stage = need_loop_of(step, state, name, loop)
     if stage.kind(loop) is not ForKind.SERIAL:
         raise refuse(step, state, f"loop {loop} is already marked", "", (name, loop))
+    need_unpipelined(step, state, stage, loop)
     need_legal_nesting(step, state, applied(step, state))
     # Theorem: the iterations of a spatial loop write different elements (or the same value twice,
     # where a tile was shifted), so they may run at once; those of a reduction loop update the same
@@ -94,17 +97,20 @@ class Parallel(_Mark):
     _kind = ForKind.PARALLEL
 
 
-_BINDABLE = BLOCKS | THREADS | {ForKind.VTHREAD}
+_BINDABLE = BLOCKS | THREADS
 
 
 @dataclass(frozen=True, slots=True)
 class Bind(Primitive):
-    """Let a GPU's block, thread or virtual thread index be a loop.
+    """Let a GPU's block or thread index be a loop.
 
     Rewrite:  for i in 0..n: S   ->   S[i := index], launched with n blocks (threads)
+              where n threads are fewer than the group has: if index < n: S[i := index]
     Requires: the loop is not marked and carries no reduction; no other loop of the stage has the
-              same index, virtual threads excepted; no parallel or vectorised loop is around it, and
-              no thread around a block.
+              same index; no parallel or vectorised loop is around it; around a block are only
+              blocks, and they are around all that a stage at the root does.
+    Virtual threads, which compute what is far apart, are an order (block, thread, virtual thread,
+    inner) and an unrolled loop; split_axis lets each thread have the parts in one local buffer.
     """
 
     stage: str
@@ -119,8 +125,9 @@ class Bind(Primitive):
                 self, state, f"{self.index.value} is no index of a GPU", "use its own step"
             )
         for loop, kind in state.stage(self.stage).marks:
-            if kind is self.index and kind is not ForKind.VTHREAD:
+            if kind is self.index:
                 raise refuse(self, state, f"{kind.value} is bound already", "", (self.stage, loop))
+        need_whole_tiles(self, state, applied(self, state))  # shared parts are of all threads
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import Index
-from tensorwright.schedule.primitive import Primitive, need_loop_of, refuse
+from tensorwright.schedule.primitive import (
+    Primitive,
+    applied,
+    need_legal_nesting,
+    need_loop_of,
+    refuse,
+)
 from tensorwright.schedule.state import PrefetchRequest, ScheduleState, reads_of
 
 
@@ -14,7 +20,7 @@ class Prefetch(Primitive):
     """Prefetch what a stage will read of a tensor some iterations of a loop later.
 
     Rewrite:  for i: S(A[g(i)])   ->   for i: prefetch A[g(i + distance)]; S(A[g(i)])
-    Requires: the stage reads the tensor; distance >= 1.
+    Requires: the stage reads the tensor; distance >= 1; the loop is not bound to a block.
     """
 
     stage: str
@@ -29,6 +35,7 @@ class Prefetch(Primitive):
             raise refuse(self, state, f"{self.stage} does not read {self.tensor}")
         if isinstance(self.distance, int) and self.distance < 1:
             raise refuse(self, state, f"distance {self.distance} is not positive")
+        need_legal_nesting(self, state, applied(self, state))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the prefetch noted."""
@@ -50,7 +57,7 @@ class PrefetchNext(Primitive):
     Rewrite:  for part: for tile: for k: S(P[part, k, :])
               ->  for part: for tile: for k: { prefetch P[part + 1, k, the tile's share];
                                                S(P[part, k, :]) }
-    Requires: the constant is packed for the stage.
+    Requires: the constant is packed for the stage; the loop is not bound to a block.
     """
 
     stage: str
@@ -62,6 +69,7 @@ class PrefetchNext(Primitive):
         need_loop_of(self, state, self.stage, self.loop)
         if (self.tensor, self.stage) not in state.packed:
             raise refuse(self, state, f"{self.tensor} is not packed for {self.stage}")
+        need_legal_nesting(self, state, applied(self, state))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the prefetch noted."""

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 from tensorwright.schedule.primitive import (
     Primitive,
+    applied,
     guests,
+    need_legal_nesting,
     need_loop_of,
     need_plain_loops,
     refuse,
@@ -21,7 +23,7 @@ class DecomposeReduction(Primitive):
     Rewrite:  for i: for j: { C = 0; for k: C += .. }
               ->  for i: { for j: C = 0;  for j: for k: C += .. }
     Requires: the stage folds; no reduction loop is outside of the loop; no stage is placed after a
-              tile of the loop's or an inner loop's body.
+              tile of the loop's or an inner loop's body; the loop is not bound to a block.
     Without this step the reduction starts in front of the outermost reduction loop.
     """
 
@@ -46,6 +48,7 @@ class DecomposeReduction(Primitive):
             if isinstance(guest.placement, After) and guest.placement.loop in inside:
                 reason = f"{guest.name} waits for a tile that would start outside of it"
                 raise refuse(self, state, reason, f"choose a loop inside {inside[0]}", here)
+        need_legal_nesting(self, state, applied(self, state))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the start in front of the loop."""

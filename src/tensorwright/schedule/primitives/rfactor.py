@@ -26,6 +26,7 @@ from tensorwright.schedule.analysis import Analysis, analyse
 from tensorwright.schedule.primitive import (
     Primitive,
     guests,
+    need_all_elements,
     need_loop_of,
     need_new_stage,
     refuse,
@@ -57,13 +58,16 @@ class Rfactor(Primitive):
         """Raise ScheduleError where the reduction may not be factored."""
         stage = need_loop_of(self, state, self.stage, self.loop)
         need_new_stage(self, state, self.partial)
+        need_all_elements(self, state, stage)
         here = (self.stage, self.loop)
         if self.loop not in stage.reduce_loops:
             raise refuse(self, state, f"loop {self.loop} carries no reduction", "", here)
         if sum(loop in stage.reduce_loops for loop in stage.loops) < 2:
             reason = f"{self.loop} is the only loop of the reduction"
             raise refuse(self, state, reason, "split it first", here)
-        hints = stage.marks or stage.init_at or stage.prefetches or stage.intrinsic
+        hints = (
+            stage.marks or stage.init_at or stage.prefetches or stage.intrinsic or stage.pipeline
+        )
         is_packed = any(reader == self.stage for _, reader in state.packed)
         is_placed = not isinstance(stage.placement, AtRoot) or guests(state, self.stage)
         if hints or is_packed or is_placed:

@@ -17,6 +17,7 @@ from tensorwright.schedule.primitive import (
     need_loop_of,
     need_new_loops,
     need_plain_loops,
+    need_unpipelined,
     refuse,
 )
 from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
@@ -33,8 +34,8 @@ class Split(Primitive):
               tail=guard  keeps the `if` (it vanishes where f divides n)
               tail=shift  starts the last tile at n - f: whole tiles, some elements computed twice
               tail=exact  promises that f divides n
-    Requires: every factor >= 1; the loop carries no mark; exact: the product of the factors divides
-              n;
+    Requires: every factor >= 1; the loop carries no mark and is not pipelined;
+              exact: the product of the factors divides n;
               shift: n >= f, and neither the stage nor one placed after its tile folds.
     Source:   Halide's split and its TailStrategy (Ragan-Kelley et al., PLDI 2013).
     """
@@ -63,6 +64,7 @@ class Split(Primitive):
         if stage.kind(self.loop) is not ForKind.SERIAL:
             raise refuse(self, state, f"loop {self.loop} is already marked", "split it first", here)
         need_plain_loops(self, state, stage, self.loop)
+        need_unpipelined(self, state, stage, self.loop)
         need_new_loops(self, state, stage, self.children)
         self._check_tail(state, stage)
         need_whole_tiles(self, state, applied(self, state))

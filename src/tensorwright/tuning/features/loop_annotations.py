@@ -27,7 +27,6 @@ _GPU = {
     "thread_x": ForKind.THREAD_X,
     "thread_y": ForKind.THREAD_Y,
     "thread_z": ForKind.THREAD_Z,
-    "vthread": ForKind.VTHREAD,
 }
 
 

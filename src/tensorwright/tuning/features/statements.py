@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from tensorwright.expr import Condition, Load, loads_of
 from tensorwright.loop import (
     Allocate,
-    Barrier,
     Block,
     Buffer,
     Call,
     For,
+    GroupStatement,
     If,
     LoopProgram,
     Prefetch,
+    StartCopy,
     Stmt,
     Store,
 )
@@ -90,5 +91,7 @@ def _walk(statement: Stmt, around: _Around) -> Iterator[Statement]:
             yield from _walk(meaning, around)
         case Store():
             yield Statement(statement, loops, guards, lives, path, steps)
-        case Prefetch() | Barrier():
+        case StartCopy(store):
+            yield from _walk(store, around)
+        case Prefetch() | GroupStatement():
             return

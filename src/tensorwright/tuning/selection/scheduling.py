@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-from tensorwright.base import CpuTarget, knobs, override, without_collection
+from tensorwright.base import CpuTarget, Target, knobs, override, without_collection
 from tensorwright.graph import Partition, Workload, bind_workload, representative
 from tensorwright.machine import detect_hardware
 from tensorwright.records import MemoryStore, RecordStore, best_trace, load_choice
@@ -73,7 +73,7 @@ class Scheduled:
 
 
 def choose_all(
-    parts: Partition, target: CpuTarget, threads: int, store: RecordStore
+    parts: Partition, target: Target, threads: int, store: RecordStore
 ) -> list[Scheduled]:
     """A schedule for each workload of a network: its choice on record, or by `choose`."""
     together = load_choice(store, parts, target, detect_hardware().fingerprint, threads)
@@ -86,7 +86,7 @@ def choose_all(
 
 def choose(
     workload: Workload,
-    target: CpuTarget,
+    target: Target,
     threads: int,
     store: RecordStore,
     together: Schedule | None = None,
@@ -101,7 +101,7 @@ def choose(
     algorithms = knobs.WINOGRAD.get()
     if together is not None and (algorithms or not uses_algorithm(steps_of(together))):
         return Scheduled.of(workload, together, Source.NETWORK)
-    if workload.sizes:
+    if workload.sizes and isinstance(target, CpuTarget):
         table = size_table_of(workload, target, threads, store, is_cold=is_cold)
         if table is not None:
             return Scheduled.of(workload, table.schedule, Source.RECORD)
@@ -163,12 +163,17 @@ def _choose_open(
 
 
 def choose_untuned(
-    workload: Workload, target: CpuTarget, threads: int, *, is_cold: bool = False
+    workload: Workload, target: Target, threads: int, *, is_cold: bool = False
 ) -> Scheduled:
-    """The schedule of a workload without measurements: by time model, or heuristic."""
-    if workload.sizes:
-        return _choose_open(workload, target, threads, MemoryStore(), is_cold=is_cold)
-    predictor = open_predictor(target, threads, is_cold=is_cold)
+    """The schedule of a workload without measurements: by time model, or heuristic.
+
+    The time model is one of processors.
+    """
+    predictor = None
+    if isinstance(target, CpuTarget):
+        if workload.sizes:
+            return _choose_open(workload, target, threads, MemoryStore(), is_cold=is_cold)
+        predictor = open_predictor(target, threads, is_cold=is_cold)
     if predictor is None:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
     chosen = predictor.best(workload)

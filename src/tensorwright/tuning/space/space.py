@@ -12,12 +12,14 @@ from tensorwright.base import (
     ByKind,
     CpuTarget,
     ScheduleError,
+    Target,
     TargetKind,
     of_kind,
     without_collection,
 )
 from tensorwright.schedule import ScheduleState, Trace
 from tensorwright.tuning.space.defaults.byte_products import byte_product_sketches
+from tensorwright.tuning.space.defaults.grid import grid_sketches
 from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
@@ -30,10 +32,14 @@ Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
 """Sketches of a program for a target, the best guess first; none where it does not apply."""
 
 HEURISTICS: ByKind[Heuristic] = {
-    TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches)
+    TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches),
+    TargetKind.GPU: (grid_sketches,),
 }
 """One for each kind of program; the first that applies makes the schedule of an untuned one."""
-OTHER_ALGORITHMS: ByKind[Heuristic] = {TargetKind.CPU: (winograd_sketches,)}
+OTHER_ALGORITHMS: ByKind[Heuristic] = {
+    TargetKind.CPU: (winograd_sketches,),
+    TargetKind.GPU: (),
+}
 """Those that compute something by another algorithm."""
 
 
@@ -82,7 +88,7 @@ def algorithm_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sket
     return (sketch for sketches in legal for sketch in sketches)
 
 
-def heuristic_sketches(state: ScheduleState, target: CpuTarget) -> tuple[Sketch, ...]:
+def heuristic_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     """The sketches of the first rule that applies; the first is the schedule by rule.
 
     Warns:  where one takes an illegal step; the next one is asked then, at last plain loops.
@@ -90,7 +96,7 @@ def heuristic_sketches(state: ScheduleState, target: CpuTarget) -> tuple[Sketch,
     return tuple(distinct(_by_heuristic(state, target), attrgetter("trace")))
 
 
-def _by_heuristic(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
+def _by_heuristic(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     for heuristic in of_kind(HEURISTICS, target, "heuristic schedules"):
         sketches = _as_far_as_legal(heuristic(state, target), state)
         first = next(sketches, None)
@@ -111,7 +117,7 @@ def _as_far_as_legal(sketches: Iterator[Sketch], state: ScheduleState) -> Iterat
         warnings.warn(f"{text}: {error.message()}\n  {remedy}", RuntimeWarning, stacklevel=2)
 
 
-def default_trace(state: ScheduleState, target: CpuTarget) -> Trace:
+def default_trace(state: ScheduleState, target: Target) -> Trace:
     """The schedule of an untuned program: the default of `space_of`, found without the others."""
     with without_collection():
         first = next(_by_heuristic(state, target))

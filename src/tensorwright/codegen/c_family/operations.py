@@ -7,15 +7,13 @@ for is done lane by lane; compilers put such lanes together again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tensorwright.base import DType, UnsupportedError
-from tensorwright.codegen.c.helpers import Helpers
-from tensorwright.codegen.c.text import (
+from tensorwright.codegen.c_family.helpers import Helpers
+from tensorwright.codegen.c_family.text import (
     Val,
-    element_type,
     held,
-    held_type,
     mask_dtype,
     unsigned_dtype,
 )
@@ -38,6 +36,7 @@ class Operations:
 
     def __init__(self, helpers: Helpers, bind: Callable[[Val], Val]) -> None:
         self.helpers = helpers
+        self.dialect = helpers.dialect
         self.bind = bind
 
     def apply(self, fn: Fn, args: tuple[Val, ...]) -> Val:
@@ -79,8 +78,8 @@ class Operations:
         return self._called(fn, dtype, *args)
 
     def _on_ints(self, fn: Fn, dtype: DType, *args: str) -> str:
-        kind = element_type(dtype)
-        wide = "uint64_t" if dtype.size_bytes == 8 else "uint32_t"
+        kind = self.dialect.element(dtype)
+        wide = self.dialect.element(DType.U64 if dtype.size_bytes == 8 else DType.U32)
         if fn in _ARITHMETIC:
             return f"({kind})(({wide}){args[0]} {_ARITHMETIC[fn]} ({wide}){args[1]})"
         if fn in _BITWISE:
@@ -103,7 +102,10 @@ class Operations:
 
     def _on_vectors(self, fn: Fn, args: tuple[Val, ...], lanes: int) -> str | None:
         """A C expression of whole vectors; None where there is none."""
-        dtype = args[0].dtype
+        dtype, vectors = args[0].dtype, self.dialect.vectors
+        is_arithmetic = dtype.is_float and (fn in _ARITHMETIC or fn in (Fn.DIV, Fn.NEG))
+        if not vectors.has_operators and not (vectors.has_arithmetic and is_arithmetic):
+            return None
         if dtype is DType.BOOL:
             if fn in _ON_BOOLS:
                 a, b = (self.spread(arg, lanes).text for arg in args)
@@ -152,6 +154,8 @@ class Operations:
         if lanes == 1:
             text = f"({condition.text} ? {then.text} : {otherwise.text})"
             return Val(text, then.dtype)
+        if not self.dialect.vectors.has_operators:
+            return self.by_lane(self.choose, then.dtype, (condition, then, otherwise))
         then, otherwise = self.spread(then, lanes), self.spread(otherwise, lanes)
         if condition.lanes == 1:
             text = f"({condition.text} ? {then.text} : {otherwise.text})"
@@ -177,16 +181,26 @@ class Operations:
         if value.lanes == lanes:
             return value
         value = self.bind(value)
-        kind = self.helpers.vector(value.dtype, lanes)
-        return Val(f"({kind}){{{', '.join([value.text] * lanes)}}}", value.dtype, lanes)
+        return self.vector_of([value.text] * lanes, value.dtype)
+
+    def vector_of(self, parts: Sequence[str], dtype: DType) -> Val:
+        """A vector from its lanes."""
+        kind = self.helpers.vector(dtype, len(parts))
+        return Val(self.dialect.vectors.of_lanes(kind, parts), dtype, len(parts))
+
+    def lane_of(self, value: Val, lane: int) -> Val:
+        """One lane of a vector that has a name; a value of one lane is in all of them."""
+        if value.lanes == 1:
+            return value
+        return Val(self.dialect.vectors.lane_of(value.text, lane), value.dtype)
 
     def by_lane(self, function: Callable[..., Val], dtype: DType, args: tuple[Val, ...]) -> Val:
         """A function of elements on each lane of vectors."""
         lanes = max(arg.lanes for arg in args)
-        kind = self.helpers.vector(dtype, lanes)
+        self.helpers.vector(dtype, lanes)
         args = tuple(self.bind(arg) for arg in args)
-        parts = [function(*(lane_of(arg, lane) for arg in args)).text for lane in range(lanes)]
-        return Val(f"({kind}){{{', '.join(parts)}}}", dtype, lanes)
+        parts = [function(*(self.lane_of(arg, lane) for arg in args)) for lane in range(lanes)]
+        return self.vector_of([part.text for part in parts], dtype)
 
     def rounded(self, value: Val) -> Val:
         """Round an f32 that stands for a narrower float; other types are as they are."""
@@ -219,7 +233,7 @@ class Operations:
             return self.rounded(Val(value.text, dtype, value.lanes))
         if value.lanes > 1:
             is_hard = dtype is DType.BOOL or (source.is_float and not dtype.is_float)
-            if is_hard or held(dtype) is not dtype:
+            if is_hard or not self.dialect.vectors.has_operators or held(dtype) is not dtype:
                 return self.by_lane(lambda part: self.convert(part, dtype), dtype, (value,))
             kind = self.helpers.vector(dtype, value.lanes)
             return Val(f"__builtin_convertvector({value.text}, {kind})", dtype, value.lanes)
@@ -227,22 +241,17 @@ class Operations:
             return Val(f"({value.text} != 0)", dtype)
         if source.is_float and not dtype.is_float:
             return Val(f"{self.helpers.saturating(source, dtype)}({value.text})", dtype)
-        return self.rounded(Val(f"({held_type(dtype)}){_operand(value)}", dtype))
+        return self.rounded(Val(f"({self.dialect.value(dtype)}){_operand(value)}", dtype))
 
     def fold(self, fn: Fn, value: Val) -> Val:
         """All lanes of a vector folded into one element, as a tree."""
         value = self.bind(value)
-        parts = [lane_of(value, lane) for lane in range(value.lanes)]
+        parts = [self.lane_of(value, lane) for lane in range(value.lanes)]
         while len(parts) > 1:
             half = len(parts) // 2
             pairs = zip(parts[:half], parts[half:], strict=True)
             parts = [self.bind(self.apply(fn, pair)) for pair in pairs]
         return parts[0]
-
-
-def lane_of(value: Val, lane: int) -> Val:
-    """One lane of a vector that has a name; a value of one lane is in all of them."""
-    return value if value.lanes == 1 else Val(f"{value.text}[{lane}]", value.dtype)
 
 
 def _operand(value: Val) -> str:

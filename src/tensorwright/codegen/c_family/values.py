@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tensorwright.base import DType, InternalError
 from tensorwright.codegen.analysis import Linear, combine, scaled
-from tensorwright.codegen.c.helpers import Helpers
-from tensorwright.codegen.c.indices import Indices, VariesByLane
-from tensorwright.codegen.c.operations import Operations
-from tensorwright.codegen.c.text import (
+from tensorwright.codegen.c_family.helpers import Helpers
+from tensorwright.codegen.c_family.indices import Indices, VariesByLane
+from tensorwright.codegen.c_family.operations import Operations
+from tensorwright.codegen.c_family.text import (
     Lines,
     Names,
     Val,
-    element_type,
     held,
-    held_type,
-    literal,
     mask_dtype,
 )
 from tensorwright.expr import (
@@ -47,12 +44,20 @@ from tensorwright.loop import Buffer
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A buffer in memory; `private` lanes are interleaved where a vector loop allocates it."""
+    """A buffer in memory; `private` lanes are interleaved where a vector loop allocates it.
+
+    space       the qualifier of its memory, with a space behind it
+    is_single   it is one variable, not an array
+    swizzle     the layout of its elements, as `MemoryLayout.swizzle` says; None for plain ones
+    """
 
     pointer: str
     dtype: DType
     is_input: bool = False
     private: int = 1
+    space: str = ""
+    is_single: bool = False
+    swizzle: tuple[int, int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -80,6 +85,7 @@ class Values(Indices):
 
     def __init__(self, helpers: Helpers, names: Names) -> None:
         super().__init__(helpers)
+        self.dialect = helpers.dialect
         self.names = names
         self.out = Lines()
         self.operations = Operations(helpers, self.bind)
@@ -92,7 +98,7 @@ class Values(Indices):
         """The value under a name, so that it is computed once."""
         if value.is_simple:
             return value
-        kind = held_type(value.dtype)
+        kind = self.dialect.value(value.dtype)
         if value.lanes > 1:
             kind = self.helpers.vector(value.dtype, value.lanes)
         name = self.names.fresh("v")
@@ -134,10 +140,19 @@ class Values(Indices):
     def element_at(self, storage: Piece | Tile, place: Linear) -> str:
         """One element, as something that can be assigned."""
         if isinstance(storage, Piece):
-            return f"{storage.pointer}[{self.sum(place)}]"
+            return self._element_in(storage, place)
         lane = place.const % storage.width
         name = self.tile_variable(storage, place.const - lane)
-        return name if storage.width == 1 else f"{name}[{lane}]"
+        return name if storage.width == 1 else self.dialect.vectors.lane_of(name, lane)
+
+    def _element_in(self, piece: Piece, place: Linear) -> str:
+        """An element in memory, where its layout puts it."""
+        if piece.is_single:
+            return piece.pointer
+        at = self.sum(place)
+        if piece.swizzle is not None:
+            at = f"{self.helpers.swizzle(*piece.swizzle)}({at})"
+        return f"{piece.pointer}[{at}]"
 
     def tile_variable(self, tile: Tile, offset: int) -> str:
         """The variable that holds the elements of a tile from an offset."""
@@ -152,18 +167,66 @@ class Values(Indices):
         lane = offset % tile.width
         name = self.tile_variable(tile, offset - lane)
         kind = self.helpers.vector_in_memory(held(tile.dtype), self.lanes)
-        return f"(*(const {kind} *)((const {held_type(tile.dtype)} *)&{name} + {lane}))"
+        return f"(*(const {kind} *)((const {self.dialect.value(tile.dtype)} *)&{name} + {lane}))"
 
-    def vector_at(self, piece: Piece, place: Linear) -> str:
-        """Neighbouring elements in memory, as something that can be assigned."""
-        kind = self.helpers.vector_in_memory(piece.dtype, self.lanes)
+    def vector_at(self, piece: Piece, place: Linear) -> str | None:
+        """Neighbouring elements in memory, as something that can be assigned.
+
+        None where the language has that only for whole vectors, and this may not be one.
+        """
+        vectors, lanes = self.dialect.vectors, self.lanes
+        if not vectors.has_types_anywhere and not _is_multiple(place, lanes):
+            return None
+        kind = self.helpers.vector_in_memory(piece.dtype, lanes)
         const = "const " if piece.is_input else ""
-        return f"*({const}{kind} *)&{piece.pointer}[{self.sum(place._replace(step=0))}]"
+        at = self._element_in(piece, place._replace(step=0))
+        return vectors.in_memory.format(const=const, space=piece.space, kind=kind, at=at)
+
+    def _is_vector_in_memory(self, dtype: DType) -> bool:
+        """Whether neighbours in memory are a vector in the form in which it is computed."""
+        most = self.dialect.vectors.most_lanes
+        return self.dialect.is_held_as_stored(dtype) and not (most and self.lanes > most)
+
+    def is_converted(self, dtype: DType) -> bool:
+        """Whether neighbours in memory are a vector of which each lane is converted."""
+        vectors = self.dialect.vectors
+        is_short = not vectors.most_lanes or self.lanes <= vectors.most_lanes
+        return not vectors.has_operators and is_short and not self.dialect.is_held_as_stored(dtype)
+
+    def address_of(self, piece: Piece, place: Linear) -> str | None:
+        """Where the lanes' elements begin; None where they may not be a whole vector."""
+        if piece.is_single or (self.lanes > 1 and not _is_multiple(place, self.lanes)):
+            return None
+        return f"&{self._element_in(piece, place._replace(step=0))}"
+
+    def load_vector(self, piece: Piece, place: Linear) -> Val:
+        """Neighbouring elements.  Raises: VariesByLane where the language cannot load them."""
+        vectors, dtype = self.dialect.vectors, piece.dtype
+        at = self.vector_at(piece, place)
+        if at is not None:
+            return Val(f"({at})", dtype, self.lanes)
+        if not vectors.load or piece.swizzle is not None:
+            raise VariesByLane
+        first = f"{piece.pointer}[{self.sum(place._replace(step=0))}]"
+        return Val(vectors.load.format(lanes=self.lanes, at=first), dtype, self.lanes)
+
+    def store_vector(self, piece: Piece, place: Linear, value: Val) -> bool:
+        """Write neighbouring elements; False where the language cannot."""
+        at = self.vector_at(piece, place)
+        if at is not None:
+            self.out.add(f"{at} = {value.text};")
+            return True
+        store = self.dialect.vectors.store
+        if not store or piece.swizzle is not None:
+            return False
+        first = f"{piece.pointer}[{self.sum(place._replace(step=0))}]"
+        self.out.add(store.format(lanes=self.lanes, at=first, value=value.text) + ";")
+        return True
 
     def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
         """An element of an integer buffer, as a number."""
         storage, place = self.storage(buffer), self.place(buffer, indices)
-        return self._named(f"(int64_t){self.element_at(storage, place)}")
+        return self._named(f"({self.helpers.index}){self.element_at(storage, place)}")
 
     def _load(self, buffer: Buffer, indices: tuple[Index, ...]) -> Val:
         storage, place = self.storage(buffer), self.place(buffer, indices)
@@ -173,8 +236,13 @@ class Values(Indices):
             return Val(text if isinstance(storage, Tile) else self._read(text, dtype), dtype)
         if isinstance(storage, Tile):
             return Val(self._of_tile(storage, place.const), dtype, self.lanes)
-        if place.step == 1 and held_type(dtype) == element_type(dtype) and dtype is not DType.BOOL:
-            return Val(f"({self.vector_at(storage, place)})", dtype, self.lanes)
+        if place.step == 1 and self._is_vector_in_memory(dtype):
+            return self.load_vector(storage, place)
+        if place.step == 1 and self.is_converted(dtype):
+            stored = self.load_vector(replace(storage, dtype=stored_as(dtype)), place)
+            return self.operations.by_lane(
+                lambda part: Val(self._read(part.text, dtype), dtype), dtype, (stored,)
+            )
         raise VariesByLane
 
     def _read(self, text: str, dtype: DType) -> str:
@@ -190,7 +258,7 @@ class Values(Indices):
 
     def _value(self, value: Value) -> Val:
         if isinstance(value, Const):
-            return Val(literal(value.value, value.type), value.type)
+            return Val(self.dialect.literal(value.value, value.type), value.type)
         key = id(value), -1 if self.vector is None else self.vector.lane
         known = self._computed.get(key)
         if known is not None:
@@ -223,12 +291,12 @@ class Values(Indices):
     def _lane_by_lane(self, value: Value) -> Val:
         """A vector put together from lanes that are computed one by one."""
         lanes = self.lanes
-        kind = self.helpers.vector(value.dtype, lanes)
+        self.helpers.vector(value.dtype, lanes)
         parts: list[str] = []
         for lane in range(lanes):
             with self.lane(lane):
                 parts.append(self._value(value).text)
-        return Val(f"({kind}){{{', '.join(parts)}}}", value.dtype, lanes)
+        return self.operations.vector_of(parts, value.dtype)
 
     def _selected(self, value: Select) -> Val:
         condition = value.condition
@@ -251,7 +319,7 @@ class Values(Indices):
     ) -> Val:
         """Compute one side only."""
         name = self.names.fresh("v")
-        kind = held_type(value.dtype)
+        kind = self.dialect.value(value.dtype)
         if lanes > 1:
             kind = self.helpers.vector(value.dtype, lanes)
         self.out.add(f"{kind} {name};")
@@ -273,12 +341,23 @@ class Values(Indices):
             a, b = (self._value(arg) for arg in condition.args)
             lanes = max(a.lanes, b.lanes)
             is_as_wide = mask_dtype(a.dtype) is mask_dtype(then.dtype)
-            if lanes > 1 and is_as_wide and a.dtype is not DType.BOOL:
+            has_masks = lanes > 1 and self.dialect.vectors.has_operators
+            if has_masks and is_as_wide and a.dtype is not DType.BOOL:
                 mask = operations.mask(condition.fn, (a, b), lanes)
                 return operations.chosen(
                     mask, operations.spread(first, lanes), operations.spread(second, lanes)
                 )
         return operations.choose(self._value(condition), first, second)
+
+
+def stored_as(dtype: DType) -> DType:
+    """The integers as which elements lie in memory that are computed in another form."""
+    return DType.U8 if dtype is DType.BOOL else DType.U16
+
+
+def _is_multiple(place: Linear, lanes: int) -> bool:
+    """Whether a position is a multiple of so many lanes for all values of its names."""
+    return place.const % lanes == 0 and all(factor % lanes == 0 for _, factor in place.terms)
 
 
 def _shared(value: Value) -> frozenset[int]:

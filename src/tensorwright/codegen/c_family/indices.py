@@ -7,8 +7,8 @@ from tensorwright.codegen.analysis import (
     Linear,
     linear_range,
 )
-from tensorwright.codegen.c.helpers import Helpers
-from tensorwright.codegen.c.text import linear_text
+from tensorwright.codegen.c_family.helpers import Helpers
+from tensorwright.codegen.c_family.text import linear_text
 from tensorwright.expr import Relation
 
 _OPERATORS = {Relation.LT: "<", Relation.LE: "<=", Relation.EQ: "==", Relation.NE: "!="}

@@ -14,7 +14,7 @@ from math import prod
 
 from tensorwright.expr import Index, NamedSize, named_sizes_of
 from tensorwright.schedule.analysis import analyse
-from tensorwright.schedule.joined_loops import renamed, with_joined_loops
+from tensorwright.schedule.open_sizes.joined_loops import renamed, with_joined_loops
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
     ComputeInline,

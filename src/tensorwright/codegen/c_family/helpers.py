@@ -1,4 +1,4 @@
-"""Functions and types that kernels use and C lacks; a kernel's text holds those that it needs.
+"""Functions and types that kernels use and their language lacks; a text holds those that it needs.
 
 In the bodies T is the element type, W the unsigned type of at least 32 bits that wraps for it, N
 its bits, and F the letter that ends the names of its functions in the C library.
@@ -7,9 +7,11 @@ its bits, and F the letter that ends the names of its functions in the C library
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from tensorwright.base import DType
-from tensorwright.codegen.c.text import element_type, held_type
+from tensorwright.codegen.c_family.dialect import Dialect
+from tensorwright.codegen.c_family.text import held
 from tensorwright.expr import Fn
 
 _SIGNED = {
@@ -65,68 +67,23 @@ _LIBRARY = {
     **{fn: fn.text for fn in (Fn.SIN, Fn.COS, Fn.TAN, Fn.ASIN, Fn.ACOS, Fn.ATAN)},
     **{fn: fn.text for fn in (Fn.SINH, Fn.COSH, Fn.TANH, Fn.ASINH, Fn.ACOSH, Fn.ATANH, Fn.ERF)},
 }
-_EXTREME = """static inline int64_t {name}(int64_t a, int64_t b) {{
+_EXTREME = """{function} {index} {name}({index} a, {index} b) {{
     return a {sign} b ? a : b;
 }}
 """
-_FLOOR_DIV = """static inline int64_t floor_div(int64_t a, int64_t b) {
+_FLOOR_DIV = """{function} {index} floor_div({index} a, {index} b) {{
     return a / b - (a % b < 0);
-}
+}}
 """
-_CONVERSIONS = {
-    "from_f16": """static inline float from_f16(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fff, bits;
-    float number;
-    if (rest >= 0x7c00) {
-        bits = 0x7f800000 | (rest & 0x3ff) << 13;
-    } else {
-        bits = rest << 13;
-        memcpy(&number, &bits, 4);
-        number *= 0x1p112f;
-        memcpy(&bits, &number, 4);
-    }
-    bits |= sign;
-    memcpy(&number, &bits, 4);
-    return number;
-}
-""",
-    "to_f16": """static inline uint16_t to_f16(float number) {
-    uint32_t bits, sign;
-    memcpy(&bits, &number, 4);
-    sign = bits >> 16 & 0x8000;
-    bits &= 0x7fffffff;
-    if (bits > 0x7f800000) return (uint16_t)(sign | 0x7e00);
-    if (bits >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
-    if (bits < 0x38800000) { /* subnormal: 0.5 has the same unit in the last place */
-        number = fabsf(number) + 0.5f;
-        memcpy(&bits, &number, 4);
-        return (uint16_t)(sign | (bits - 0x3f000000));
-    }
-    bits += 0xfff + (bits >> 13 & 1);
-    return (uint16_t)(sign | (bits - (112u << 23)) >> 13);
-}
-""",
-    "from_bf16": """static inline float from_bf16(uint16_t half) {
-    uint32_t bits = (uint32_t)half << 16;
-    float number;
-    memcpy(&number, &bits, 4);
-    return number;
-}
-""",
-    "to_bf16": """static inline uint16_t to_bf16(float number) {
-    uint32_t bits;
-    memcpy(&bits, &number, 4);
-    if (number != number) return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-""",
-}
 
 
 class Helpers:
     """The functions and types that one kernel has asked for; mutable."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.index = dialect.index
+        self.fast: Mapping[Fn, str] = {}
         self._types: dict[str, str] = {}
         self._functions: dict[str, str] = {}
 
@@ -138,73 +95,95 @@ class Helpers:
 
     def vector(self, dtype: DType, lanes: int) -> str:
         """The type of a vector in registers."""
-        name = held_type(dtype, lanes)
-        size = lanes * (4 if dtype in (DType.F16, DType.BF16) else dtype.size_bytes)
-        self._types[name] = (
-            f"typedef {held_type(dtype)} {name} __attribute__((vector_size({size})));\n"
-        )
-        return name
+        name = self.dialect.value(dtype, lanes)
+        return self._typed(name, held(dtype), lanes, is_anywhere=False)
 
     def vector_in_memory(self, dtype: DType, lanes: int) -> str:
         """The type of a vector anywhere in memory."""
-        name = f"{held_type(dtype, lanes)}_anywhere"
-        size = lanes * dtype.size_bytes
-        self._types[name] = (
-            f"typedef {held_type(dtype)} {name} __attribute__((vector_size({size}), "
-            f"aligned({dtype.size_bytes}), may_alias));\n"
-        )
+        name = self.dialect.value(dtype, lanes)
+        if self.dialect.vectors.has_types_anywhere:
+            name = f"{name}_anywhere"
+        return self._typed(name, held(dtype), lanes, is_anywhere=True)
+
+    def _typed(self, name: str, dtype: DType, lanes: int, *, is_anywhere: bool) -> str:
+        definition = self.dialect.vectors.typedef
+        if definition is not None:
+            self._types[name] = definition(name, dtype, lanes, is_anywhere)
         return name
 
     def function(self, fn: Fn, dtype: DType) -> str | None:
         """The name of a function of elements of a type; None where it has no meaning for it."""
-        letter = "" if dtype is DType.F64 else "f"
+        letter = "" if dtype is DType.F64 else self.dialect.float_suffix
         if dtype.is_float:
             dtype = DType.F64 if dtype is DType.F64 else DType.F32
+            if fn in self.fast and dtype is DType.F32:
+                return self.fast[fn]
             if fn in _LIBRARY:
                 return _LIBRARY[fn] + letter
-            body = _FLOAT.get(fn)
+            body = self.dialect.float_bodies.get(fn) or _FLOAT.get(fn)
         else:
             body = (_SIGNED if dtype.is_signed else _UNSIGNED).get(fn) or _INTEGER.get(fn)
         if body is None:
             return None
         name = f"{fn.name.lower()}_{dtype}"
-        kind = element_type(dtype)
-        wide = "uint64_t" if dtype.size_bytes == 8 else "uint32_t"
+        kind = self.dialect.element(dtype)
+        wide = self.dialect.element(DType.U64 if dtype.size_bytes == 8 else DType.U32)
         for stands_for, text in (("T", kind), ("W", wide), ("N", f"{dtype.size_bytes * 8}u")):
             body = re.sub(rf"\b{stands_for}\b", text, body)
         body = body.replace("F(", f"{letter}(")
         parameters = f"{kind} a" if fn.arity == 1 else f"{kind} a, {kind} b"
-        self._functions[name] = f"static inline {kind} {name}({parameters}) {{\n    {body}\n}}\n"
+        self._functions[name] = (
+            f"{self.dialect.function} {kind} {name}({parameters}) {{\n    {body}\n}}\n"
+        )
         return name
 
     def saturating(self, source: DType, target: DType) -> str:
         """The name of a conversion of floats to integers that gives the nearest end beyond them."""
         name = f"{target}_of_{'f64' if source is DType.F64 else 'f32'}"
-        bits = target.size_bytes * 8
-        lowest, highest = ("0", f"UINT{bits}_MAX")
-        if target.is_signed:
-            lowest, highest = f"INT{bits}_MIN", f"INT{bits}_MAX"
-        power = bits - target.is_signed
-        bottom = f"-0x1p{power}" if target.is_signed else "0"
+        dialect = self.dialect
+        power = target.size_bytes * 8 - target.is_signed
+        number = "double" if dialect.has_doubles or source is DType.F64 else "float"
+        letter = "" if number == "double" else "f"
+        lowest, highest = dialect.ends(target)
+        bottom = f"-0x1p{power}{letter}" if target.is_signed else "0"
         self._functions[name] = (
-            f"static inline {element_type(target)} {name}(double a) {{\n"
-            f"    return a != a ? 0 : a <= {bottom} ? {lowest} : a >= 0x1p{power} ? {highest}\n"
-            f"           : ({element_type(target)})a;\n}}\n"
+            f"{dialect.function} {dialect.element(target)} {name}({number} a) {{\n"
+            f"    return a != a ? 0 : a <= {bottom} ? {lowest} : "
+            f"a >= 0x1p{power}{letter} ? {highest}\n"
+            f"           : ({dialect.element(target)})a;\n}}\n"
         )
         return name
 
     def conversion(self, name: str) -> str:
         """One of from_f16, to_f16, from_bf16, to_bf16."""
-        self._functions[name] = _CONVERSIONS[name]
+        return self.named(name, self.dialect.conversions)
+
+    def swizzle(self, bits: int, base: int, shift: int) -> str:
+        """The function that says where an element lies whose offset is given."""
+        name = f"swizzle_{bits}_{base}_{shift}"
+        mask = ((1 << bits) - 1) << base
+        self._functions[name] = (
+            f"{self.dialect.function} {self.index} {name}({self.index} offset) {{\n"
+            f"    return offset ^ ((offset >> {shift}) & {mask});\n}}\n"
+        )
+        return name
+
+    def named(self, name: str, texts: Mapping[str, str]) -> str:
+        """A function by its name and its text."""
+        self._functions[name] = texts[name]
         return name
 
     def extreme(self, *, is_min: bool) -> str:
         """The smaller or the larger of two indices, each of which is written once."""
         name, sign = ("index_min", "<") if is_min else ("index_max", ">")
-        self._functions[name] = _EXTREME.format(name=name, sign=sign)
+        self._functions[name] = _EXTREME.format(
+            name=name, sign=sign, function=self.dialect.function, index=self.index
+        )
         return name
 
     def floor_div(self) -> str:
         """The division of indices that rounds down."""
-        self._functions["floor_div"] = _FLOOR_DIV
+        self._functions["floor_div"] = _FLOOR_DIV.format(
+            function=self.dialect.function, index=self.index
+        )
         return "floor_div"

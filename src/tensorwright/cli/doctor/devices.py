@@ -1,0 +1,57 @@
+"""Devices that are no processors of this machine, and what compiles for them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+
+from tensorwright.cli.doctor.finding import Finding
+from tensorwright.cli.doctor.tools import output_of, version_of
+
+_MEASURING = "tensorwright.runtime.measuring.devices"
+_CUDA = "tensorwright.codegen.cuda"
+
+
+def devices() -> list[Finding]:
+    """A line for each OpenCL device with what was measured, and one for NVIDIA's compiler.
+
+    The devices are asked in another process, which their drivers may end.
+    """
+    return [*_opencl(), _nvrtc()]
+
+
+def _opencl() -> list[Finding]:
+    if not version_of("pyopencl"):
+        remedy = "pip install 'tensorwright[opencl]', and with PoCL 'tensorwright[opencl,pocl]'"
+        return [Finding("OpenCL", "pyopencl is not installed (for --target opencl)", remedy)]
+    printed = output_of([sys.executable, "-m", _MEASURING])
+    found = json.loads(printed) if printed.startswith("[") else []
+    if not found:
+        remedy = "install the driver of your card, or pip install 'tensorwright[opencl,pocl]'"
+        return [Finding("OpenCL", "no device (for --target opencl)", remedy)]
+    return [Finding("OpenCL", _text(each["facts"], each["rates"])) for each in found]
+
+
+def _text(facts: dict[str, object], rates: dict[str, float]) -> str:
+    """A device in two lines: what its driver says, and what was measured."""
+    memory, shared = (int(str(facts[key])) for key in ("memory_bytes", "shared_bytes"))
+    to, on, back = (rates[key] / 1e9 for key in ("to_device", "on_device", "from_device"))
+    return (
+        f"{facts['name']} ({facts['platform']}, {facts['version']}): "
+        f"{facts['compute_units']} units, {memory / 2**30:.1f} GiB, "
+        f"{shared // 1024} KiB shared, {facts['threads_per_block']} threads a block\n"
+        f"copies: {to:.1f} GB/s to it, {on:.1f} on it, {back:.1f} from it; "
+        f"a short one takes {rates['round_trip_s'] * 1e6:.0f} us"
+    )
+
+
+def _nvrtc() -> Finding:
+    purpose = "code for NVIDIA's cards: --target cuda:sm_90a"
+    nvrtc = importlib.import_module(_CUDA).find_nvrtc()
+    if nvrtc is None:
+        remedy = "pip install 'tensorwright[cuda]'"
+        return Finding("NVRTC", f"not installed (for {purpose})", remedy)
+    known = nvrtc.architectures
+    version = ".".join(map(str, nvrtc.version))
+    return Finding("NVRTC", f"{version}, sm_{known[0]} to sm_{known[-1]} (for {purpose})")

@@ -1,0 +1,308 @@
+"""What statements are on a graphics processor: blocks and threads are indices, not loops.
+
+A loop over blocks or threads becomes a constant: the number of this block or thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tensorwright.base import UnsupportedError
+from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear, element_count
+from tensorwright.codegen.c_family.dialect import Dialect, GridWords
+from tensorwright.codegen.c_family.helpers import Helpers
+from tensorwright.codegen.c_family.indices import VariesByLane
+from tensorwright.codegen.c_family.statements import Statements
+from tensorwright.codegen.c_family.text import Names, Val
+from tensorwright.codegen.c_family.values import Piece
+from tensorwright.expr import Fn, Index, Load, free_vars, loads_of
+from tensorwright.loop import (
+    Allocate,
+    Barrier,
+    Buffer,
+    CommitCopies,
+    For,
+    GroupStatement,
+    LaneFold,
+    LaunchBounds,
+    LaunchNest,
+    Prefetch,
+    StartCopy,
+    Stmt,
+    Store,
+    WaitCopies,
+    walk,
+)
+from tensorwright.schedule import ForKind
+
+_SHARED_ALIGN = 16
+_PRIVATE_BYTES = 1024  # of a local buffer whose loops are unrolled, so that it is in registers
+_MOST_UNROLLED = 512  # iterations that unrolling writes for that
+_COPY_BYTES = (4, 8, 16)  # that one instruction copies from global to shared memory
+_MOST_SHORT = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _ThreadUnit:
+    """What one thread of a graphics processor has for vectors: 16 bytes are moved at once."""
+
+    vector_bytes: int = 16
+    vector_registers: int = 64
+    has_masks: bool = False
+    masks_loads: bool = False
+
+
+def grid_facts(dialect: Dialect) -> Facts:
+    """The facts about programs whose threads have short vectors."""
+    most = dialect.vectors.most_lanes
+    return Facts(_ThreadUnit(), masked_rests=False, most_lanes=most)
+
+
+@dataclass(slots=True)
+class SharedMemory:
+    """What the functions of one launch declare for a block; mutable.
+
+    arrays       (type, name, count, shape, bytes) of each, one after the other
+    size_bytes   of all of them
+    """
+
+    arrays: list[tuple[str, str, int, str, int]] = field(default_factory=list)
+    size_bytes: int = 0
+
+
+class GridStatements(Statements):
+    """Write the statements that one launch runs.
+
+    groups   how many blocks should fit on a multiprocessor; 0 where nobody asks
+    copies   helpers of copies that go on while threads compute; None where stores do the same
+    """
+
+    def __init__(
+        self,
+        helpers: Helpers,
+        names: Names,
+        facts: Facts,
+        words: GridWords,
+        *,
+        has_copies: bool,
+    ) -> None:
+        super().__init__(helpers, names, facts)
+        self.words = words
+        self.shared = SharedMemory()
+        self.is_wide = False
+        self.groups = 0
+        self.copies = words.copies if has_copies else None
+        self._unrolled: set[str] = set()
+
+    def sum(self, value: Linear) -> str:
+        """As for all; whether some index needs more than 32 bits is noted."""
+        bounds = self.range_of(value, 1)
+        if bounds is not None and max(-bounds[0], bounds[1]) > _MOST_SHORT:
+            self.is_wide = True
+        return super().sum(value)
+
+    def open_index(self, loop: For) -> None:
+        """Let the variable of a loop over blocks or threads be the number of this one."""
+        if loop.extent == 1:
+            self.env[loop.var.name] = 0
+            return
+        extent = self.evaluate(loop.extent)
+        bounds = self.range_of(extent)
+        name = self.counter(loop, MOST_ITERATIONS if bounds is None else bounds[1])
+        self.env[loop.var.name] = Linear(0, ((name, 1),))
+        number = self.words.indices[loop.kind]
+        self.out.add(f"const {self.helpers.index} {name} = {number};  // 0..{self.sum(extent)}")
+
+    def loop(self, loop: For) -> None:
+        """A loop, or vectors."""
+        extent, kind = self.evaluate(loop.extent), self.facts.kind(loop)
+        with self.variable_of(loop):
+            if self.facts.is_once(loop):
+                self.written_out(loop)
+            elif not extent.terms and extent.const <= 0:
+                pass
+            elif kind is ForKind.VECTOR and self.vector is None:
+                self.vectors(loop)
+            else:
+                if self._is_unrolled(loop, kind):
+                    self.out.add(self.words.unroll)
+                self.serial(loop, "0", self.sum(extent), extent)
+
+    def _is_unrolled(self, loop: For, kind: ForKind) -> bool:
+        if self.facts.is_open(loop):
+            return False
+        return kind is ForKind.UNROLLED or loop.var.name in self._unrolled
+
+    def of_group(self, statement: GroupStatement) -> None:
+        """Barriers, copies that go on while threads compute, exchanges between threads."""
+        match statement:
+            case Barrier():
+                self.out.add(self.words.barrier)
+            case LaneFold(buffer, indices, fn, lanes):
+                self._lane_fold(buffer, indices, fn, lanes)
+            case StartCopy(store):
+                if not self._started(store):
+                    super().statement(store)
+            case CommitCopies():
+                if self.copies is not None:
+                    self.out.add(f"{self.helpers.named('commit_copies', self.copies)}();")
+            case WaitCopies(batches):
+                if self.copies is not None:
+                    name = self.helpers.named("wait_copies", self.copies)
+                    self.out.add(f"{name}<{batches}>();")
+            case LaunchBounds(groups):
+                self.groups = groups
+
+    def _started(self, store: Store) -> bool:
+        """Write the beginning of a copy; False where it is none, and is written as a store."""
+        value, storage = store.value, self.storage(store.buffer)
+        if self.copies is None or not isinstance(value, Load) or not isinstance(storage, Piece):
+            return False
+        source = self.storage(value.source)
+        if not isinstance(source, Piece) or source.dtype is not storage.dtype:
+            return False
+        try:
+            accesses = (store.buffer, store.indices), (value.source, value.indices)
+            places = [self.place(buffer, indices) for buffer, indices in accesses]
+            steps = {place.step for place in places}
+            size_bytes = self.lanes * storage.dtype.size_bytes
+            is_vector = self.lanes == 1 or steps == {1}
+            if not is_vector or size_bytes not in _COPY_BYTES:
+                return False
+            to, start = (
+                self.address_of(piece, place)
+                for piece, place in zip((storage, source), places, strict=True)
+            )
+        except VariesByLane:
+            return False
+        if to is None or start is None:
+            return False
+        name = self.helpers.named("start_copy", self.copies or {})
+        self.out.add(f"{name}<{size_bytes}>({to}, {start});")
+        return True
+
+    def _lane_fold(self, buffer: Buffer, indices: tuple[Index, ...], fn: Fn, lanes: int) -> None:
+        """Fold an element over threads beside each other, in steps that halve their distance."""
+        exchange = self.words.exchange
+        if exchange is None:
+            raise _refusal(
+                f"lane fold of {buffer.name}",
+                f"{self.dialect.name} has no exchange between the threads of a warp",
+                "fold through shared memory",
+            )
+        storage, place = self.storage(buffer), self.place(buffer, indices)
+        element = Load(buffer, indices)
+        distance = lanes // 2
+        while distance:
+            own = self.bind(self.value(element))
+            name = self.helpers.named(exchange[0], dict([exchange]))
+            other = Val(f"{name}({own.text}, {distance}, {lanes})", own.dtype)
+            folded = self.operations.apply(fn, (own, self.bind(other)))
+            self.assign(storage, place, folded)
+            distance //= 2
+
+    def prefetch(self, prefetch: Prefetch) -> None:
+        """Nothing: other threads run while one waits for memory."""
+
+    def allocate(self, allocate: Allocate) -> None:
+        """An array of the thread."""
+        buffer = allocate.buffer
+        outer = self.storages.get(buffer.name)
+        count = _fixed_count(buffer)
+        self.storages[buffer.name] = self._private(buffer, count * self.lanes)
+        self._unrolled |= _loops_to_unroll(allocate, self.facts)
+        self.statement(allocate.body)
+        if outer is None:
+            del self.storages[buffer.name]
+        else:
+            self.storages[buffer.name] = outer
+
+    def _private(self, buffer: Buffer, count: int) -> Piece:
+        name, kind = self.names.fresh(buffer.name), self.dialect.element(buffer.dtype)
+        if count == 1:
+            self.out.add(f"{kind} {name};")
+            return Piece(name, buffer.dtype, is_single=True)
+        shape = f"  // ({', '.join(map(str, buffer.shape))})" if len(buffer.shape) > 1 else ""
+        self.out.add(f"{kind} {name}[{max(1, count)}] {self.words.align};{shape}")
+        swizzle = buffer.layout.swizzle(buffer.dtype.size_bytes)
+        return Piece(name, buffer.dtype, private=self.lanes, swizzle=swizzle)
+
+    def share(self, buffer: Buffer) -> None:
+        """Give the block an array."""
+        count = _fixed_count(buffer)
+        name, kind = self.names.fresh(buffer.name), self.dialect.element(buffer.dtype)
+        shape = ", ".join(map(str, buffer.shape))
+        size_bytes = max(1, count) * buffer.dtype.size_bytes
+        size_bytes = -(-size_bytes // _SHARED_ALIGN) * _SHARED_ALIGN
+        self.shared.arrays.append((kind, name, max(1, count), shape, size_bytes))
+        self.shared.size_bytes += size_bytes
+        swizzle = buffer.layout.swizzle(buffer.dtype.size_bytes)
+        space = self.words.shared_space
+        self.storages[buffer.name] = Piece(name, buffer.dtype, space=space, swizzle=swizzle)
+
+
+def _loops_to_unroll(allocate: Allocate, facts: Facts) -> set[str]:
+    """The variables of short loops that index a small buffer: unrolled, it lives in registers."""
+    buffer, names = allocate.buffer, set[str]()
+    if buffer.dtype.size_bytes * element_count(buffer) > _PRIVATE_BYTES:
+        return names
+    for part in walk(allocate.body):
+        if isinstance(part, Store):
+            indices = [*part.indices] if part.buffer == buffer else []
+            for load in loads_of(part.value):
+                if load.source == buffer:
+                    indices += load.indices
+            names.update(var.name for var in free_vars(*indices))
+    return {name for name in names if _is_short(allocate.body, name, facts)}
+
+
+def _is_short(body: Stmt, name: str, facts: Facts) -> bool:
+    loops = [part for part in walk(body) if isinstance(part, For) and part.var.name == name]
+    return all(not facts.is_open(each) and facts.extent(each) <= _MOST_UNROLLED for each in loops)
+
+
+def _fixed_count(buffer: Buffer) -> int:
+    """How many elements a buffer takes.  Raises: UnsupportedError where that is open."""
+    count = element_count(buffer)
+    if isinstance(count, int):
+        return count
+    raise _refusal(
+        f"buffer {buffer}",
+        "its size is not known when the kernel is compiled",
+        "compute it at the root, or tile it by numbers",
+    )
+
+
+def refuse_processors(body: Stmt) -> None:
+    """Refuse loops that only processors have.  Raises: UnsupportedError."""
+    for part in walk(body):
+        if isinstance(part, For) and part.kind is ForKind.PARALLEL:
+            raise _refusal(
+                f"loop {part.var}",
+                "@parallel is for processors",
+                "schedule the program for this target: bind its loops to blocks and threads",
+            )
+
+
+def check_extents(name: str, nest: LaunchNest) -> None:
+    """Refuse open numbers of threads, and numbers of blocks that depend on loops.
+
+    Raises:  UnsupportedError.
+    """
+    if any(not isinstance(loop.extent, int) for loop in nest.threads):
+        raise _refusal(
+            f"kernel {name}", "the number of its threads is open", "bind loops of numbers"
+        )
+    for loop in nest.blocks:
+        if free_vars(loop.extent):
+            raise _refusal(
+                f"loop {loop.var} in 0..{loop.extent}",
+                "how many blocks there are depends on a loop",
+                "bind a loop whose extent is a number or a size",
+            )
+
+
+def _refusal(where: str, reason: str, remedy: str) -> UnsupportedError:
+    return UnsupportedError(
+        stage="codegen", where=where, reason=reason, remedy=remedy, operator=where
+    )

@@ -1,0 +1,231 @@
+"""Statements in a language of the C family: stores, branches, serial loops and vectors.
+
+What differs by kind of machine, subclasses write: other loops, buffers, barriers.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear
+from tensorwright.codegen.c_family.helpers import Helpers
+from tensorwright.codegen.c_family.indices import VariesByLane
+from tensorwright.codegen.c_family.text import Lines, Names, Val
+from tensorwright.codegen.c_family.values import Piece, Tile, Values, VectorLoop, stored_as
+from tensorwright.expr import Condition, Fn, Load, Value
+from tensorwright.loop import (
+    Allocate,
+    Block,
+    Call,
+    For,
+    GroupStatement,
+    If,
+    Prefetch,
+    Stmt,
+    Store,
+    folded_operand,
+)
+
+
+class Statements(Values):
+    """Write statements into one function; a kind of machine says how its loops and buffers are."""
+
+    def __init__(self, helpers: Helpers, names: Names, facts: Facts) -> None:
+        super().__init__(helpers, names)
+        self.facts = facts
+
+    def statement(self, statement: Stmt) -> None:
+        """Write one statement."""
+        match statement:
+            case Store():
+                self._store(statement)
+            case Block(statements):
+                for part in statements:
+                    self.statement(part)
+            case For():
+                self.loop(statement)
+            case If(condition, then):
+                self._if(condition, then)
+            case Allocate():
+                self.allocate(statement)
+            case GroupStatement():
+                self.of_group(statement)
+            case Prefetch():
+                self.prefetch(statement)
+            case Call(_, _, meaning):
+                self.statement(meaning)
+
+    def _store(self, store: Store) -> None:
+        place = self._place_or_none(store)
+        if place is None:
+            self._each_lane(store)
+            return
+        storage, value = self.storage(store.buffer), store.value
+        if self.lanes > 1 and not place.step:
+            fold = folded_operand(store)
+            if fold is not None:
+                self._fold(store, *fold)
+                return
+        result = self.value(value)
+        if self.lanes == 1 or not place.step:
+            result = self.operations.lane_of(self.bind(result), 0) if result.lanes > 1 else result
+            self.assign(storage, place, result)
+        elif isinstance(storage, Tile):
+            vector = self.operations.spread(result, self.lanes)
+            self.out.add(f"{self.tile_variable(storage, place.const)} = {vector.text};")
+        elif not self._store_neighbours(storage, place, result):
+            result = self.bind(result)
+            for lane in range(self.lanes):
+                at = place._replace(const=place.const + lane * place.step, step=0)
+                self.assign(storage, at, self.operations.lane_of(result, lane))
+
+    def _store_neighbours(self, piece: Piece, place: Linear, result: Val) -> bool:
+        """Write a vector at once; False where the elements are none in memory."""
+        most, dtype = self.dialect.vectors.most_lanes, piece.dtype
+        is_same = self.dialect.value(dtype) == self.dialect.element(dtype)
+        if place.step != 1 or (most and self.lanes > most):
+            return False
+        if is_same:
+            return self.store_vector(piece, place, self.operations.spread(result, self.lanes))
+        if not self.is_converted(dtype):
+            return False
+        stored = self.operations.by_lane(
+            lambda part: Val(self.operations.store(part.text, dtype), stored_as(dtype)),
+            stored_as(dtype),
+            (self.operations.spread(result, self.lanes),),
+        )
+        return self.store_vector(replace(piece, dtype=stored_as(dtype)), place, stored)
+
+    def _place_or_none(self, store: Store) -> Linear | None:
+        """Where a store goes; None where that is not linear in the lanes."""
+        try:
+            return self.place(store.buffer, store.indices)
+        except VariesByLane:
+            if self.lanes == 1:
+                raise
+            return None
+
+    def assign(self, storage: Piece | Tile, place: Linear, value: Val) -> None:
+        """Store one element."""
+        text = value.text
+        if isinstance(storage, Piece):
+            text = self.operations.store(text, storage.dtype)
+        self.out.add(f"{self.element_at(storage, place)} = {text};")
+
+    def _each_lane(self, statement: Stmt) -> None:
+        """Write a statement once for each lane of the vector loop around."""
+        for lane in range(self.lanes):
+            with self.lane(lane):
+                self.statement(statement)
+
+    def _fold(self, store: Store, fn: Fn, operand: Value) -> None:
+        """Fold what all lanes have into the one element that they write."""
+        total = self.operations.fold(fn, self.operations.spread(self.value(operand), self.lanes))
+        place = self.place(store.buffer, store.indices)
+        old = self.value(Load(store.buffer, store.indices))
+        self.assign(self.storage(store.buffer), place, self.operations.apply(fn, (old, total)))
+
+    @abstractmethod
+    def loop(self, loop: For) -> None:
+        """Write a loop of any kind."""
+
+    @abstractmethod
+    def allocate(self, allocate: Allocate) -> None:
+        """Write a buffer and the statement that it is for."""
+
+    @abstractmethod
+    def of_group(self, statement: GroupStatement) -> None:
+        """Write what only threads of a group do."""
+
+    @abstractmethod
+    def prefetch(self, prefetch: Prefetch) -> None:
+        """Write a request for data that is read soon."""
+
+    @contextmanager
+    def variable_of(self, loop: For) -> Iterator[None]:
+        """What the loop's variable is inside ends with the loop."""
+        outer = self.env.get(loop.var.name)
+        yield
+        if outer is None:
+            self.env.pop(loop.var.name, None)
+        else:
+            self.env[loop.var.name] = outer
+
+    def written_out(self, loop: For) -> None:
+        """Write the body of a loop once for each iteration."""
+        for iteration in range(self.facts.extent(loop)):
+            self.env[loop.var.name] = iteration
+            self.statement(loop.body)
+
+    def serial(self, loop: For, first: str, stop: str, extent: Linear) -> None:
+        """Write a loop from a first iteration to the one before `stop`."""
+        bounds = self.range_of(extent)
+        name = self.counter(loop, MOST_ITERATIONS if bounds is None else bounds[1])
+        self.env[loop.var.name] = Linear(0, ((name, 1),))
+        with self.out.block(
+            f"for ({self.helpers.index} {name} = {first}; {name} < {stop}; {name}++)"
+        ):
+            self.statement(loop.body)
+
+    def counter(self, loop: For, extent: int) -> str:
+        """A new name for a variable that counts the iterations of a loop."""
+        name = self.names.fresh(loop.var.name)
+        self.ranges[name] = (0, extent - 1)
+        return name
+
+    def vectors(self, loop: For) -> None:
+        """Full vectors, written out or in a loop, then the rests."""
+        chunks = self.facts.chunks(loop)
+        width = chunks.width
+        if chunks.is_unrolled:
+            for chunk in range(chunks.count):
+                self._vector(loop, Linear(chunk * width), width)
+        else:
+            name = self.counter(loop, chunks.count)
+            head = f"for ({self.helpers.index} {name} = 0; {name} < {chunks.count}; {name}++)"
+            with self.out.block(head):
+                self._vector(loop, Linear(0, ((name, width),)), width)
+        for start, lanes, _ in chunks.rests:
+            self._vector(loop, Linear(start), lanes)
+
+    def _vector(self, loop: For, start: Linear, lanes: int) -> None:
+        if lanes == 1:
+            self.env[loop.var.name] = start
+            self.statement(loop.body)
+            return
+        self.env[loop.var.name] = start._replace(step=1)
+        self.vector, self.lanes = VectorLoop(loop.var.name, start, lanes), lanes
+        self.statement(loop.body)
+        self.vector, self.lanes = None, 1
+
+    def _if(self, condition: Condition, then: Stmt) -> None:
+        try:
+            decided = self.condition(condition)
+        except VariesByLane:
+            if self.lanes == 1:
+                raise
+            self._each_lane(If(condition, then))
+            return
+        if decided is True:
+            self.statement(then)
+        elif decided is not False:
+            with self.out.block(f"if {decided}"):
+                self.statement(then)
+
+
+def function_text(head: str, parameters: Iterable[str], body: Lines, unused: str = "") -> str:
+    """A function without the values that nothing uses; it says which parameters it does not use."""
+    lines: list[str] = []
+    used: set[str] = set()
+    for line in reversed(body.lines):
+        defined = re.match(r"\s*const \w+ (\w+) = ", line)
+        if defined is None or defined[1] in used:
+            used.update(re.findall(r"[A-Za-z_]\w*", line))
+            lines.append(line)
+    used.discard(unused)
+    voided = [f"    (void){name};" for name in parameters if name not in used]
+    return "\n".join((f"{head} {{", *voided, *reversed(lines), "}", ""))

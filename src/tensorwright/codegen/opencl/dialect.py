@@ -1,0 +1,128 @@
+"""OpenCL C 1.2 as a dialect of the C family."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.codegen.c_family import (
+    INTEGER_BITS,
+    LANGUAGE_NAMES,
+    LIBRARY_NAMES,
+    Dialect,
+    GridWords,
+    Vectors,
+)
+from tensorwright.expr import Fn
+from tensorwright.schedule import ForKind
+
+_ELEMENTS = {
+    DType.F32: "float",
+    DType.F64: "double",
+    DType.F16: "ushort",
+    DType.BF16: "ushort",
+    DType.BOOL: "uchar",
+    DType.I8: "char",
+    DType.I16: "short",
+    DType.I32: "int",
+    DType.I64: "long",
+    DType.U8: "uchar",
+    DType.U16: "ushort",
+    DType.U32: "uint",
+    DType.U64: "ulong",
+}
+_INTEGERS = {8: "CHAR", 16: "SHRT", 32: "INT", 64: "LONG"}
+_CONVERSIONS = {
+    "from_f16": """inline float from_f16(ushort number) {
+    return vload_half(0, (const half *)&number);
+}
+""",
+    "to_f16": """inline ushort to_f16(float number) {
+    ushort bits;
+    vstore_half_rte(number, 0, (half *)&bits);
+    return bits;
+}
+""",
+    "from_bf16": """inline float from_bf16(ushort number) {
+    return as_float((uint)number << 16);
+}
+""",
+    "to_bf16": """inline ushort to_bf16(float number) {
+    uint bits = as_uint(number);
+    if (number != number) return (ushort)(bits >> 16 | 0x40);
+    return (ushort)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+""",
+}
+_OWN_NAMES = """kernel global local constant private bool half uchar ushort uint ulong size_t
+    read_only write_only read_write image2d_t sampler_t event_t complex imaginary half2 half4
+    clamp degrees radians max min mix step sign dot cross length distance normalize select
+    barrier mad fract exp10 rootn pown powr sincos rsqrt nan any all shuffle printf convert
+    vload2 vload4 vstore2 vstore4 bitselect rotate popcount clz hadd mul24 mad24 upsample
+    as_float as_uint as_int prefetch wait_group_events maxmag minmag nextafter ilogb logb
+    remquo maxabs hypot smoothstep M_PI M_E"""
+
+OPENCL = Dialect(
+    name="opencl",
+    elements=_ELEMENTS,
+    head="",
+    function="inline",
+    restrict="restrict",
+    index="long",
+    short_index="int",
+    literal_64=("{}L", "{}UL"),
+    least={bits: f"{_INTEGERS[bits]}_MIN" for bits in INTEGER_BITS},
+    greatest={
+        (bits, is_signed): f"{'' if is_signed else 'U'}{_INTEGERS[bits]}_MAX"
+        for bits in INTEGER_BITS
+        for is_signed in (True, False)
+    },
+    float_suffix="",
+    has_doubles=False,
+    conversions=_CONVERSIONS,
+    float_bodies={
+        Fn.FLOORMOD: "T r = fmod(a, b);\n"
+        "    return r == 0 ? copysign((T)0, b) : (r < 0) != (b < 0) ? r + b : r;",
+    },
+    reserved=frozenset((*LANGUAGE_NAMES, *LIBRARY_NAMES, *_OWN_NAMES.split())),
+    vectors=Vectors(
+        name=lambda dtype, lanes: f"{_ELEMENTS[dtype]}{lanes}",
+        typedef=None,
+        build="({kind})({lanes})",
+        lane=(".s0", ".s1", ".s2", ".s3"),
+        most_lanes=4,
+        has_operators=False,
+        in_memory="*({space}{const}{kind} *)&{at}",
+        load="vload{lanes}(0, &{at})",
+        store="vstore{lanes}({value}, 0, &{at})",
+    ),
+    grid=GridWords(
+        kernel="__kernel __attribute__((reqd_work_group_size({x}, {y}, {z})))\nvoid",
+        indices={
+            ForKind.BLOCK_X: "get_group_id(0)",
+            ForKind.BLOCK_Y: "get_group_id(1)",
+            ForKind.BLOCK_Z: "get_group_id(2)",
+            ForKind.THREAD_X: "get_local_id(0)",
+            ForKind.THREAD_Y: "get_local_id(1)",
+            ForKind.THREAD_Z: "get_local_id(2)",
+        },
+        barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+        unroll="#pragma unroll",
+        global_space="__global ",
+        shared_space="__local ",
+        shared_declared="__local ",
+        align="__attribute__((aligned(16)))",
+        has_offsets=True,
+        fast_functions={
+            Fn.EXP: "native_exp",
+            Fn.LOG: "native_log",
+            Fn.SIN: "native_sin",
+            Fn.COS: "native_cos",
+            Fn.TAN: "native_tan",
+            Fn.SQRT: "native_sqrt",
+            Fn.RSQRT: "native_rsqrt",
+        },
+    ),
+)
+"""The dialect of the back end `opencl`.
+
+Source:  The OpenCL C Specification 3.0, sections 6.3 (types), 6.15 (built-in functions).
+"""

@@ -1,0 +1,229 @@
+"""Fetch what later iterations of a loop read while the present one computes.
+
+A loop whose body fills shared buffers and then reads them is made a pipeline: each buffer becomes a
+ring of as many slots as stages, and the fill of an iteration is done some iterations before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tensorwright.expr import (
+    Condition,
+    Element,
+    Index,
+    Load,
+    Relation,
+    Value,
+    Var,
+    compare,
+    map_condition,
+    map_elements,
+    mod,
+    rebuild,
+)
+from tensorwright.loop.ir import (
+    Allocate,
+    Block,
+    Buffer,
+    Call,
+    CommitCopies,
+    For,
+    If,
+    StartCopy,
+    Stmt,
+    Store,
+    WaitCopies,
+    Window,
+    block,
+)
+from tensorwright.loop.traversal import map_children, substitute_statement, walk
+from tensorwright.schedule import CopyMechanism, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinedLoop:
+    """A loop to be made a pipeline, and the shared buffers that its body fills."""
+
+    var: Var
+    stages: int
+    mechanism: CopyMechanism
+    buffers: frozenset[Buffer]
+
+
+def make_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
+    """A nest whose threads are joined, with the loop as a pipeline.
+
+    Rewrite:  shared S: for k in 0..n: { S[i] = A[k, i]; use S[j] }
+      registers, 2 stages
+        ->  shared S (2, ..): S[0, i] = A[0, i]
+            for k in 0..n: { if k+1 < n: R = A[k+1, i];  use S[k%2, j];
+                             if k+1 < n: S[(k+1)%2, i] = R }
+      cp_async, s stages
+        ->  shared S (s, ..): for d < s-1: { if d < n: start S[d, i] = A[d, i]; commit }
+            for k in 0..n: { wait for all batches but s-2;
+                             if k+s-1 < n: start S[(k+s-1)%s, i] = A[k+s-1, i]; commit
+                             use S[k%s, j] }
+    Theorem:  what the fill reads is whole before the loop, so it may be read earlier.  Of s slots,
+              the one that is filled for iteration k+s-1 is that of iteration k-1, which is over.
+              Barriers are placed afterwards: one is left in each iteration.
+    """
+    ring = _ring(wanted)
+    return _in_nest(nest, wanted, ring)
+
+
+def _ring(wanted: PipelinedLoop) -> dict[Buffer, Buffer]:
+    return {each: replace(each, shape=(wanted.stages, *each.shape)) for each in wanted.buffers}
+
+
+def _in_nest(statement: Stmt, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer]) -> Stmt:
+    match statement:
+        case Allocate(buffer, body) if buffer in ring:
+            return Allocate(ring[buffer], _in_nest(body, wanted, ring))
+        case For(var) if var == wanted.var and _stores_to(statement, wanted.buffers):
+            return _pipeline(statement, wanted, ring)
+        case _:
+            return map_children(lambda part: _in_nest(part, wanted, ring), statement)
+
+
+def _stores_to(statement: Stmt, buffers: frozenset[Buffer]) -> bool:
+    return any(isinstance(part, Store) and part.buffer in buffers for part in walk(statement))
+
+
+def _pipeline(loop: For, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer]) -> Stmt:
+    parts = loop.body.statements if isinstance(loop.body, Block) else (loop.body,)
+    fills = tuple(part for part in parts if _stores_to(part, wanted.buffers))
+    uses = tuple(part for part in parts if part not in fills)
+    if wanted.mechanism is CopyMechanism.REGISTERS:
+        return _through_registers(loop, wanted, ring, fills, uses)
+    return _by_copies(loop, wanted, ring, fills, uses)
+
+
+def _through_registers(
+    loop: For,
+    wanted: PipelinedLoop,
+    ring: Mapping[Buffer, Buffer],
+    fills: tuple[Stmt, ...],
+    uses: tuple[Stmt, ...],
+) -> Stmt:
+    var, following = loop.var, loop.var + 1
+    shares = [_share_of(fill) for fill in fills]
+    loads = [_stored_in(fill, own) for fill, own in zip(fills, shares, strict=True)]
+    stores = [_loaded_from(fill, own) for fill, own in zip(fills, shares, strict=True)]
+    slot = mod(following, wanted.stages)
+    body = block(
+        _if(following < loop.extent, substitute_statement(block(*loads), {var: following})),
+        *(_in_slot(use, ring, mod(var, wanted.stages)) for use in uses),
+        _if(
+            following < loop.extent,
+            _in_slot(substitute_statement(block(*stores), {var: following}), ring, slot),
+        ),
+    )
+    for own, _ in reversed(shares):
+        body = Allocate(own, body)
+    first = [_in_slot(substitute_statement(fill, {var: 0}), ring, 0) for fill in fills]
+    return block(*first, replace(loop, body=body))
+
+
+def _by_copies(
+    loop: For,
+    wanted: PipelinedLoop,
+    ring: Mapping[Buffer, Buffer],
+    fills: tuple[Stmt, ...],
+    uses: tuple[Stmt, ...],
+) -> Stmt:
+    var, stages = loop.var, wanted.stages
+
+    def started(iteration: Index) -> Stmt:
+        moved = substitute_statement(block(*fills), {var: iteration})
+        copies = _started(_in_slot(moved, ring, mod(iteration, stages)))
+        return block(_if(compare(Relation.LT, iteration, loop.extent), copies), CommitCopies())
+
+    body = block(
+        WaitCopies(stages - 2),
+        started(var + (stages - 1)),
+        *(_in_slot(use, ring, mod(var, stages)) for use in uses),
+    )
+    return block(*(started(d) for d in range(stages - 1)), replace(loop, body=body))
+
+
+def _if(condition: Condition, then: Stmt) -> Stmt:
+    if isinstance(condition, bool):
+        return then if condition else block()
+    return If(condition, then)
+
+
+_Share = tuple[Buffer, tuple[Var, ...]]
+
+
+def _share_of(fill: Stmt) -> _Share:
+    """A buffer for what one thread stores in a fill, and the loops that count it."""
+    loops = [part for part in walk(fill) if isinstance(part, For)]
+    (store,) = (part for part in walk(fill) if isinstance(part, Store))
+    shape = tuple(loop.extent for loop in loops)
+    own = Buffer(f"{store.buffer.name}_next", shape, store.buffer.dtype, Scope.LOCAL)
+    return own, tuple(loop.var for loop in loops)
+
+
+def _stored_in(fill: Stmt, share: _Share) -> Stmt:
+    """The fill of a thread's own share."""
+    if isinstance(fill, Store):
+        return Store(share[0], share[1], fill.value)
+    return map_children(lambda part: _stored_in(part, share), fill)
+
+
+def _loaded_from(fill: Stmt, share: _Share) -> Stmt:
+    """The fill with what the thread has in its share."""
+    if isinstance(fill, Store):
+        return replace(fill, value=Load(*share))
+    return map_children(lambda part: _loaded_from(part, share), fill)
+
+
+def _started(fill: Stmt) -> Stmt:
+    if isinstance(fill, Store):
+        return StartCopy(fill)
+    return map_children(_started, fill)
+
+
+def _in_slot(statement: Stmt, ring: Mapping[Buffer, Buffer], slot: Index) -> Stmt:
+    """A statement with the accesses of some buffers in one slot of their rings."""
+
+    def on_element(element: Element) -> Index:
+        source = element.source
+        if isinstance(source, Buffer) and source in ring:
+            return Element(ring[source], (slot, *element.indices))
+        return element
+
+    def on_index(index: Index) -> Index:
+        return map_elements(index, on_element)
+
+    def on_condition(condition: Condition) -> Condition:
+        return map_condition(condition, on_index)
+
+    def on_load(load: Load) -> Value:
+        source = load.source
+        if isinstance(source, Buffer) and source in ring:
+            return Load(ring[source], (slot, *load.indices))
+        return load
+
+    def on_statement(part: Stmt) -> Stmt:
+        match part:
+            case Store(buffer, indices, value):
+                moved_indices = tuple(map(on_index, indices))
+                changed = rebuild(value, on_load, on_index, on_condition)
+                if buffer in ring:
+                    return Store(ring[buffer], (slot, *moved_indices), changed)
+                return Store(buffer, moved_indices, changed)
+            case If(condition, then):
+                return If(on_condition(condition), on_statement(then))
+            case Call(intrinsic, windows, meaning):
+                moved = tuple(
+                    Window(ring[w.buffer], (slot, *w.indices)) if w.buffer in ring else w
+                    for w in windows
+                )
+                return Call(intrinsic, moved, on_statement(meaning))
+            case _:
+                return map_children(on_statement, part)
+
+    return on_statement(statement)

@@ -1,0 +1,265 @@
+"""A call on a device with its own memory: one arena there, launches and copies in order.
+
+The arena of a call holds the intermediate tensors, the device's copies of inputs and outputs, and
+the scratch memory of the kernels.  Constants are on the device from the start.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tensorwright.base import Array, Formula, HostFunction, InternalError, number_in
+from tensorwright.runtime.buffers import ALIGNMENT, byte_view, empty_bytes
+from tensorwright.runtime.call_sizes import CallSizes
+from tensorwright.runtime.device import Device, Memory
+from tensorwright.runtime.host import HOST
+from tensorwright.runtime.host_step import run_host_step
+from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.plan.plan import (
+    ArenaRef,
+    BufferRef,
+    ConstantRef,
+    CopyStep,
+    DeviceRef,
+    HostRef,
+    HostStep,
+    InputRef,
+    KernelStep,
+    OutputRef,
+    Plan,
+    Step,
+    TypedRef,
+)
+
+_ONE_CALL = threading.RLock()  # one thread at a time may use a device
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProgram:
+    """A plan with its code on a device; read-only, shared by all calls."""
+
+    plan: Plan
+    code: tuple[LoadedCode, ...]
+
+    @property
+    def amounts(self) -> tuple[Formula, ...]:
+        """None: steps are numbered as a whole."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedOnDevice:
+    """What all calls share: a program on a device, and its constants, there and on the host."""
+
+    device: Device
+    program: DeviceProgram
+    constants: tuple[Memory, ...]
+    host_constants: tuple[Array, ...]
+
+
+def load_on_device(
+    device: Device, plan: Plan, objects: Sequence[bytes], constants: Sequence[Array]
+) -> LoadedOnDevice:
+    """Load the code of a plan, and bring the constants to one piece of the device's memory.
+
+    Raises:  MemoryError where the constants do not fit; the errors of the device.
+    """
+    pairs = zip(plan.kernels, objects, strict=True)
+    code = tuple(device.load(data, kernel.symbols) for kernel, data in pairs)
+    offsets, size_bytes = _placed([array.nbytes for array in constants])
+    memory = device.allocate(size_bytes)
+    parts = tuple(
+        memory.part(offset, array.nbytes) for offset, array in zip(offsets, constants, strict=True)
+    )
+    for part, array in zip(parts, constants, strict=True):
+        device.copy_in(array, part)
+    return LoadedOnDevice(device, DeviceProgram(plan, code), parts, tuple(constants))
+
+
+class DeviceFrame:
+    """The memory of one call, and what it does."""
+
+    __slots__ = (
+        "__weakref__",
+        "_arena",
+        "_copies",
+        "_host_arena",
+        "_hosts",
+        "_inputs",
+        "_outputs",
+        "_sizes",
+        "_steps",
+        "_values",
+        "_workspace",
+        "device",
+        "loaded",
+        "run",
+    )
+
+    def __init__(self, loaded: LoadedOnDevice, hosts: Mapping[str, HostFunction]) -> None:
+        """Allocate.  Raises: MemoryError where the device has no room."""
+        self.loaded = loaded
+        self.device = loaded.device
+        self._hosts = hosts
+        plan = loaded.program.plan.at_capacity
+        parts = [plan.arena_bytes, plan.scratch_bytes(0)]
+        parts += [spec.size_bytes for spec in (*plan.inputs, *plan.outputs)]
+        offsets, size_bytes = _placed(parts)
+        memory = self.device.allocate(size_bytes)
+        pieces = [memory.part(*each) for each in zip(offsets, parts, strict=True)]
+        self._arena, self._workspace = pieces[:2]
+        names = [InputRef(number) for number in range(len(plan.inputs))]
+        others = [OutputRef(number) for number in range(len(plan.outputs))]
+        self._copies = dict(zip((*names, *others), pieces[2:], strict=True))
+        self._host_arena = empty_bytes(plan.arena_bytes if _needs_host_arena(plan) else 0)
+        self._inputs: tuple[Array, ...] = ()
+        self._outputs: tuple[Array, ...] = ()
+        self._sizes: CallSizes | None = None
+        self._values: dict[str, int] = {}
+        self._steps: list[Callable[[], object]] = []
+        self.run: Callable[[], object] = self._run
+
+    def connect(self, inputs: Sequence[Array], outputs: Sequence[Array], sizes: CallSizes) -> None:
+        """Point the call at arrays of the host, which share no memory with each other."""
+        self._inputs = tuple([np.ascontiguousarray(array) for array in inputs])
+        self._outputs = tuple(outputs)
+        if sizes is not self._sizes:
+            self._sizes, self._values = sizes, dict(sizes.values)
+            plan = self.loaded.program.plan.at(self._values)
+            self._steps = [partial(self._do, plan, step) for step in plan.steps]
+
+    connect_in_place = connect
+
+    def disconnect(self) -> None:
+        """Drop the references to the caller's arrays."""
+        self._inputs = self._outputs = ()
+
+    @property
+    def values(self) -> Mapping[str, int]:
+        """The named sizes of the call."""
+        return self._values
+
+    @property
+    def inputs(self) -> tuple[Array, ...]:
+        """The arrays that are copied to the device."""
+        return self._inputs
+
+    def run_alone(self) -> None:
+        """Nothing: no threads of the host take part."""
+
+    def _run(self) -> None:
+        with _ONE_CALL:
+            for step in self._steps:
+                step()
+            self.device.wait()
+
+    def run_timed(self) -> tuple[float, ...]:
+        """Run all steps, and give the seconds of each: launches by the device's clock."""
+        times_s: list[float] = []
+        with _ONE_CALL:
+            for step, action in zip(self.loaded.program.plan.steps, self._steps, strict=True):
+                clock = self.device if isinstance(step, KernelStep) else HOST
+                times_s.append(clock.time(action))
+        return tuple(times_s)
+
+    def _do(self, plan: Plan, step: Step) -> None:
+        match step:
+            case KernelStep():
+                self._launch(plan, step)
+            case CopyStep(source, destination, size_bytes):
+                self._copy(source, destination, number_in(size_bytes))
+            case HostStep():
+                run_host_step(step, self._hosts[step.operator], self._values, self._view)
+            case _:
+                raise InternalError(
+                    stage="run", where=f"step {step.label}", reason="a device has no such steps"
+                )
+
+    def _launch(self, plan: Plan, step: KernelStep[BufferRef]) -> None:
+        spec, code = plan.kernels[step.kernel], self.loaded.program.code[step.kernel]
+        arguments = [
+            self._on_device(ref, number_in(argument.size_bytes))
+            for ref, argument in zip(step.arguments, spec.arguments, strict=True)
+        ]
+        arguments += [Memory(number_in(size), 0, None) for size in spec.sizes]
+        for symbol, launch in zip(spec.symbols, spec.launches, strict=True):
+            self.device.launch(code.address(symbol), launch, arguments, self._workspace)
+
+    def _copy(self, source: BufferRef, destination: BufferRef, size_bytes: int) -> None:
+        match source, destination:
+            case DeviceRef(), DeviceRef():
+                pair = (self._on_device(ref, size_bytes) for ref in (source, destination))
+                self.device.copy(*pair)
+            case DeviceRef(), _:
+                part = self._on_device(source, size_bytes)
+                self.device.copy_out(part, self._on_host(destination, size_bytes))
+            case _, DeviceRef():
+                part = self._on_device(destination, size_bytes)
+                self.device.copy_in(self._on_host(source, size_bytes), part)
+            case _:
+                copied = self._on_host(source, size_bytes)
+                np.copyto(self._on_host(destination, size_bytes), copied)
+
+    def _on_device(self, ref: BufferRef, size_bytes: int) -> Memory:
+        """Bytes in the device's memory."""
+        host = ref.copy_of if isinstance(ref, DeviceRef) else ref
+        match host:
+            case ConstantRef(index, offset):
+                return self.loaded.constants[index].part(offset, size_bytes)
+            case ArenaRef(offset, _):
+                return self._arena.part(offset, size_bytes)
+            case InputRef(index, offset):
+                return self._copies[InputRef(index)].part(offset, size_bytes)
+            case OutputRef(index, offset):
+                return self._copies[OutputRef(index)].part(offset, size_bytes)
+
+    def _on_host(self, ref: BufferRef, size_bytes: int) -> Array:
+        """Bytes in the host's memory."""
+        assert not isinstance(ref, DeviceRef)
+        return self._host_bytes(ref)[ref.offset_bytes : ref.offset_bytes + size_bytes]
+
+    def _host_bytes(self, ref: HostRef) -> Array:
+        match ref:
+            case InputRef(index):
+                return byte_view(self._inputs[index])
+            case OutputRef(index):
+                return byte_view(self._outputs[index])
+            case ConstantRef(index):
+                return byte_view(self.loaded.host_constants[index])
+            case ArenaRef():
+                return self._host_arena
+
+    def _view(self, typed: TypedRef) -> Array:
+        """The tensor at a reference on the host, as a fresh view."""
+        part = self._on_host(typed.ref, typed.type.size_bytes)
+        return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
+
+
+def _placed(sizes: Sequence[int]) -> tuple[list[int], int]:
+    """Offsets of pieces one after the other, and the bytes of all."""
+    offsets: list[int] = []
+    total = 0
+    for size in sizes:
+        offsets.append(total)
+        total += -(-size // ALIGNMENT) * ALIGNMENT
+    return offsets, total
+
+
+def _needs_host_arena(plan: Plan) -> bool:
+    """Whether a step uses intermediate tensors in the host's memory."""
+
+    def uses(step: Step) -> bool:
+        match step:
+            case HostStep(_, _, inputs, outputs):
+                return any(isinstance(typed.ref, ArenaRef) for typed in (*inputs, *outputs))
+            case CopyStep(source, destination):
+                return isinstance(source, ArenaRef) or isinstance(destination, ArenaRef)
+            case _:
+                return False
+
+    return any(map(uses, plan.steps))

@@ -1,0 +1,443 @@
+"""Graphics processors, and others, that OpenCL drives: one device, one queue in order.
+
+OpenCL has no addresses on the host. So each buffer gets a range of addresses that nothing else
+has; a piece of memory is found again by its address. A kernel takes each argument as a buffer and
+the byte at which it begins there (`codegen/opencl`).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import os
+import re
+import warnings
+import weakref
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tensorwright.base import (
+    Array,
+    GpuApi,
+    GpuTarget,
+    Grid,
+    InternalError,
+    Launch,
+    MachineError,
+    Target,
+    knobs,
+    parse_target,
+)
+from tensorwright.runtime.buffers import byte_view
+from tensorwright.runtime.device import Device, Function, Memory, Missing
+from tensorwright.runtime.native.loaded_code import LoadedCode
+
+_FIRST_ADDRESS = 1 << 40  # no address of a buffer is a small number, so a size is never one
+_STEP = 1 << 20  # buffers begin at multiples, at least one after the end of the one before
+_WORKSPACE_ARGUMENTS = 2
+_MOST_THREADS = 1024  # of a block; more are of no use
+_INSTALL = "install the package with its extra: pip install 'tensorwright[opencl]'"
+_POCL = "pip install 'tensorwright[opencl,pocl]' has PoCL, which runs OpenCL on the processor"
+
+
+class _Buffer:
+    """A buffer of the driver, which is released with it."""
+
+    __slots__ = ("__weakref__", "handle")
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class _Code:
+    """The functions of a program, by numbers that stand for their addresses; they are released with
+    it.
+    """
+
+    numbers: dict[str, int]
+
+    def address(self, symbol: str) -> int:
+        """The number of a function."""
+        return self.numbers[symbol]
+
+
+class _Opened:
+    """A device with its context, its queue, and what was made on it; mutable."""
+
+    def __init__(self, driver: Any, device: Any) -> None:
+        self.driver = driver
+        self.device = device
+        self.context = driver.Context([device])
+        profiling = driver.command_queue_properties.PROFILING_ENABLE
+        self.queue = driver.CommandQueue(self.context, device, properties=profiling)
+        self.kernels: dict[int, Any] = {}
+        self._numbers = itertools.count(1)
+        self.events: list[Any] | None = None
+        self.allocated_bytes = 0
+        self._starts: list[int] = []
+        self._buffers: list[weakref.ref[_Buffer]] = []
+        self._next = _FIRST_ADDRESS
+
+    def add(self, buffer: _Buffer, size_bytes: int) -> int:
+        """The address that stands for the beginning of a buffer."""
+        address = self._next
+        self._next += -(-(size_bytes + 1) // _STEP) * _STEP
+        self._starts.append(address)
+        self._buffers.append(weakref.ref(buffer))
+        self.allocated_bytes += size_bytes
+        weakref.finalize(buffer, self._remove, address, size_bytes)
+        return address
+
+    def code_of(self, kernels: Mapping[str, Any]) -> _Code:
+        """Kernels by name as code, with numbers that nothing else has."""
+        code = _Code({symbol: next(self._numbers) for symbol in kernels})
+        self.kernels |= {code.numbers[symbol]: kernel for symbol, kernel in kernels.items()}
+        weakref.finalize(code, self._forget, tuple(code.numbers.values()))
+        return code
+
+    def _forget(self, numbers: tuple[int, ...]) -> None:
+        for number in numbers:
+            del self.kernels[number]
+
+    def _remove(self, address: int, size_bytes: int) -> None:
+        number = bisect_right(self._starts, address) - 1
+        del self._starts[number], self._buffers[number]
+        self.allocated_bytes -= size_bytes
+
+    @contextmanager
+    def naming_faults(self, where: str) -> Iterator[None]:
+        """What the driver refuses becomes a MachineError."""
+        try:
+            yield
+        except self.driver.Error as error:
+            raise MachineError(
+                stage="runtime",
+                where=where,
+                reason=f"the driver of {str(self.device.name).strip()} refuses it: {error}",
+                remedy="compile again on this machine: its device may have other limits",
+            ) from error
+
+    def buffer_at(self, address: int) -> tuple[Any, int]:
+        """The driver's buffer at an address, and the byte there."""
+        number = bisect_right(self._starts, address) - 1
+        buffer = self._buffers[number]() if number >= 0 else None
+        if buffer is None:
+            raise InternalError(
+                stage="runtime", where=f"address {address}", reason="no buffer of the device has it"
+            )
+        return buffer.handle, address - self._starts[number]
+
+
+class OpenClDevice:
+    """The first OpenCL device, or the one that the knob `opencl_device` names."""
+
+    def missing(self, target: Target) -> Missing | None:
+        """The package, a driver, a device of that name."""
+        if not isinstance(target, GpuTarget) or target.api is not GpuApi.OPENCL:
+            reason = f"OpenCL does not run code for {target}, and there is no other driver yet"
+            return Missing(reason, "save it for later, or compile for the target opencl")
+        return _find(knobs.OPENCL_DEVICE.get())[1]
+
+    def free_bytes(self) -> int:
+        """The memory of the device without what this process has allocated."""
+        opened = self._opened
+        return int(opened.device.global_mem_size) - opened.allocated_bytes
+
+    def allocate(self, size_bytes: int) -> Memory:
+        """A buffer.  Raises: MemoryError where there is no room."""
+        opened = self._opened
+        room_bytes = max(1, size_bytes)
+        most_bytes = int(opened.device.max_mem_alloc_size)
+        if room_bytes > min(most_bytes, self.free_bytes()):
+            raise MemoryError(
+                f"a buffer of {size_bytes} bytes is needed; {self.free_bytes()} bytes are free, "
+                f"and one buffer has at most {most_bytes}"
+            )
+        flags = opened.driver.mem_flags.READ_WRITE
+        try:
+            buffer = _Buffer(opened.driver.Buffer(opened.context, flags, room_bytes))
+        except opened.driver.MemoryError as error:
+            raise MemoryError(f"the driver has no {size_bytes} bytes: {error}") from error
+        return Memory(opened.add(buffer, room_bytes), size_bytes, buffer)
+
+    def copy_in(self, array: Array, memory: Memory) -> None:
+        """One transfer, done on return."""
+        _check_copy(array.nbytes, memory)
+        opened = self._opened
+        buffer, offset = opened.buffer_at(memory.address)
+        if array.nbytes:
+            source = byte_view(array)
+            with opened.naming_faults("a copy to the device"):
+                opened.driver.enqueue_copy(opened.queue, buffer, source, dst_offset=offset)
+
+    def copy_out(self, memory: Memory, array: Array) -> None:
+        """One transfer, after all launches before; done on return."""
+        _check_copy(array.nbytes, memory)
+        opened = self._opened
+        buffer, offset = opened.buffer_at(memory.address)
+        if array.nbytes:
+            destination = byte_view(array)
+            with opened.naming_faults("a copy from the device"):
+                opened.driver.enqueue_copy(opened.queue, destination, buffer, src_offset=offset)
+
+    def copy(self, source: Memory, destination: Memory) -> None:
+        """A copy on the device, in the queue."""
+        opened = self._opened
+        (read, first), (written, start) = map(
+            opened.buffer_at, (source.address, destination.address)
+        )
+        if source.size_bytes:
+            event = opened.driver.enqueue_copy(
+                opened.queue,
+                written,
+                read,
+                byte_count=source.size_bytes,
+                src_offset=first,
+                dst_offset=start,
+            )
+            self._note(event)
+
+    def memory_of(self, array: Array) -> Memory:
+        """A copy on the device."""
+        memory = self.allocate(array.nbytes)
+        self.copy_in(np.ascontiguousarray(array), memory)
+        return memory
+
+    def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
+        """Let the driver compile the text of kernels."""
+        opened = self._opened
+        program = opened.driver.Program(opened.context, code.decode())
+        try:
+            with warnings.catch_warnings():  # drivers print what compiled well, too
+                warnings.simplefilter("ignore", opened.driver.CompilerWarning)
+                program.build()
+        except opened.driver.RuntimeError as error:
+            raise InternalError(
+                stage="runtime",
+                where=f"kernel {symbols[0]}",
+                reason=f"the driver of {opened.device.name} refuses it\n{str(error)[:4000]}",
+                remedy="report it, with the model or program",
+            ) from error
+        kernels = {symbol: opened.driver.Kernel(program, symbol) for symbol in symbols}
+        return opened.code_of(kernels)
+
+    def launch(
+        self,
+        function: int,
+        launch: Launch,
+        arguments: Sequence[Memory],
+        workspace: Memory,
+        threads: int = 1,
+    ) -> None:
+        """Put a kernel into the queue."""
+        self._launch(function, launch, [each.address for each in arguments], workspace.address)
+
+    def _launch(
+        self, function: int, launch: Launch, arguments: Sequence[int], workspace: int
+    ) -> None:
+        """Each pointer is two arguments of the kernel, each named size is one."""
+        opened, grid = self._opened, _grid(launch)
+        if 0 in grid.grid:
+            return
+        kernel = opened.kernels[function]
+        pointers = kernel.num_args - _WORKSPACE_ARGUMENTS - len(arguments)
+        values: list[Any] = []
+        for address in (*arguments[:pointers], None, workspace):
+            if address is None:
+                values += [np.int64(size) for size in arguments[pointers:]]
+            else:
+                buffer, first = opened.buffer_at(address)
+                values += (buffer, np.int64(first))
+        blocks = (int(each) for each in grid.grid if isinstance(each, int))
+        sizes = tuple(n * m for n, m in zip(blocks, grid.block, strict=True))
+        with opened.naming_faults(f"kernel {kernel.function_name}, {grid}"):
+            kernel.set_args(*values)
+            event = opened.driver.enqueue_nd_range_kernel(opened.queue, kernel, sizes, grid.block)
+        self._note(event)
+
+    def wait(self) -> None:
+        """Wait for the queue."""
+        opened = self._opened
+        with opened.naming_faults("the launches of a call"):
+            opened.queue.finish()
+
+    def time(self, work: Callable[[], object]) -> float:
+        """From the beginning of the first launch to the end of the last one, by profiling events.
+
+        0 where nothing is launched.
+        """
+        opened = self._opened
+        outer, opened.events = opened.events, []
+        try:
+            work()
+            opened.queue.finish()
+            events = opened.events
+        finally:
+            opened.events = outer
+        if not events:
+            return 0.0
+        return float(events[-1].profile.end - events[0].profile.start) * 1e-9
+
+    def time_calls(
+        self,
+        functions: Sequence[Function],
+        table: Array,
+        workspace: Memory,
+        threads: int,
+        count: int = 1,
+        first: int = 0,
+    ) -> float:
+        """By profiling events, so that Python's time before the first launch does not count."""
+        rows = [[int(address) for address in row] for row in table.tolist()]
+
+        def call() -> None:
+            for number in range(first, first + count):
+                for function, launch in functions:
+                    self._launch(function, launch, rows[number % len(rows)], workspace.address)
+
+        return self.time(call)
+
+    def _note(self, event: Any) -> None:
+        events = self._opened.events
+        if events is not None:
+            events.append(event)
+
+    @property
+    def _opened(self) -> _Opened:
+        return _open(knobs.OPENCL_DEVICE.get())
+
+
+DEVICE: Device = OpenClDevice()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenClFacts:
+    """What a driver says of a device."""
+
+    name: str
+    platform: str
+    version: str
+    compute_units: int
+    memory_bytes: int
+    shared_bytes: int
+    threads_per_block: int
+
+
+def opencl_devices() -> tuple[OpenClFacts, ...]:
+    """All OpenCL devices of this machine, the preferred one first; none without the package."""
+    return tuple(
+        OpenClFacts(
+            name=str(each.name).strip(),
+            platform=str(each.platform.name).strip(),
+            version=str(each.version).strip(),
+            compute_units=int(each.max_compute_units),
+            memory_bytes=int(each.global_mem_size),
+            shared_bytes=int(each.local_mem_size),
+            threads_per_block=int(each.max_work_group_size),
+        )
+        for each in _devices()
+    )
+
+
+def detect_target() -> GpuTarget:
+    """The device that runs kernels, as a target.
+
+    What drivers do not tell is that of the generic target.
+    Raises:  MachineError where there is no such device.
+    """
+    device = _open(knobs.OPENCL_DEVICE.get()).device
+    generic = parse_target("opencl:generic")
+    assert isinstance(generic, GpuTarget)
+    shared_bytes = int(device.local_mem_size)
+    return replace(
+        generic,
+        name="opencl",
+        arch=re.sub(r"[^A-Za-z0-9]+", "-", str(device.name)).strip("-"),
+        multiprocessors=int(device.max_compute_units),
+        threads_per_block=min(_MOST_THREADS, int(device.max_work_group_size)),
+        static_shared_bytes=shared_bytes,
+        opt_in_shared_bytes=shared_bytes,
+        shared_bytes=shared_bytes,
+        l2_bytes=int(device.global_mem_cache_size) or generic.l2_bytes,
+    )
+
+
+@functools.cache
+def _driver() -> Any:
+    """The package pyopencl; None where it is not installed.
+
+    It would keep compiled programs in files of pickles: the drivers keep them themselves.
+    """
+    os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+    try:
+        return importlib.import_module("pyopencl")
+    except ImportError:
+        return None
+
+
+@functools.cache
+def _devices() -> tuple[Any, ...]:
+    """The devices of all drivers; graphics processors come first."""
+    driver = _driver()
+    if driver is None:
+        return ()
+    try:
+        devices = [each for platform in driver.get_platforms() for each in platform.get_devices()]
+    except driver.Error:  # there is no driver at all
+        return ()
+    is_card = driver.device_type.GPU
+    return tuple(sorted(devices, key=lambda each: not each.type & is_card))
+
+
+@functools.cache
+def _find(wanted: str) -> tuple[Any, Missing | None]:
+    """A device by a part of its name, or what is missing."""
+    if _driver() is None:
+        return None, Missing("the package pyopencl is not installed", _INSTALL)
+    devices = _devices()
+    if not devices:
+        return None, Missing(
+            "no OpenCL driver is installed", f"install the driver of your card; {_POCL}"
+        )
+    for each in devices:
+        if wanted.lower() in f"{each.platform.name} {each.name}".lower():
+            return each, None
+    listed = ", ".join(f"{str(each.name).strip()!r}" for each in devices)
+    return None, Missing(
+        f"no OpenCL device has {wanted!r} in its name",
+        f"set the knob opencl_device to a part of one of {listed}",
+    )
+
+
+@functools.cache
+def _open(wanted: str) -> _Opened:
+    device, missing = _find(wanted)
+    if missing is not None:
+        raise MachineError(
+            stage="runtime", where="OpenCL", reason=missing.reason, remedy=missing.remedy
+        )
+    return _Opened(_driver(), device)
+
+
+def _check_copy(count: int, memory: Memory) -> None:
+    if count > memory.size_bytes:
+        raise InternalError(
+            stage="runtime",
+            where=f"memory of {memory.size_bytes} bytes",
+            reason=f"a copy of {count} bytes exceeds it",
+        )
+
+
+def _grid(launch: Launch) -> Grid:
+    if not isinstance(launch, Grid):
+        raise InternalError(
+            stage="runtime", where=f"launch {launch}", reason="OpenCL launches grids"
+        )
+    return launch

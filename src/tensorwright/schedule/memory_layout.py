@@ -1,0 +1,96 @@
+"""Where the elements of a buffer lie: a bijection of addresses, which changes no meaning.
+
+An offset is the row-major number of an element, with what lies between rows.  Shared memory has 32
+banks of 4 bytes; threads that ask one bank for different rows wait for each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tensorwright.base import InternalError
+
+_CHUNK_BYTES = 16
+"""What one instruction moves at most: a swizzle keeps it together."""
+SPANS = (32, 64, 128)
+"""The lengths in bytes of the pieces in which a swizzle moves chunks."""
+
+
+class LayoutKind(Enum):
+    """How the rows of a buffer lie."""
+
+    __hash__ = object.__hash__  # a member is one object; Enum hashes its name, each time in Python
+
+    PLAIN = "plain"  # one behind the other
+    PADDED = "padded"  # some elements behind each row stay free
+    XOR = "xor"  # chunks of 16 bytes change places inside pieces, by the number of the piece
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLayout:
+    """A kind and its amount: 0, the elements behind each row, or the bytes of a piece.
+
+    Source:  the swizzle is that of CuTe (NVIDIA CUTLASS 3, Swizzle<B, M, S> with S = 3).
+    Raises:  InternalError for an amount that the kind does not have.
+    """
+
+    kind: LayoutKind = LayoutKind.PLAIN
+    amount: int = 0
+
+    def __post_init__(self) -> None:
+        if not has_amount(self.kind, self.amount):
+            raise InternalError(stage="loop", where=f"layout {self}", reason="no such amount")
+
+    @property
+    def padding(self) -> int:
+        """The elements behind each row that stay free."""
+        return self.amount if self.kind is LayoutKind.PADDED else 0
+
+    def swizzle(self, element_bytes: int) -> tuple[int, int, int] | None:
+        """(bits, base, shift): offset ^ (offset >> shift & (2**bits - 1) << base) in elements.
+
+        None where nothing changes places.
+        """
+        if self.kind is not LayoutKind.XOR or element_bytes > _CHUNK_BYTES:
+            return None
+        base = (_CHUNK_BYTES // element_bytes).bit_length() - 1
+        bits = (self.amount // _CHUNK_BYTES).bit_length() - 1
+        return bits, base, 3
+
+    def moved(self, offset: int, element_bytes: int) -> int:
+        """The offset at which the element with a row-major offset lies.
+
+        Theorem: the bits from base + shift on stay, and the others are combined by xor with some of
+        them: doing it again undoes it, so no two offsets meet.
+        """
+        swizzle = self.swizzle(element_bytes)
+        if swizzle is None:
+            return offset
+        bits, base, shift = swizzle
+        return offset ^ ((offset >> shift) & (((1 << bits) - 1) << base))
+
+    def room(self, count: int, element_bytes: int) -> int:
+        """How many elements a buffer has to be long for some offsets."""
+        swizzle = self.swizzle(element_bytes)
+        if swizzle is None:
+            return count
+        whole = 1 << (swizzle[1] + swizzle[2] + swizzle[0])
+        return -(-count // whole) * whole
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}({self.amount})" if self.amount else self.kind.value
+
+
+def has_amount(kind: LayoutKind, amount: int) -> bool:
+    """Whether there is a layout of that kind with that amount."""
+    match kind:
+        case LayoutKind.PLAIN:
+            return amount == 0
+        case LayoutKind.PADDED:
+            return amount >= 1
+        case LayoutKind.XOR:
+            return amount in SPANS
+
+
+PLAIN = MemoryLayout()

@@ -1,0 +1,87 @@
+"""Which tensors the threads of a group have together, and where tensors live that are not whole.
+
+Threads have no memory together but what is SHARED.  So a tensor is shared where its stage asks for
+that, and also where several threads touch it: where a loop over threads lies between the place that
+the tensor lives in and what stores or reads it.
+Source: Halide chooses the memory of a GPU in the same way (MemoryType::Auto).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tensorwright.schedule.execution import THREADS, ForKind, Scope
+from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage
+
+
+def has_threads(state: ScheduleState) -> bool:
+    """Whether any loop is bound to a thread index."""
+    return any(kind in THREADS for stage in state.stages for _, kind in stage.marks)
+
+
+def home_of(state: ScheduleState, stage: Stage) -> tuple[str, str] | None:
+    """The loop (stage, loop) in each iteration of which a tensor has memory of its own.
+
+    None for a tensor that is whole, one for each call.
+    """
+    if isinstance(stage.placement, At):
+        return stage.placement.stage, stage.placement.loop
+    return None if stage.name in state.outputs else _tile_home(state, stage)
+
+
+def _tile_home(state: ScheduleState, stage: Stage) -> tuple[str, str] | None:
+    """The own loop after whose body all readers of a stage run: its tensor lives there."""
+    places = {reader.placement for reader in state.readers(stage.name)}
+    if len(places) == 1:
+        (placement,) = places
+        if isinstance(placement, After) and placement.stage == stage.name:
+            return placement.stage, placement.loop
+    return None
+
+
+def is_shared(state: ScheduleState, stage: Stage) -> bool:
+    """Whether a tensor that is not whole is memory of all threads of a group.
+
+    Theorem: what one thread stores, another one sees in shared memory only.  A stage that is
+    computed by all threads together reads what each of these threads sees.
+    """
+    if not has_threads(state):
+        return False
+    home = home_of(state, stage)
+    if home is None:
+        return False
+    readers = state.readers(stage.name)
+    if any(
+        kind in THREADS for user in (stage, *readers) for kind in _kinds_between(state, user, *home)
+    ):
+        return True
+    if not any(kind in THREADS for kind in kinds_around(state, *home)):
+        return False
+    return stage.scope is Scope.SHARED or any(
+        is_shared(state, reader)
+        for reader in readers
+        if home[0] != reader.name and isinstance(reader.placement, At)
+    )
+
+
+def kinds_around(state: ScheduleState, name: str, loop: str) -> Iterator[ForKind]:
+    """The kinds of the loops around the body of a loop, that loop included; innermost first."""
+    stage = state.stage(name)
+    for each in reversed(stage.loops[: stage.loops.index(loop) + 1]):
+        yield stage.kind(each)
+    if not isinstance(stage.placement, AtRoot):
+        yield from kinds_around(state, stage.placement.stage, stage.placement.loop)
+
+
+def _kinds_between(state: ScheduleState, stage: Stage, host: str, loop: str) -> Iterator[ForKind]:
+    """The kinds of the loops around the statement of a stage, inside a loop of a host."""
+    loops = stage.loops
+    while True:
+        outer = loops.index(loop) + 1 if stage.name == host else 0
+        for each in loops[outer:]:
+            yield stage.kind(each)
+        if stage.name == host or isinstance(stage.placement, AtRoot):
+            return
+        around = stage.placement
+        stage = state.stage(around.stage)
+        loops = stage.loops[: stage.loops.index(around.loop) + 1]

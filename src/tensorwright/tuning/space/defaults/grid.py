@@ -1,0 +1,117 @@
+"""The heuristic for graphics processors: each thread computes one element, and shares nothing.
+
+All loops of an output are fused and dealt out to blocks of threads; a fold runs in its thread. A
+stage that is read once for each element of its reader is computed there, by the same thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from tensorwright.base import GpuTarget
+from tensorwright.expr import Load, Var
+from tensorwright.schedule import (
+    AtRoot,
+    Bind,
+    ComputeAt,
+    FoldConstant,
+    ForKind,
+    Fuse,
+    ScheduleState,
+    Split,
+    Stage,
+    is_legal,
+)
+from tensorwright.tuning.space.axes.accesses import loads_from
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+from tensorwright.tuning.space.steps import constant_stages, inline_elementwise
+
+_BLOCKS = 8  # for each multiprocessor: with so many, blocks may be larger
+_OPEN_THREADS = 128  # of a block where the number of elements is open
+
+
+def grid_sketches(state: ScheduleState, target: GpuTarget) -> Iterator[Sketch]:
+    """The sketch in which a thread computes one element of each output."""
+    builder = SketchBuilder(state)
+    for name in constant_stages(state):
+        if is_legal(FoldConstant(name), builder.state):
+            builder.do(FoldConstant(name))
+    inline_elementwise(builder)
+    innermost: dict[str, tuple[str, str]] = {}  # stage -> the loop in which its elements are made
+    for stage in reversed(builder.state.stages):
+        current = builder.state.stage(stage.name)
+        if not isinstance(current.placement, AtRoot):
+            continue
+        host = _only_host(builder.state, current, innermost)
+        if host is not None and is_legal(ComputeAt(stage.name, *host), builder.state):
+            builder.do(ComputeAt(stage.name, *host))
+            innermost[stage.name] = host
+        else:
+            loop = bind_elements(builder, stage.name, target)
+            if loop:
+                innermost[stage.name] = (stage.name, loop)
+    yield builder.sketch("an element a thread")
+
+
+def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
+    """Deal the elements of a stage out to blocks and threads.
+
+    Returns the loop of the threads; "" where the stage has one element, or none.
+    """
+    stage = builder.state.stage(name)
+    loops = tuple(loop for loop in stage.loops if loop not in stage.reduce_loops)
+    if not loops or any(axis.extent == 0 for axis in stage.tensor.axes):
+        return ""
+    loop = loops[0]
+    if len(loops) > 1:
+        fuse = Fuse(name, loops)
+        builder.do(fuse)
+        loop = fuse.fused
+    split = Split(name, loop, (_threads(stage, target),))
+    builder.do(split)
+    blocks, threads = split.children
+    builder.do(Bind(name, blocks, ForKind.BLOCK_X))
+    builder.do(Bind(name, threads, ForKind.THREAD_X))
+    return threads
+
+
+def _threads(stage: Stage, target: GpuTarget) -> int:
+    """How many threads a block has: more where there are elements enough for all multiprocessors,
+    and no more than elements.
+    """
+    elements = prod(axis.extent for axis in stage.tensor.axes)
+    if not isinstance(elements, int):
+        return min(_OPEN_THREADS, target.threads_per_block)
+    threads = target.warp
+    while (
+        2 * threads <= min(256, target.threads_per_block)
+        and elements >= 2 * threads * target.multiprocessors * _BLOCKS
+    ):
+        threads *= 2
+    return max(1, min(threads, elements))
+
+
+def _only_host(
+    state: ScheduleState, stage: Stage, innermost: dict[str, tuple[str, str]]
+) -> tuple[str, str] | None:
+    """Where a stage may be computed for one element of its reader; None where it is read more
+    often, or by several.
+    """
+    readers = state.readers(stage.name)
+    if len(readers) != 1 or stage.name in state.outputs:
+        return None
+    reader = readers[0]
+    loads = loads_from(reader.tensor, stage.name)
+    axes = {axis.var for axis in reader.tensor.axes if axis.extent != 1}
+    is_same = all(_moves_with(load, stage, axes) for load in loads)
+    if reader.tensor.reduction is not None or len({load.indices for load in loads}) != 1:
+        return None
+    return innermost.get(reader.name) if is_same else None
+
+
+def _moves_with(load: Load, stage: Stage, axes: set[Var]) -> bool:
+    """Whether a load reads another element for each element of its reader, and all of them."""
+    own = [n for n, axis in enumerate(stage.tensor.axes) if axis.extent != 1]
+    indices = [load.indices[n] for n in own]
+    return set(indices) == axes and len(indices) == len(axes)

@@ -1,0 +1,469 @@
+"""What the texts for graphics processors must do: compute what the interpreter computes.
+
+OpenCL's runs by PoCL, CUDA's on the processor (`tests/grids.py`); each test is one program with
+many stores, because a compiler takes a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from tests.conformance.test_backends import (
+    BINARY_SAFE,
+    INTEGERS,
+    ON_BITS,
+    ON_BOOLS,
+    ON_FLOATS,
+    ON_POSITIVE,
+    ON_REALS,
+    OPERATORS,
+    SIZE,
+    UNARY,
+    numbers,
+    operator_graph,
+)
+from tests.grids import (
+    CUDA_BACKEND,
+    MACHINES,
+    OPENCL,
+    OPENCL_GENERIC,
+    SM_80,
+    SM_90A,
+    Machine,
+    gpu_target,
+    run_all_on_cpu,
+)
+from tests.unit.codegen.kernels import (
+    F32,
+    SERIAL,
+    UNROLLED,
+    VECTOR,
+    buffer,
+    i,
+    j,
+    k,
+    local,
+    loops,
+    m,
+    n,
+    program,
+    sample,
+)
+from tests.unit.schedule.expressions import Expression
+from tests.unit.schedule.test_random_traces import schedules
+
+from tensorwright.base import DType, GpuTarget, UnsupportedError
+from tensorwright.build import loop_program
+from tensorwright.codegen import Backend
+from tensorwright.codegen.cuda import find_nvrtc
+from tensorwright.expr import (
+    Cast,
+    Element,
+    Fn,
+    Load,
+    Var,
+    all_of,
+    apply,
+    compute,
+    constant,
+    floor_div,
+    mod,
+    placeholder,
+    reduce_axis,
+    select,
+    sum_over,
+)
+from tensorwright.graph import partition, program_workload
+from tensorwright.loop import (
+    Allocate,
+    Barrier,
+    Buffer,
+    For,
+    If,
+    LoopProgram,
+    Role,
+    Stmt,
+    Store,
+    block,
+    lower,
+    run_passes,
+    verify,
+)
+from tensorwright.schedule import ForKind, Scope, Trace, parse_trace, replay, state_of
+from tensorwright.tuning.space import default_trace
+from tensorwright_lab.loop_interpreter import interpret
+
+BLOCK_X, BLOCK_Y = ForKind.BLOCK_X, ForKind.BLOCK_Y
+THREAD_X, THREAD_Y = ForKind.THREAD_X, ForKind.THREAD_Y
+
+
+@pytest.fixture(params=MACHINES, ids=lambda machine: machine.name)
+def machine(request: pytest.FixtureRequest) -> Machine:
+    chosen: Machine = request.param
+    chosen.require()
+    return chosen
+
+
+def check(
+    machine: Machine,
+    source: LoopProgram,
+    arrays: dict[str, np.ndarray],
+    tolerance: float = 2e-5,
+) -> None:
+    """Compare with the interpreter."""
+    verify(source)
+    with np.errstate(all="ignore"):
+        wanted = interpret(source, arrays)
+    results = machine.run(source, arrays)
+    for name, want in wanted.items():
+        got = results[name]
+        assert got.dtype == want.dtype
+        if want.dtype.kind in "iub":
+            np.testing.assert_array_equal(got, want, err_msg=name)
+        else:
+            got, want = (each.astype(np.float64) for each in (got, want))
+            np.testing.assert_allclose(got, want, tolerance, tolerance, err_msg=name)
+
+
+def of_groups(groups: dict[DType, tuple[Fn, ...]], kind: ForKind) -> LoopProgram:
+    """A row of an output for each function; inputs x_TYPE_0 and x_TYPE_1 of each type."""
+    inputs: list[Buffer] = []
+    outputs: list[Buffer] = []
+    stores: list[Stmt] = []
+    for dtype, functions in groups.items():
+        pair = [buffer(f"x_{dtype}_{number}", SIZE, dtype=dtype) for number in range(2)]
+        inputs += pair
+        loads = [Load(each, (i,)) for each in pair]
+        values = [apply(fn, *loads[: fn.arity]) for fn in functions]
+        for result in dict.fromkeys(value.dtype for value in values):
+            rows = [value for value in values if value.dtype is result]
+            output = buffer(f"y_{dtype}_{result}", len(rows), SIZE, dtype=result)
+            outputs.append(output)
+            stores += [Store(output, (row, i), value) for row, value in enumerate(rows)]
+    return program(For(i, SIZE, kind, block(*stores)), tuple(inputs), *outputs)
+
+
+def drawn(source: LoopProgram) -> dict[str, np.ndarray]:
+    """Positive numbers for inputs; signed ones for the first of the integers."""
+    return {
+        each.name: numbers(each.buffer.dtype, number, positive=not each.name.endswith("_0"))
+        for number, each in enumerate(source.parameters)
+        if each.role is Role.INPUT
+    }
+
+
+@pytest.mark.parametrize("kind", [THREAD_X, VECTOR])
+def test_functions_of_floats(machine: Machine, kind: ForKind) -> None:
+    signed, positive = BINARY_SAFE + UNARY + ON_REALS, ON_FLOATS + ON_POSITIVE
+    check(machine, source := of_groups({F32: signed}, kind), drawn(source), 2e-6)
+    arrays = {f"x_f32_{seed}": numbers(F32, seed, positive=True) for seed in range(2)}
+    check(machine, of_groups({F32: positive}, kind), arrays, 2e-6)
+
+
+def test_functions_of_other_types(machine: Machine) -> None:
+    halves = (*BINARY_SAFE, Fn.NEG, Fn.EXP, Fn.SIGMOID, Fn.DIV)
+    source = of_groups({DType.F16: halves, DType.BF16: halves}, THREAD_X)
+    check(machine, source, drawn(source), 2e-2)
+    functions = (*BINARY_SAFE, *UNARY, *ON_BITS, Fn.BITNOT)
+    groups = dict.fromkeys(INTEGERS, functions) | {DType.BOOL: (*ON_BOOLS, Fn.NOT)}
+    source = of_groups(groups, THREAD_X)
+    check(machine, source, drawn(source))
+
+
+def test_vectors_of_short_types(machine: Machine) -> None:
+    """Elements that are computed in another form are moved together, too."""
+    stores: list[Stmt] = []
+    inputs: list[Buffer] = []
+    outputs: list[Buffer] = []
+    for dtype in (DType.F16, DType.BF16, DType.BOOL, DType.I8):
+        inputs.append(buffer(f"x_{dtype}", 8, 16, dtype=dtype))
+        outputs.append(buffer(f"y_{dtype}", 8, 16, dtype=dtype))
+        value = Load(inputs[-1], (k, i))
+        value = apply(Fn.NOT, value) if dtype is DType.BOOL else apply(Fn.ADD, value, value)
+        stores.append(Store(outputs[-1], (k, i), value))
+    body = loops((k, 8, THREAD_X), (i, 16, VECTOR), body=block(*stores))
+    arrays = {x.name: sample((8, 16), x.dtype, 1) for x in inputs}
+    source = program(body, tuple(inputs), *outputs)
+    check(machine, source, arrays, 1e-2)
+    text = CUDA_BACKEND.emit(source, SM_80).text
+    assert text.count("*(const ushort4 *)&x_f16[") == 4
+    assert text.count("*(ushort4 *)&y_bf16[") == 4
+
+
+def test_casts(machine: Machine) -> None:
+    dtypes = (*INTEGERS, F32, DType.F16, DType.BOOL)
+    inputs = tuple(buffer(f"x_{each}", SIZE, dtype=each) for each in dtypes)
+    outputs = tuple(buffer(f"y_{each}", len(dtypes), SIZE, dtype=each) for each in dtypes)
+    stores = [
+        Store(y, (row, i), Cast(Load(x, (i,)), y.dtype))
+        for row, x in enumerate(inputs)
+        for y in outputs
+    ]
+    source = program(For(i, SIZE, THREAD_X, block(*stores)), inputs, *outputs)
+    check(machine, source, {x.name: numbers(x.dtype, 4, positive=True) for x in inputs}, 1e-3)
+
+
+def test_indices_conditions_and_launches(machine: Machine) -> None:
+    """Gathers, padding, partial blocks; each nest is a launch, and they run in order."""
+    x, at = buffer("x", 8, 24), buffer("at", 24, dtype=DType.I32)
+    y, z, w = buffer("y", 24), buffer("z", 9, 20), buffer("w", 21)
+    between = Buffer("between", (24,), F32)
+    row, column = mod(Element(at, (i,)), 8), mod(i * 5, 24)
+    h, v = j - 2, i - 2
+    valid = all_of(h >= 0, h < 5, v >= 0, v < 16)
+    place = k * 8 + n
+    body = Allocate(
+        between,
+        block(
+            For(i, 24, THREAD_X, Store(between, (i,), Load(x, (row, column)))),
+            For(i, 24, BLOCK_X, Store(y, (i,), Load(between, (23 - i,)) * 2)),
+            loops(
+                *((j, 9, BLOCK_X), (i, 20, THREAD_X)),
+                body=Store(z, (j, i), select(valid, apply(Fn.EXP, Load(x, (h, v))), 0.0)),
+            ),
+            loops(
+                *((k, 3, BLOCK_X), (n, 8, THREAD_X)),
+                body=If(place < 21, Store(w, (place,), Load(x, (2, floor_div(place, 3))))),
+            ),
+        ),
+    )
+    arrays = {"at": np.arange(24, dtype=np.int32) * 7, "x": sample((8, 24), F32, 1)}
+    check(machine, program(body, (x, at), y, z, w), arrays)
+
+
+def tiled_product(rows: int, columns: int, depth: int) -> LoopProgram:
+    """A product by blocks of 8x8 that share tiles of 4 steps; each thread has 2x4 sums."""
+    a, b = buffer("a", rows, depth), buffer("b", depth, columns)
+    c = buffer("c", rows, columns)
+    tile_a, tile_b = (
+        Buffer(f"{each}.tile", shape, F32, Scope.SHARED)
+        for each, shape in (("a", (8, 4)), ("b", (4, 8)))
+    )
+    sums = local("sums", 2, 4)
+    y, x, ty, tx, step = (Var(each) for each in ("y", "x", "ty", "tx", "step"))
+    fetch_a = Store(
+        tile_a, (ty * 2 + m, tx * 2 + n), Load(a, (y * 8 + ty * 2 + m, step * 4 + tx * 2 + n))
+    )
+    fetch_b = Store(tile_b, (ty, tx * 4 + n), Load(b, (step * 4 + ty, x * 8 + tx * 4 + n)))
+    add = Store(
+        sums,
+        (m, n),
+        Load(sums, (m, n)) + Load(tile_a, (ty * 2 + m, k)) * Load(tile_b, (k, tx * 4 + n)),
+    )
+    threads = Allocate(
+        sums,
+        block(
+            loops((m, 2, SERIAL), (n, 4, VECTOR), body=Store(sums, (m, n), constant(0, F32))),
+            For(
+                step,
+                depth // 4,
+                SERIAL,
+                block(
+                    Barrier(),
+                    loops((m, 2, UNROLLED), (n, 2, VECTOR), body=fetch_a),
+                    For(n, 4, VECTOR, fetch_b),
+                    Barrier(),
+                    loops((k, 4, UNROLLED), (m, 2, UNROLLED), (n, 4, VECTOR), body=add),
+                ),
+            ),
+            loops(
+                *((m, 2, SERIAL), (n, 4, VECTOR)),
+                body=Store(c, (y * 8 + ty * 2 + m, x * 8 + tx * 4 + n), Load(sums, (m, n))),
+            ),
+        ),
+    )
+    group = loops((ty, 4, THREAD_Y), (tx, 2, THREAD_X), body=threads)
+    shared = Allocate(tile_a, Allocate(tile_b, group))
+    nest = loops((y, rows // 8, BLOCK_Y), (x, columns // 8, BLOCK_X), body=shared)
+    return program(nest, (a, b), c)
+
+
+def test_threads_share_tiles(machine: Machine) -> None:
+    source = tiled_product(16, 24, 12)
+    arrays = {"a": sample((16, 12), F32, 1), "b": sample((12, 24), F32, 2)}
+    check(machine, source, arrays)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_as_the_rules_schedule_them(machine: Machine, name: str) -> None:
+    source = grid_program(name, OPENCL_GENERIC)
+    arrays = {
+        each.name: sample(each.buffer.extents, F32, number)
+        for number, each in enumerate(source.parameters)
+        if each.role is not Role.OUTPUT
+    }
+    check(machine, source, arrays)
+
+
+def grid_program(name: str, target: GpuTarget) -> LoopProgram:
+    """The loops that the rules make of one operator for a graphics processor."""
+    (workload, *_) = partition(operator_graph(name, F32)).workloads
+    return loop_program(workload, default_trace(state_of(workload), target), target, name)
+
+
+def test_random_schedules() -> None:
+    """Barriers, shared tiles, vectors and partial tiles in any order; few by OpenCL, which compiles
+    them one by one.
+    """
+    cases: list[tuple[LoopProgram, dict[str, np.ndarray]]] = []
+
+    @settings(max_examples=60, deadline=None, derandomize=True, phases=(Phase.generate,))
+    @given(schedules(on_card=True))
+    def draw(case: tuple[Expression, Trace, dict[str, int]]) -> None:
+        expression, trace, _ = case
+        source = run_passes(lower(replay(expression.state, trace)))
+        cases.append((source, expression.arrays()))
+
+    draw()
+    by_opencl, by_cuda = MACHINES
+    if by_cuda.missing() and by_opencl.missing():
+        pytest.skip(f"{by_cuda.missing()}, {by_opencl.missing()}")
+    wanted = [interpret(source, arrays) for source, arrays in cases]
+    found = [] if by_cuda.missing() else run_all_on_cpu(*zip(*cases, strict=True))
+    for number, (source, arrays) in enumerate(cases):
+        results = [found[number]] if found else []
+        if number % 10 == 0 and not by_opencl.missing():
+            results.append(by_opencl.run(source, arrays))
+        for each, (name, want) in product(results, wanted[number].items()):
+            np.testing.assert_allclose(each[name], want, 1e-4, 1e-4, err_msg=str(source))
+
+
+def product_by(steps: str) -> LoopProgram:
+    """A product of 16x24x32 by shared tiles, with more steps."""
+    r = reduce_axis("k", 32)
+    a, b = placeholder("a", (16, 32)), placeholder("b", (32, 24))
+    c = compute("c", (16, 24), lambda i, j: sum_over(a[i, r] * b[r, j], r))
+    state = state_of(program_workload([c]))
+    return run_passes(lower(replay(state, parse_trace(_TILES + steps))))
+
+
+_TILES = """cache_write(c)
+split(c, i, [4, 2])
+split(c, j, [2, 4])
+reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
+bind(c, i_0, block.y)
+bind(c, j_0, block.x)
+bind(c, i_1, thread.y)
+bind(c, j_1, thread.x)
+compute_at(c_cache, c, j_1)
+split(c_cache, k, [4])
+reorder(c_cache, [k_o, k_i, i, j])
+cache_read(a, c_cache, shared)
+cache_read(b, c_cache, shared)
+compute_at(a_c_cache_cache, c_cache, k_o)
+compute_at(b_c_cache_cache, c_cache, k_o)
+cooperate(a_c_cache_cache, [4, 2], 4)
+cooperate(b_c_cache_cache, [4, 2], 4)
+"""
+PIPELINES = {
+    "plain": "",
+    "registers": "pipeline(c_cache, k_o, 2, registers)",
+    "copies": "pipeline(c_cache, k_o, 3, cp_async)",
+    "padded": "layout(a_c_cache_cache, padded, 4)",
+    "swizzled": "layout(a_c_cache_cache, xor, 32)\npipeline(c_cache, k_o, 2, cp_async)",
+    "bounds": "launch_bounds(c, 4)",
+}
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_pipelines_and_layouts(machine: Machine, name: str) -> None:
+    source = product_by(PIPELINES[name])
+    arrays = {"a": sample((16, 32), F32, 1), "b": sample((32, 24), F32, 2)}
+    check(machine, source, arrays)
+    if find_nvrtc() is not None:
+        text = CUDA_BACKEND.emit(source, SM_90A)
+        assert CUDA_BACKEND.compile(text, SM_90A)[:4] == b"\x7fELF"
+
+
+def test_sums_of_a_thread_are_in_registers() -> None:
+    """A tile of 8x8 sums: its array is indexed by unrolled loops alone."""
+    nvrtc = find_nvrtc()
+    if nvrtc is None:
+        pytest.skip("NVRTC is not installed")
+    r = reduce_axis("k", 256)
+    a, b = placeholder("a", (256, 256)), placeholder("b", (256, 256))
+    c = compute("c", (256, 256), lambda i, j: sum_over(a[i, r] * b[r, j], r))
+    trace = parse_trace(_LARGE_TILES)
+    source = run_passes(lower(replay(state_of(program_workload([c])), trace)))
+    text = CUDA_BACKEND.emit(source, SM_80)
+    (taken,) = nvrtc.resources(text.text, SM_80.arch, "kernel")
+    assert taken.function == "kernel"
+    assert (taken.stack_bytes, taken.spilled_bytes) == (0, 0)
+    assert 64 < taken.registers <= 168
+    assert CUDA_BACKEND.listing(text, SM_80).startswith(f"// kernel: {taken.registers} registers")
+
+
+_LARGE_TILES = """cache_write(c)
+split(c, i, [16, 8])
+split(c, j, [16, 8])
+reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
+bind(c, i_0, block.y)
+bind(c, j_0, block.x)
+bind(c, i_1, thread.y)
+bind(c, j_1, thread.x)
+split(c, j_2, [4])
+vectorize(c, j_2_i)
+compute_at(c_cache, c, j_1)
+split(c_cache, k, [8])
+split(c_cache, j, [4])
+reorder(c_cache, [k_o, k_i, i, j_o, j_i])
+unroll(c_cache, k_i)
+vectorize(c_cache, j_i)
+cache_read(a, c_cache, shared)
+cache_read(b, c_cache, shared)
+compute_at(a_c_cache_cache, c_cache, k_o)
+compute_at(b_c_cache_cache, c_cache, k_o)
+cooperate(a_c_cache_cache, [16, 16], 4)
+cooperate(b_c_cache_cache, [16, 16], 4)
+"""
+
+
+def test_cards_without_copies_of_their_own_store() -> None:
+    source = product_by(PIPELINES["copies"])
+    assert "start_copy<16>(" in CUDA_BACKEND.emit(source, SM_80).text
+    assert "start_copy" not in CUDA_BACKEND.emit(source, gpu_target("cuda:sm_75")).text
+
+
+def test_threads_of_a_warp_exchange_values() -> None:
+    machine = MACHINES[1]
+    machine.require()
+    r = reduce_axis("k", 16)
+    x = placeholder("x", (6, 16))
+    total = compute("y", (6,), lambda i: sum_over(x[i, r], r))
+    state = state_of(program_workload([total]))
+    trace = parse_trace(
+        "split(y, i, [2])\nbind(y, i_o, block.x)\nbind(y, i_i, thread.y)\nshuffle_reduce(y, k)"
+    )
+    source = run_passes(lower(replay(state, trace)))
+    check(machine, source, {"x": sample((6, 16), F32, 1)})
+    with pytest.raises(UnsupportedError, match="opencl has no exchange between the threads"):
+        OPENCL.emit(source, OPENCL_GENERIC)
+    if find_nvrtc() is not None:
+        assert CUDA_BACKEND.compile(CUDA_BACKEND.emit(source, SM_80), SM_80)[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("name", ["product", "softmax", "tiles", "copies"])
+@pytest.mark.parametrize("backend", [OPENCL, CUDA_BACKEND], ids=lambda backend: backend.name)
+def test_text(backend: Backend[GpuTarget], name: str, golden: Callable[..., None]) -> None:
+    target = OPENCL_GENERIC if backend is OPENCL else SM_80
+    if name == "copies":
+        source = product_by(PIPELINES[name])
+    else:
+        source = tiled_product(64, 64, 64) if name == "tiles" else grid_program(name, target)
+    golden(backend.emit(source, target).text, suffix=backend.suffix)
+
+
+@pytest.mark.parametrize("target", [SM_80, SM_90A], ids=str)
+def test_nvrtc_makes_machine_code(target: GpuTarget) -> None:
+    if find_nvrtc() is None:
+        pytest.skip("NVRTC is not installed")
+    sources = [tiled_product(64, 64, 64), grid_program("softmax", target)]
+    sources += [of_groups({F32: ON_REALS + ON_POSITIVE, DType.F16: (Fn.ADD,)}, THREAD_X)]
+    for each in sources:
+        source = CUDA_BACKEND.emit(each, target)
+        assert CUDA_BACKEND.compile(source, target)[:4] == b"\x7fELF"
+        assert source.signature.symbol in CUDA_BACKEND.listing(source, target)

@@ -1,0 +1,220 @@
+"""Run programs for graphics processors without one: OpenCL by PoCL, CUDA's text by g++.
+
+`machines()` are the ways; each takes a loop program and arrays, as the interpreter does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorwright.base import GpuTarget, Grid, knobs, parse_target
+from tensorwright.build import load_backend
+from tensorwright.codegen import Source
+from tensorwright.codegen.c.dialect import C
+from tensorwright.codegen.c_family import emit_grid
+from tensorwright.codegen.cuda import CUDA
+from tensorwright.loop import LoopProgram, Role
+from tensorwright.runtime import Device, device_of, kernel_spec
+
+SHIM = Path(__file__).parent / "shims" / "cuda.h"
+Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+
+def gpu_target(name: str) -> GpuTarget:
+    target = parse_target(name)
+    assert isinstance(target, GpuTarget)
+    return target
+
+
+OPENCL_GENERIC, SM_80, SM_90A = map(gpu_target, ("opencl:generic", "cuda:sm_80", "cuda:sm_90a"))
+OPENCL, CUDA_BACKEND = load_backend("opencl"), load_backend("cuda")
+
+_GRID = CUDA.grid
+assert _GRID is not None
+CUDA_ON_CPU = replace(
+    CUDA,
+    conversions=C.conversions,
+    grid=replace(
+        _GRID,
+        dynamic_shared="char *const shared = shim_shared",
+        unroll="",
+        exchange=("exchange", ""),
+        copies=dict.fromkeys(("start_copy", "commit_copies", "wait_copies"), ""),
+    ),
+)
+"""CUDA's dialect, whose helpers without assembly the shim has."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A way to run programs.
+
+    missing   why it is not here; "" where it is
+    """
+
+    name: str
+    missing: Callable[[], str]
+    run: Callable[[LoopProgram, Arrays], dict[str, np.ndarray[Any, Any]]]
+
+    def require(self) -> None:
+        """Skip the test where the machine is not here."""
+        reason = self.missing()
+        if reason:
+            pytest.skip(reason)
+
+
+def opencl_device() -> Device:
+    """The device of tests.  Skips where there is none."""
+    reason = missing_opencl()
+    if reason:
+        pytest.skip(reason)
+    return device_of(OPENCL_GENERIC)
+
+
+@functools.cache
+def missing_opencl() -> str:
+    """Why OpenCL cannot run here; "" where it can."""
+    os.environ.setdefault("POCL_CACHE_DIR", str(_cache_folder()))
+    lack = __import__("tensorwright.runtime.opencl", fromlist=["DEVICE"]).DEVICE.missing(
+        OPENCL_GENERIC
+    )
+    return "" if lack is None else f"OpenCL: {lack.reason}"
+
+
+def _cache_folder() -> Path:
+    """Where PoCL keeps what it has compiled, from run to run."""
+    folder = Path(tempfile.gettempdir(), f"tensorwright-pocl-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def missing_compiler() -> str:
+    """Why C++ cannot be compiled here; "" where it can."""
+    return "" if shutil.which("g++") else "CUDA's text on the processor: there is no g++"
+
+
+def run_on_opencl(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[Any, Any]]:
+    """The outputs of a program by the OpenCL device."""
+    device = opencl_device()
+    source = OPENCL.emit(program, OPENCL_GENERIC)
+    spec = kernel_spec(source.signature)
+    code = device.load(OPENCL.compile(source, OPENCL_GENERIC), spec.symbols)
+    results = _results(program)
+    memories = [
+        device.memory_of(results.get(each.buffer.name, arrays.get(each.name, np.zeros(0))))
+        for each in program.parameters
+    ]
+    workspace = device.allocate(spec.scratch_bytes(0))
+    for symbol, launch in zip(spec.symbols, spec.launches, strict=True):
+        device.launch(code.address(symbol), launch, memories, workspace)
+    device.wait()
+    for each, memory in zip(program.parameters, memories, strict=True):
+        if each.role is Role.OUTPUT:
+            device.copy_out(memory, results[each.buffer.name])
+    return results
+
+
+def run_on_cpu(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[Any, Any]]:
+    """The outputs of a program by CUDA's text, compiled by g++."""
+    (results,) = run_all_on_cpu([program], [arrays])
+    return results
+
+
+def run_all_on_cpu(
+    programs: Sequence[LoopProgram], arrays: Sequence[Arrays]
+) -> list[dict[str, np.ndarray[Any, Any]]]:
+    """The outputs of many programs, whose texts are compiled together."""
+    fast_math = knobs.FAST_MATH.get()
+    sources = [
+        emit_grid(
+            replace(program, name=f"{program.name}_{number}"),
+            SM_80,
+            CUDA_ON_CPU,
+            fast_math=fast_math,
+            has_copies=True,
+        )
+        for number, program in enumerate(programs)
+    ]
+    launchers = compiled_on_cpu(sources)
+    found: list[dict[str, np.ndarray[Any, Any]]] = []
+    for program, source, given, launch in zip(programs, sources, arrays, launchers, strict=True):
+        results = _results(program)
+        placed = [
+            np.ascontiguousarray(results.get(each.buffer.name, given.get(each.name)))
+            for each in program.parameters
+        ]
+        workspace = np.zeros(kernel_spec(source.signature).scratch_bytes(0) + 64, np.uint8)
+        launch([each.ctypes.data for each in (*placed, workspace)])
+        outputs = zip(program.parameters, placed, strict=True)
+        found.append({p.buffer.name: a for p, a in outputs if p.role is Role.OUTPUT})
+    return found
+
+
+def compiled_on_cpu(sources: Sequence[Source]) -> list[Callable[[list[int]], None]]:
+    """For each text, what launches its functions for the shim, one after the other."""
+    lines = ['#include "cuda.h"\n']
+    for number, source in enumerate(sources):
+        lines += [f"namespace program_{number} {{", source.text, *_launchers(source), "}\n"]
+    with tempfile.TemporaryDirectory() as folder:
+        text, code = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
+        text.write_text("\n".join(lines))
+        command = ["g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", f"-I{SHIM.parent}"]
+        done = subprocess.run(
+            [*command, str(text), "-o", str(code)], check=False, capture_output=True, text=True
+        )
+        assert not done.returncode, f"{done.stderr[:3000]}\n{lines[2]}"
+        library = ctypes.CDLL(str(code))
+
+    def launcher(source: Source) -> Callable[[list[int]], None]:
+        def launch(pointers: list[int]) -> None:
+            table = (ctypes.c_void_p * len(pointers))(*pointers)
+            for number in range(len(source.signature.launches)):
+                getattr(library, f"launch_{number}_{source.signature.symbol}")(table)
+
+        return launch
+
+    return [launcher(source) for source in sources]
+
+
+def _launchers(source: Source) -> Iterator[str]:
+    """The functions that launch those of a text."""
+    signature = source.signature
+    kinds = [f"{CUDA.element(each.buffer.dtype)} *" for each in signature.parameters]
+    arguments = ", ".join(f"({kind})p[{n}]" for n, kind in enumerate((*kinds, "char *")))
+    for number, launch in enumerate(signature.launches):
+        assert isinstance(launch, Grid)
+        symbol = f"{signature.symbol}_{number}" if number else signature.symbol
+        grid, block = (", ".join(map(str, each)) for each in (launch.grid, launch.block))
+        yield (
+            f"static void call_{number}(void **p) {{ {symbol}({arguments}); }}\n"
+            f'extern "C" void launch_{number}_{signature.symbol}(void **p) {{\n'
+            f"    const unsigned grid[] = {{{grid}}}, block[] = {{{block}}};\n"
+            f"    shim_launch(call_{number}, p, grid, block);\n}}\n"
+        )
+
+
+def _results(program: LoopProgram) -> dict[str, np.ndarray[Any, Any]]:
+    """Arrays for the outputs, full of what no program computes."""
+    return {
+        each.buffer.name: np.full(each.buffer.extents, 77).astype(each.buffer.dtype.numpy)
+        for each in program.parameters
+        if each.role is Role.OUTPUT
+    }
+
+
+MACHINES = (
+    Machine("opencl", missing_opencl, run_on_opencl),
+    Machine("cuda-on-cpu", missing_compiler, run_on_cpu),
+)

@@ -1,0 +1,59 @@
+"""Commands with targets that are no processors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from tests.grids import opencl_device
+
+from tensorwright.base import MachineError, UsageError
+from tensorwright.codegen.cuda import find_nvrtc
+
+Invoke = Callable[..., Result]
+
+
+def test_a_model_is_compiled_run_and_shown(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    opencl_device()
+    out = tmp_path / "tiny.tw"
+    compiled = invoke("compile", model, "-o", out, "--target", "opencl")
+    assert compiled.exit_code == 0, compiled.output
+    assert "workloads" in compiled.stdout
+    ran = invoke("run", out, "--input", "random")
+    assert ran.exit_code == 0, ran.output
+    shown = invoke("inspect", model, "--target", "opencl:generic", "--what", "source")
+    assert "__kernel" in shown.stdout
+    refused = invoke("profile", out)
+    assert refused.exit_code == MachineError.exit_code
+    assert "only processors have what this asks for" in refused.output
+
+
+def test_machine_code_for_a_card_is_saved_anywhere(
+    invoke: Invoke, model: Path, tmp_path: Path
+) -> None:
+    if find_nvrtc() is None:
+        pytest.skip("NVRTC is not installed")
+    out = tmp_path / "tiny.tw"
+    assert invoke("compile", model, "-o", out, "--target", "cuda:sm_90a").exit_code == 0
+    assert out.stat().st_size > 0
+    refused = invoke("run", out, "--input", "random")
+    assert refused.exit_code == MachineError.exit_code
+    assert "target cuda:sm_90a" in refused.output
+
+
+@pytest.mark.parametrize("command", ["tune", "optimize"])
+def test_searches_are_for_processors(
+    invoke: Invoke, model: Path, tmp_path: Path, command: str
+) -> None:
+    output = ("-o", tmp_path / "out.tw") if command == "optimize" else ()
+    refused = invoke(command, model, *output, "--target", "opencl:generic", "--trials", 1)
+    assert refused.exit_code == MachineError.exit_code
+    assert "only processors have what this asks for" in refused.output
+
+
+def test_a_target_that_nobody_knows_is_named(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    refused = invoke("compile", model, "-o", tmp_path / "out.tw", "--target", "cuda:sm_99")
+    assert refused.exit_code == UsageError.exit_code
+    assert "target 'cuda:sm_99': no such target" in refused.output

@@ -1,0 +1,161 @@
+"""What programs for graphics processors may be: limits, widths of indices, launches; NVRTC."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.conformance.test_grids import tiled_product
+from tests.grids import (
+    CUDA_BACKEND,
+    MACHINES,
+    OPENCL,
+    OPENCL_GENERIC,
+    SM_80,
+    gpu_target,
+)
+from tests.unit.codegen.kernels import F32, PARALLEL, SERIAL, buffer, i, k, program
+
+import tensorwright
+from tensorwright.base import (
+    GpuTarget,
+    Grid,
+    InternalError,
+    MachineError,
+    UnsupportedError,
+    override,
+)
+from tensorwright.codegen.cuda import find_nvrtc, nvrtc
+from tensorwright.expr import Fn, Load, apply, compute, exp, named_size, placeholder
+from tensorwright.loop import (
+    Allocate,
+    Barrier,
+    Buffer,
+    For,
+    LoopProgram,
+    Stmt,
+    Store,
+    block,
+)
+from tensorwright.schedule import ForKind, Scope
+from tensorwright_lab.loop_interpreter import interpret
+
+BLOCK_X, BLOCK_Y = ForKind.BLOCK_X, ForKind.BLOCK_Y
+THREAD_X, THREAD_Y = ForKind.THREAD_X, ForKind.THREAD_Y
+X, Y = buffer("x", 64), buffer("y", 64)
+COPY = Store(Y, (i,), Load(X, (i,)))
+
+
+def text(body: Stmt, *buffers: Buffer, target: GpuTarget = SM_80) -> str:
+    source = program(body, (X,), Y, *buffers)
+    return CUDA_BACKEND.emit(source, target).text
+
+
+def shared(size: int) -> LoopProgram:
+    """Threads exchange elements through an array of the block."""
+    row = Buffer("row", (size,), F32, Scope.SHARED)
+    body = block(Store(row, (i,), Load(X, (i,))), Barrier(), Store(Y, (i,), Load(row, (63 - i,))))
+    return program(Allocate(row, For(i, 64, THREAD_X, body)), (X,), Y)
+
+
+REFUSED = {
+    "parallel": (For(i, 64, PARALLEL, COPY), "loop i: @parallel is for processors"),
+    "extent": (
+        For(k, 4, BLOCK_X, For(i, k + 1, BLOCK_Y, COPY)),
+        "how many blocks there are depends on a loop",
+    ),
+    "open threads": (
+        For(i, named_size("n", 1, 64), THREAD_X, COPY),
+        "kernel kernel: the number of its threads is open",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_card_can_do_is_refused(name: str) -> None:
+    body, reason = REFUSED[name]
+    with pytest.raises(UnsupportedError) as refused:
+        text(body)
+    assert reason in refused.value.message()
+
+
+def test_shared_memory_is_asked_for_where_it_is_large() -> None:
+    machine = MACHINES[1]
+    machine.require()
+    arrays = {"x": np.arange(64, dtype=np.float32)}
+    for size, bytes_asked in ((64, 0), (16 * 1024, 64 * 1024)):
+        source = shared(size)
+        (launch,) = CUDA_BACKEND.emit(source, SM_80).signature.launches
+        assert isinstance(launch, Grid)
+        assert launch.shared_bytes == bytes_asked
+        np.testing.assert_array_equal(
+            machine.run(source, arrays)["y"], interpret(source, arrays)["y"]
+        )
+
+
+def test_indices_are_long_only_where_they_must_be() -> None:
+    assert "const int i = threadIdx.x;  // 0..64" in text(For(i, 64, THREAD_X, COPY))
+    large = buffer("large", 1 << 16, 1 << 16)
+    body = For(i, 64, THREAD_X, Store(large, (i, i), Load(X, (i,))))
+    assert "const long long i = threadIdx.x;" in text(body, large)
+
+
+def test_fast_functions_are_a_choice() -> None:
+    body = For(i, 64, THREAD_X, Store(Y, (i,), apply(Fn.EXP, Load(X, (i,)))))
+    source = program(body, (X,), Y)
+    exact = CUDA_BACKEND.key(), OPENCL.key()
+    assert "= expf(x[i])" in CUDA_BACKEND.emit(source, SM_80).text
+    with override(fast_math=True):
+        assert "= __expf(x[i])" in CUDA_BACKEND.emit(source, SM_80).text
+        assert "= native_exp(x[i])" in OPENCL.emit(source, OPENCL_GENERIC).text
+        assert not {CUDA_BACKEND.key(), OPENCL.key()} & set(exact)
+
+
+def test_a_nest_without_threads_is_one_thread() -> None:
+    source = CUDA_BACKEND.emit(program(For(i, 64, SERIAL, COPY), (X,), Y), SM_80)
+    assert source.signature.launches == (Grid((1, 1, 1), (1, 1, 1)),)
+
+
+def test_an_executable_is_made_without_a_card(tmp_path: Path) -> None:
+    if find_nvrtc() is None:
+        pytest.skip("NVRTC is not installed")
+    x = placeholder("x", (8, 8))
+    result = compute("y", (8, 8), lambda i, j: exp(x[i, j]))
+    executable = tensorwright.compile(result, target="cuda:sm_90a")
+    executable.save(tmp_path / "exp.tw")
+    assert executable.objects[0][:4] == b"\x7fELF"
+    with pytest.raises(MachineError) as refused:
+        executable(np.zeros((8, 8), np.float32))
+    assert "\n" not in refused.value.reason
+    assert "target cuda:sm_90a" in refused.value.message()
+
+
+def test_without_nvrtc_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvrtc, "find_nvrtc", lambda: None)
+    source = CUDA_BACKEND.emit(program(For(i, 64, THREAD_X, COPY), (X,), Y), SM_80)
+    with pytest.raises(MachineError) as refused:
+        CUDA_BACKEND.compile(source, SM_80)
+    assert refused.value.message() == (
+        "CUDA: NVIDIA's compiler library NVRTC is not installed\n"
+        "  try: install it with its extra: pip install 'tensorwright[cuda]'"
+    )
+
+
+def test_nvrtc_names_the_architectures_that_it_knows() -> None:
+    compiler = find_nvrtc()
+    if compiler is None:
+        pytest.skip("NVRTC is not installed")
+    with pytest.raises(MachineError, match=r"architecture sm_20: NVRTC .* it knows sm_\d+, "):
+        compiler.machine_code("", "sm_20", "kernel")
+    with pytest.raises(InternalError, match=r"kernel broken: NVRTC refuses it: .*COMPILATION"):
+        compiler.machine_code("nonsense", "sm_90a", "broken")
+
+
+@pytest.mark.parametrize("name", ["cuda:sm_75", "cuda:sm_86"])
+def test_other_cards_get_code(name: str) -> None:
+    if find_nvrtc() is None:
+        pytest.skip("NVRTC is not installed")
+    target = gpu_target(name)
+    source = CUDA_BACKEND.emit(tiled_product(64, 64, 64), target)
+    assert CUDA_BACKEND.compile(source, target)[:4] == b"\x7fELF"

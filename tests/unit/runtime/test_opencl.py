@@ -1,0 +1,242 @@
+"""Networks and kernels on an OpenCL device; PoCL is one where no card is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.grids import OPENCL_GENERIC, opencl_device
+from tests.targets import native_target
+
+import tensorwright
+from tensorwright.base import (
+    DType,
+    Grid,
+    InternalError,
+    MachineError,
+    Threads,
+    detect_target,
+    override,
+)
+from tensorwright.build import build_kernel, load_kernel
+from tensorwright.expr import compute, named_size, placeholder
+from tensorwright.graph import Graph, GraphBuilder, program_workload
+from tensorwright.runtime import (
+    CopyStep,
+    Device,
+    DeviceRef,
+    HostStep,
+    KernelStep,
+    Memory,
+    device_of,
+    named_target,
+    opencl,
+)
+from tensorwright.runtime.opencl import DEVICE, opencl_devices
+from tensorwright.schedule import parse_trace
+
+F32 = DType.F32
+
+
+@pytest.fixture
+def device() -> Device:
+    return opencl_device()
+
+
+@pytest.fixture
+def forgetful() -> Iterator[None]:
+    """What was found of drivers and devices is forgotten before and after."""
+    cached = (opencl._driver, opencl._devices, opencl._find, opencl._open)
+    yield
+    for each in cached:
+        each.cache_clear()
+
+
+def network() -> Graph:
+    """A convolution, its sorted sums, and two views of one tensor side by side."""
+    random = np.random.default_rng(0)
+    graph = GraphBuilder("net")
+    x = graph.input("x", (1, 3, 6, 6), F32)
+    weights = graph.constant(random.standard_normal((8, 3, 3, 3)).astype(np.float32))
+    features = graph.add("relu", graph.add("conv", x, weights, pads=(1, 1, 1, 1)))
+    sums = graph.add("reduce_sum", features, axes=(2, 3), keepdims=False)
+    values, places = graph.apply("topk", (sums,), k=3)
+    return graph.finish((graph.add("exp", values), places))
+
+
+def test_a_network_runs_on_the_device(device: Device, tmp_path: Path) -> None:
+    executable = tensorwright.compile(network(), target="opencl:generic")
+    x = np.random.default_rng(1).standard_normal((1, 3, 6, 6)).astype(np.float32)
+    wanted = tensorwright.compile(network(), target=native_target())(x)
+    executable.save(tmp_path / "net.tw")
+    for each in (executable, tensorwright.load(tmp_path / "net.tw")):
+        for _ in range(2):
+            for got, want in zip(each(x), wanted, strict=True):
+                np.testing.assert_allclose(got, want, 1e-5, 1e-5)
+    assert executable.host_operators == ("topk",)
+
+
+def test_bytes_are_copied_only_where_they_change_their_memory(device: Device) -> None:
+    plan = tensorwright.compile(network(), target="opencl:generic").plan
+    kinds = [type(step) for step in plan.steps]
+    between = kinds[kinds.index(KernelStep) : kinds.index(HostStep)]
+    assert between.count(KernelStep) >= 2
+    assert between.count(CopyStep) == 1, "the operand of the step on the host"
+    copies = [step for step in plan.steps if isinstance(step, CopyStep)]
+    ways = [isinstance(step.destination, DeviceRef) for step in copies]
+    assert ways == [True, False, True, False]
+
+
+def test_each_call_has_one_arena(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    executable = tensorwright.compile(network(), target="opencl:generic")
+    sizes: list[int] = []
+    allocate = DEVICE.allocate
+
+    def counted(self: Device, size_bytes: int) -> Memory:
+        sizes.append(size_bytes)
+        return allocate(size_bytes)
+
+    monkeypatch.setattr(type(DEVICE), "allocate", counted)
+    x = np.ones((1, 3, 6, 6), np.float32)
+    for _ in range(3):
+        executable(x)
+    assert len(sizes) == 1
+    assert sizes[0] >= executable.plan.arena_bytes + x.nbytes
+
+
+def test_sizes_of_a_call_decide_the_grid(device: Device) -> None:
+    n = named_size("n", 1, 600)
+    x = placeholder("x", (n, 3))
+    doubled = compute("y", (n, 3), lambda i, j: x[i, j] * 2.0)
+    executable = tensorwright.compile(doubled, target="opencl:generic")
+    for count in (1, 7, 600):
+        array = np.arange(count * 3, dtype=np.float32).reshape(count, 3)
+        np.testing.assert_array_equal(executable(array), array * 2)
+    times = executable.profile({"x": array}, repeat=1)
+    assert [step.time_s > 0 for step in times] == [True] * 3
+
+
+def test_nothing_is_launched_for_no_elements(device: Device) -> None:
+    x = placeholder("x", (0, 3))
+    doubled = compute("y", (0, 3), lambda i, j: x[i, j] * 2.0)
+    executable = tensorwright.compile(doubled, target="opencl:generic")
+    assert executable(np.zeros((0, 3), np.float32)).shape == (0, 3)
+
+
+def doubled_kernel() -> Any:
+    x = placeholder("x", (64,))
+    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
+    return build_kernel(workload, parse_trace("bind(y, i, thread.x)"), OPENCL_GENERIC)
+
+
+def test_kernels_are_launched_and_timed(device: Device) -> None:
+    kernel = doubled_kernel()
+    code = load_kernel(kernel)
+    array = np.arange(64, dtype=np.float32)
+    both = device.allocate(2 * array.nbytes)
+    given, made = both.part(0, array.nbytes), both.part(array.nbytes, array.nbytes)
+    workspace = device.allocate(0)
+    device.copy_in(array, given)
+    assert device.time(lambda: code.launch((given, made), workspace)) > 0
+    assert device.time(lambda: None) == 0
+    result = np.empty_like(array)
+    device.copy_out(made, result)
+    np.testing.assert_array_equal(result, array * 2)
+    table = np.array([[made.address, given.address], [given.address, made.address]], np.uint64)
+    assert device.time_calls(code.functions, table, workspace, 1, count=2, first=1) > 0
+    device.copy_out(given, result)
+    np.testing.assert_array_equal(result, array * 4)
+    device.copy(made, given)
+    device.copy_out(given, result)
+    np.testing.assert_array_equal(result, array * 2)
+    with pytest.raises(InternalError, match="a copy of 256 bytes exceeds it"):
+        device.copy_in(array, given.part(0, 8))
+    with pytest.raises(InternalError, match="OpenCL launches grids"):
+        device.launch(code.functions[0][0], Threads(), (given, made), workspace)
+
+
+def test_code_is_freed(device: Device) -> None:
+    kernels = opencl._open("").kernels
+    before = len(kernels)
+    code = load_kernel(doubled_kernel())
+    assert len(kernels) == before + 1
+    del code
+    assert len(kernels) == before
+
+
+def test_memory_is_counted_and_freed(device: Device) -> None:
+    before = device.free_bytes()
+    memory = device.allocate(1 << 20)
+    assert device.free_bytes() == before - (1 << 20)
+    del memory
+    assert device.free_bytes() == before
+    with pytest.raises(MemoryError, match="bytes are free, and one buffer has at most"):
+        device.allocate(1 << 50)
+
+
+def test_a_call_without_room_says_what_it_needs(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable = tensorwright.compile(network(), target="opencl:generic")
+    monkeypatch.setattr(type(DEVICE), "free_bytes", lambda self: 100)
+    with pytest.raises(MachineError, match=r"a call needs \d+ bytes of memory.*about 100 are free"):
+        executable(np.ones((1, 3, 6, 6), np.float32))
+    with pytest.raises(MachineError, match=r"its constants need 864 bytes.*about 100 are free"):
+        tensorwright.compile(network(), target="opencl:generic")
+
+
+def test_the_device_is_a_target(device: Device) -> None:
+    target, facts = named_target("opencl"), opencl_devices()[0]
+    assert target.name == "opencl"
+    assert target.missing_on(OPENCL_GENERIC).startswith("it is opencl:generic, not opencl:")
+    assert getattr(target, "multiprocessors", 0) == facts.compute_units
+    assert facts.memory_bytes > 0
+
+
+def test_a_device_is_chosen_by_its_name(device: Device, forgetful: None) -> None:
+    name = opencl_devices()[0].name
+    with override(opencl_device=name.upper()):
+        assert DEVICE.missing(OPENCL_GENERIC) is None
+    with override(opencl_device="no such card"):
+        lack = DEVICE.missing(OPENCL_GENERIC)
+    assert lack is not None
+    assert lack.reason == "no OpenCL device has 'no such card' in its name"
+    assert name in lack.remedy
+
+
+@pytest.mark.parametrize(
+    ("missing", "reason", "remedy"),
+    [
+        ("_driver", "the package pyopencl is not installed", "tensorwright[opencl]"),
+        ("_devices", "no OpenCL driver is installed", "the driver of your card"),
+    ],
+)
+def test_what_is_missing_is_said(
+    monkeypatch: pytest.MonkeyPatch, forgetful: None, missing: str, reason: str, remedy: str
+) -> None:
+    opencl._find.cache_clear()
+    monkeypatch.setattr(opencl, "_driver", lambda: None if missing == "_driver" else object())
+    monkeypatch.setattr(opencl, "_devices", tuple)
+    with pytest.raises(MachineError, match=reason) as refused:
+        device_of(OPENCL_GENERIC)
+    assert remedy in refused.value.remedy
+    opencl._find.cache_clear()
+    monkeypatch.undo()
+
+
+def test_code_for_another_driver_is_refused() -> None:
+    lack = DEVICE.missing(detect_target())
+    assert lack is not None
+    assert lack.reason.startswith("OpenCL does not run code for")
+
+
+def test_text_that_the_driver_refuses_is_a_fault_of_ours(device: Device) -> None:
+    with pytest.raises(InternalError, match=r"kernel broken: the driver of .* refuses it"):
+        device.load(b"__kernel void broken() { nonsense; }", ("broken",))
+
+
+def test_a_grid_is_printed() -> None:
+    assert str(doubled_kernel().signature.launches[0]) == str(Grid((1, 1, 1), (64, 1, 1)))
