@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from tensorwright.expr import Index, decisions_of, is_nonnegative
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.primitive import refuse
-from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
+from tensorwright.schedule.state import (
+    After,
+    AtRoot,
+    FuseRelation,
+    ScheduleState,
+    SplitRelation,
+    Stage,
+    Tail,
+)
 
 
 def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) -> None:
@@ -17,6 +27,7 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
     """
     for stage in after.stages:
         _need_shifted_tiles(step, before, after, stage)
+        _need_box_tiles(step, before, after, stage)
         if isinstance(stage.placement, AtRoot):
             continue
         for relation in _promises(stage):
@@ -81,6 +92,58 @@ def _need_shifted_tiles(
         if not set(relation.children).isdisjoint(stage.loops[: innermost + 1]):
             reason = f"a reader of {stage.name} would run after tiles beyond the last one"
             raise refuse(step, before, reason, "split by what divides the number of tiles")
+
+
+def _need_box_tiles(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse readers after tiles of a fused loop that are no boxes of the fused axes.
+
+    Theorem: a reader computes the box around a tile.  Of (5, 7) elements in rows, tiles of 7 are
+    boxes; tiles of 2 are not, since some go on in the next row, and what is read beside them has
+    not been computed.
+    """
+    places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
+    loops = [place.loop for place in places if place.stage == stage.name]
+    fusions = [each for each in stage.relations if isinstance(each, FuseRelation)] if loops else []
+    for relation in fusions:
+        leaves = _leaves(stage, relation.child)
+        extents = analyse(after).nests[stage.name].extents
+        for loop in loops:
+            around = stage.loops[: stage.loops.index(loop) + 1]
+            outer = tuple(leaf for leaf in leaves if leaf in around)
+            inner = leaves[len(outer) :]
+            if not outer or not inner:
+                continue
+            tile = prod((extents[leaf] for leaf in inner), start=1)
+            rows = [extents[parent] for parent in relation.parents]
+            if outer != leaves[: len(outer)] or not _is_box(tile, rows):
+                reason = f"tiles of {tile} iterations of {relation.child} are no boxes"
+                remedy = "fuse the outer parts of its axes only"
+                raise refuse(step, before, reason, remedy, (stage.name, loop))
+
+
+def _leaves(stage: Stage, loop: str) -> tuple[str, ...]:
+    """The leaf loops that a loop was split into, outermost first."""
+    for relation in stage.relations:
+        if isinstance(relation, SplitRelation) and relation.parent == loop:
+            return tuple(leaf for child in relation.children for leaf in _leaves(stage, child))
+    return (loop,) if loop in stage.loops else ()
+
+
+def _is_box(tile: Index, extents: list[Index]) -> bool:
+    """Whether so many elements in row-major order, from a multiple of them on, are a box."""
+    if decisions_of(tile, *extents):
+        return True
+    for extent in reversed(extents):
+        if not isinstance(tile, int) or not isinstance(extent, int):
+            return tile == 1 or extent == 1
+        if tile <= extent:
+            return extent % tile == 0
+        if tile % extent:
+            return False
+        tile //= extent
+    return True
 
 
 def is_zero(remainder: Index) -> bool:

@@ -9,6 +9,7 @@ from tests.unit.schedule.expressions import (
     conv,
     gather,
     matmul,
+    scaled,
     softmax,
     total,
 )
@@ -253,6 +254,15 @@ REFUSALS: dict[str, Case] = {
         chain(),
         (Split("q", "i", (4,), Tail.SHIFT), ReverseComputeAt("z", "q", "i_i")),
         Split("q", "i_o", (2,)),
+    ),
+    "read_after_tiles_that_are_no_boxes": (
+        scaled(),
+        (
+            CacheRead("w", "doubled"),
+            Fuse("w_doubled_cache", ("d0", "d1")),
+            Split("w_doubled_cache", "d0_d1", (2,)),
+        ),
+        ReverseComputeAt("doubled", "w_doubled_cache", "d0_d1_o"),
     ),
     "set_scope_of_an_output": (matmul(), (), SetScope("c", Scope.SHARED)),
     "set_scope_to_global": (chain(), (), SetScope("p", Scope.GLOBAL)),

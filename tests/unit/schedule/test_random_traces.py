@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import cast
 
@@ -11,9 +12,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.unit.schedule.expressions import ALL, Expression, check_program
 
-from tensorwright.base import InternalError, ScheduleError
+from tensorwright.base import GpuTarget, InternalError, ScheduleError, parse_target
 from tensorwright.expr import Decision, Index, decisions_of
-from tensorwright.loop import For, launches_of, lower, run_passes, verify, walk
+from tensorwright.loop import For, launches_of, lower, run_passes, run_target_passes, verify, walk
 from tensorwright.schedule import (
     PRIMITIVES,
     Bind,
@@ -233,6 +234,9 @@ CARD_WEIGHTS = {
     Tensorize: 0,
 }
 """The same for graphics processors."""
+NAMED_CARD = parse_target("cuda:sm_90")
+assert isinstance(NAMED_CARD, GpuTarget)
+LARGE_CARD = replace(NAMED_CARD, threads_per_block=1 << 20)  # groups as large as they are drawn
 INDICES = (ForKind.BLOCK_X, ForKind.BLOCK_Y, ForKind.THREAD_X, ForKind.THREAD_Y)
 
 
@@ -372,8 +376,8 @@ def test_a_trace_for_a_card_keeps_the_meaning(
     assert parse_trace(format_trace(trace)) == trace
     program = lower(replay(expression.state, trace))
     check_program(expression, program)
-    for each in (program, run_passes(program)):
-        launches_of(each)
+    launches_of(program)
+    launches_of(run_target_passes(run_passes(program), LARGE_CARD))
 
 
 def test_every_primitive_is_drawn() -> None:
