@@ -144,7 +144,7 @@ CALL cuModuleLoadData(void **module, const char *image) {
     const int file = memfd_create("module", 0);
     if (write(file, image, size) != (ssize_t)size) return INVALID;
     *module = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    close(file);
+    // The file stays open: a module is found again by its path.
     if (!*module) return 200;
     shim_modules++;
     return SUCCESS;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ def test_a_network_runs_on_the_card(card: ShimDriver, tmp_path: Path) -> None:
                 np.testing.assert_allclose(got, want, 1e-5, 1e-5)
     assert executable.host_operators == ("topk",)
     del each, executable
+    gc.collect()
     assert (card.read("allocated"), card.read("modules")) == before
 
 
