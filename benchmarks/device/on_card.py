@@ -3,8 +3,8 @@
 Kernels are compared with NumPy, networks with the answers of the processor's build; a rate is a
 share of the peak that the driver's numbers give. A case that fails does not stop the others. The
 machine needs a card, its driver and NVRTC, and no network and no compiler. Without the package
-llvmlite, which only code for processors needs, nothing for the processor can be compiled there: then
-the answers come from a file that another machine has made.
+llvmlite, which only code for processors needs, the answers come from a file that another machine
+has made.
 
 Run: python benchmarks/device/on_card.py [--make-answers FILE] [--answers FILE] [--json FILE]
      [--only TEXT] [--small] [--limit-s S]
@@ -51,7 +51,8 @@ _without_llvm()
 # ruff: noqa: E402
 import tensorwright
 from tensorwright.base import DType, GpuTarget, MachineError, TensorwrightError
-from tensorwright.build import LoadedKernel, build_kernel, load_backend, load_kernel
+from tensorwright.build import build_kernel, load_backend, load_kernel
+from tensorwright.build.kernel import LoadedKernel
 from tensorwright.codegen.cuda import find_nvrtc
 from tensorwright.expr import (
     Compute,
@@ -458,8 +459,9 @@ def text_of(row: Row) -> str:
     def number(value: float | None, form: str) -> str:
         return "-" if value is None else format(value, form)
 
+    verdict = "ok" if row.is_right else "WRONG"
     return (
-        f"{'ok' if row.is_right else 'WRONG':5} {row.name:42.42} {number(row.difference, '8.1e'):>8}"
+        f"{verdict:5} {row.name:42.42} {number(row.difference, '8.1e'):>8}"
         f" {number(row.time_ms, '9.4f'):>9} {number(row.gflops, '9.0f'):>9}"
         f" {number(row.gigabytes, '7.0f'):>7}  {row.share:20} {row.note}"
     )
