@@ -529,7 +529,11 @@ def main() -> int:
         found = {f"{n}_{k}": a for n in NETWORKS for k, a in enumerate(cpu_answers(n))}
         np.savez(options.make_answers, **found)
         return 0
-    return run_all(options)
+    try:
+        return run_all(options)
+    except TensorwrightError as error:
+        print(f"{type(error).__name__}: {error.message()}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":
