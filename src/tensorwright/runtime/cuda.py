@@ -327,7 +327,8 @@ class CudaDevice:
     @property
     def _opened(self) -> _Opened:
         opened = _open()
-        opened.use()
+        with opened.naming_faults("the card"):
+            opened.use()
         return opened
 
 

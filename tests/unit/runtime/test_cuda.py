@@ -15,7 +15,7 @@ from tests.targets import native_target
 from tests.unit.runtime.test_opencl import network
 
 import tensorwright
-from tensorwright.base import GpuTarget, InternalError, MachineError, Threads, parse_target
+from tensorwright.base import DType, GpuTarget, InternalError, MachineError, Threads, parse_target
 from tensorwright.build import build_kernel, load_kernel
 from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
 from tensorwright.graph import program_workload
@@ -165,15 +165,11 @@ def test_the_card_is_a_target(card: ShimDriver) -> None:
     assert isinstance(target, GpuTarget)
     assert (target.name, target.arch, target.multiprocessors) == ("cuda", "sm_90a", 66)
     assert (target.bandwidth, target.opt_in_shared_bytes) == (1.024e12, 232448)
-    assert dict(target.flops)[parse_f32()] == pytest.approx(66.9e12 / 2)
+    assert dict(target.flops)[DType.F32] == pytest.approx(66.9e12 / 2)
     assert target.missing_on(SM_90A) == ""
     card.write(major=8, minor=9)
     forget()
     assert getattr(named_target("cuda"), "arch", "") == "sm_89"
-
-
-def parse_f32() -> Any:
-    return SM_90A.flops[2][0]
 
 
 @pytest.mark.parametrize(
