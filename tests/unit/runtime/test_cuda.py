@@ -15,13 +15,21 @@ from tests.targets import native_target
 from tests.unit.runtime.test_opencl import network
 
 import tensorwright
-from tensorwright.base import DType, GpuTarget, InternalError, MachineError, Threads, parse_target
+from tensorwright.base import (
+    DType,
+    GpuApi,
+    GpuTarget,
+    InternalError,
+    MachineError,
+    Threads,
+    parse_target,
+)
 from tensorwright.build import build_kernel, load_kernel
 from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
 from tensorwright.graph import program_workload
 from tensorwright.runtime import cuda, device_of, named_target
 from tensorwright.runtime.cuda import DEVICE
-from tensorwright.runtime.measuring.devices import measure_rates
+from tensorwright.runtime.measuring.devices import measure_devices
 from tensorwright.runtime.native.cuda_driver import open_driver
 from tensorwright.schedule import parse_trace
 
@@ -249,5 +257,8 @@ def test_a_fault_of_a_kernel_is_named(card: ShimDriver) -> None:
 
 
 def test_copies_are_measured(card: ShimDriver) -> None:
-    rates = measure_rates(DEVICE)
+    (measured,) = measure_devices(GpuApi.CUDA)
+    assert measured.facts.name == "Card of the shim"
+    assert measured.facts.version == "sm_90, driver of CUDA 13.0"
+    rates = measured.rates
     assert min(rates.to_device, rates.on_device, rates.from_device, rates.round_trip_s) > 0
