@@ -60,7 +60,7 @@ ROOMS = {
     "rewriting.networks.certificates": "certificate certificate_file certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",
-    "runtime": "buffers plan container native device host executable turns measuring",
+    "runtime": "buffers plan container native device host executable measuring",
     "schedule": "algorithms execution memory_layout state sharing pipelining analysis primitive "
     "primitives trace open_sizes workload",
     "schedule.primitives": "split fuse reorder marks rfactor groups",

@@ -54,6 +54,7 @@ from tensorwright.runtime import (
     device_of,
     measure_peak,
 )
+from tensorwright.runtime.cuda import CudaDevice
 from tensorwright.runtime.opencl import OpenClDevice
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import FEATURE_GROUPS, Featurizer, ScalarGroup
@@ -99,7 +100,7 @@ def test_what_a_device_has() -> None:
     named = {"missing", "free_bytes", "allocate", "copy_in", "copy_out", "copy", "memory_of"}
     assert members(Device) == named | {"load", "launch", "wait", "time", "time_calls"}
     for name in members(Device):
-        for device in (HostDevice, OpenClDevice):
+        for device in (HostDevice, OpenClDevice, CudaDevice):
             promised, given = (inspect.signature(getattr(each, name)) for each in (Device, device))
             assert promised == given, name
 

@@ -38,6 +38,7 @@ from tensorwright.runtime.measuring.this_machine import (
     measure_peak_alone,
     this_machine,
 )
+from tensorwright.runtime.measuring.turns import faster_half, seconds_in_turns, typical_seconds
 from tensorwright.runtime.native.jit import (
     LoadedFunction,
     LoadedObject,
@@ -98,7 +99,6 @@ from tensorwright.runtime.plan.teams import (
     estimate_seconds,
     without_teams,
 )
-from tensorwright.runtime.turns import faster_half, seconds_in_turns, typical_seconds
 
 __all__ = [
     "ALIGNMENT",

@@ -33,10 +33,10 @@ from tensorwright.base import (
 )
 from tensorwright.runtime.native.loaded_code import LoadedCode
 
-DEVICES: ByKind[str] = {TargetKind.CPU: ("host",), TargetKind.GPU: ("opencl",)}
+DEVICES: ByKind[str] = {TargetKind.CPU: ("host",), TargetKind.GPU: ("opencl", "cuda")}
 """The modules beside this one whose `DEVICE` runs the code of a kind of machine."""
 
-DETECTED = {"opencl": "tensorwright.runtime.opencl"}
+DETECTED = {"opencl": "tensorwright.runtime.opencl", "cuda": "tensorwright.runtime.cuda"}
 """Names that stand for a device of this machine, and the modules whose `detect_target` says what
 it is."""
 
@@ -59,10 +59,27 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why a device cannot run a target's code, and what a person can do about it."""
+    """Why a device cannot run a target's code, and what a person can do about it.
+
+    is_other_driver   the code is for another driver, so another device may run it
+    """
 
     reason: str
     remedy: str = ""
+    is_other_driver: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """What a driver says of a device.  `shared_bytes` is the most that a block may ask for."""
+
+    name: str
+    platform: str
+    version: str
+    compute_units: int
+    memory_bytes: int
+    shared_bytes: int
+    threads_per_block: int
 
 
 class Device(Hashable, Protocol):
@@ -147,6 +164,7 @@ def device_of(target: Target) -> Device:
         if lack is None:
             return device
         missing.append(lack)
+    missing = [lack for lack in missing if not lack.is_other_driver] or missing
     raise MachineError(
         stage="runtime",
         where=f"target {target}",
@@ -157,7 +175,7 @@ def device_of(target: Target) -> Device:
 
 
 def named_target(text: str) -> Target:
-    """A target from its name; "opencl" is the device of this machine.
+    """A target from its name; "opencl" and "cuda" are devices of this machine.
 
     Raises:  UsageError for an unknown name; MachineError where there is no such device.
     """

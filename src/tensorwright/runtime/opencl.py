@@ -35,7 +35,7 @@ from tensorwright.base import (
     parse_target,
 )
 from tensorwright.runtime.buffers import byte_view
-from tensorwright.runtime.device import Device, Function, Memory, Missing
+from tensorwright.runtime.device import Device, DeviceFacts, Function, Memory, Missing
 from tensorwright.runtime.native.loaded_code import LoadedCode
 
 _FIRST_ADDRESS = 1 << 40  # no address of a buffer is a small number, so a size is never one
@@ -141,8 +141,8 @@ class OpenClDevice:
     def missing(self, target: Target) -> Missing | None:
         """The package, a driver, a device of that name."""
         if not isinstance(target, GpuTarget) or target.api is not GpuApi.OPENCL:
-            reason = f"OpenCL does not run code for {target}, and there is no other driver yet"
-            return Missing(reason, "save it for later, or compile for the target opencl")
+            reason = f"OpenCL does not run code for {target}"
+            return Missing(reason, "name the target opencl", is_other_driver=True)
         return _find(knobs.OPENCL_DEVICE.get())[1]
 
     def free_bytes(self) -> int:
@@ -317,23 +317,10 @@ class OpenClDevice:
 DEVICE: Device = OpenClDevice()
 
 
-@dataclass(frozen=True, slots=True)
-class OpenClFacts:
-    """What a driver says of a device."""
-
-    name: str
-    platform: str
-    version: str
-    compute_units: int
-    memory_bytes: int
-    shared_bytes: int
-    threads_per_block: int
-
-
-def opencl_devices() -> tuple[OpenClFacts, ...]:
+def opencl_devices() -> tuple[DeviceFacts, ...]:
     """All OpenCL devices of this machine, the preferred one first; none without the package."""
     return tuple(
-        OpenClFacts(
+        DeviceFacts(
             name=str(each.name).strip(),
             platform=str(each.platform.name).strip(),
             version=str(each.version).strip(),

@@ -95,7 +95,7 @@ def test_unknown_targets_are_refused() -> None:
     with pytest.raises(UsageError) as caught:
         cpu_target("x86-64-avx-512")
     assert caught.value.remedy.startswith("did you mean x86-64-avx512?")
-    with pytest.raises(UsageError, match="one of native, opencl, x86-64-sse2"):
+    with pytest.raises(UsageError, match="one of native, opencl, cuda, x86-64-sse2"):
         cpu_target("cray")
 
 

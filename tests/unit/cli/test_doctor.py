@@ -131,12 +131,12 @@ def test_devices_are_listed_with_what_was_measured(monkeypatch: pytest.MonkeyPat
     printed = json.dumps([{"facts": facts, "rates": rates}])
     monkeypatch.setattr(device_findings, "version_of", lambda name: "2026.1")
     monkeypatch.setattr(device_findings, "output_of", lambda command: printed)
-    found, nvrtc = device_findings.devices()
+    found, cuda, nvrtc = device_findings.devices()
     assert found.text == (
         "Card (Maker, OpenCL 3.0): 8 units, 4.0 GiB, 48 KiB shared, 256 threads a block\n"
         "copies: 10.0 GB/s to it, 200.0 on it, 9.0 from it; a short one takes 20 us"
     )
-    assert nvrtc.name == "NVRTC"
+    assert (cuda.name, nvrtc.name) == ("CUDA", "NVRTC")
     monkeypatch.setattr(device_findings, "output_of", lambda command: "")
     assert device_findings.devices()[0].text == "no device (for --target opencl)"
     monkeypatch.setattr(device_findings, "version_of", lambda name: "")

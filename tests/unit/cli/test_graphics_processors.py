@@ -9,8 +9,9 @@ import pytest
 from click.testing import Result
 from tests.grids import opencl_device
 
-from tensorwright.base import MachineError, UsageError
+from tensorwright.base import MachineError, UsageError, parse_target
 from tensorwright.codegen.cuda import find_nvrtc
+from tensorwright.runtime import missing_device
 
 Invoke = Callable[..., Result]
 
@@ -38,6 +39,8 @@ def test_machine_code_for_a_card_is_saved_anywhere(
     out = tmp_path / "tiny.tw"
     assert invoke("compile", model, "-o", out, "--target", "cuda:sm_90a").exit_code == 0
     assert out.stat().st_size > 0
+    if not missing_device(parse_target("cuda:sm_90a")):
+        pytest.skip("this machine has such a card")
     refused = invoke("run", out, "--input", "random")
     assert refused.exit_code == MachineError.exit_code
     assert "target cuda:sm_90a" in refused.output

@@ -19,7 +19,7 @@ from tensorwright.base.targets.gpu import GPU_TARGETS, GpuTarget
 Target: TypeAlias = CpuTarget | GpuTarget
 
 TARGETS: tuple[Target, ...] = (*CPU_TARGETS, *GPU_TARGETS)
-NAMES_OF_DEVICES = ("opencl",)
+NAMES_OF_DEVICES = ("opencl", "cuda")
 """Names that stand for a device of this machine, which the runtime asks what it is."""
 
 

@@ -176,7 +176,8 @@ def any_machine_options(function: Command) -> Command:
     return click.option(
         "--target",
         callback=lambda ctx, param, name: named_target(name or knobs.TARGET.get()),
-        help='The machine to compile for; by default this one. "opencl" is its OpenCL device.',
+        help='The machine to compile for; by default this one. "opencl" and "cuda" are '
+        "its devices of these kinds.",
     )(function)
 
 

@@ -6,31 +6,45 @@ import importlib
 import json
 import sys
 
+from tensorwright.base import GpuApi
 from tensorwright.cli.doctor.finding import Finding
 from tensorwright.cli.doctor.tools import output_of, version_of
 
 _MEASURING = "tensorwright.runtime.measuring.devices"
 _CUDA = "tensorwright.codegen.cuda"
+_DEVICE = "tensorwright.runtime.cuda"
 
 
 def devices() -> list[Finding]:
-    """A line for each OpenCL device with what was measured, and one for NVIDIA's compiler.
+    """A line for each device with what was measured, and one for NVIDIA's compiler.
 
     The devices are asked in another process, which their drivers may end.
     """
-    return [*_opencl(), _nvrtc()]
+    return [*_opencl(), *_cuda(), _nvrtc()]
 
 
 def _opencl() -> list[Finding]:
     if not version_of("pyopencl"):
         remedy = "pip install 'tensorwright[opencl]', and with PoCL 'tensorwright[opencl,pocl]'"
         return [Finding("OpenCL", "pyopencl is not installed (for --target opencl)", remedy)]
-    printed = output_of([sys.executable, "-m", _MEASURING])
-    found = json.loads(printed) if printed.startswith("[") else []
-    if not found:
-        remedy = "install the driver of your card, or pip install 'tensorwright[opencl,pocl]'"
-        return [Finding("OpenCL", "no device (for --target opencl)", remedy)]
-    return [Finding("OpenCL", _text(each["facts"], each["rates"])) for each in found]
+    remedy = "install the driver of your card, or pip install 'tensorwright[opencl,pocl]'"
+    return _measured("OpenCL", GpuApi.OPENCL, remedy)
+
+
+def _cuda() -> list[Finding]:
+    lack = importlib.import_module(_DEVICE).why_no_card()
+    if lack is not None:
+        return [Finding("CUDA", f"{lack.reason} (for --target cuda)", lack.remedy)]
+    return _measured("CUDA", GpuApi.CUDA, "run nvidia-smi: the card may be at fault")
+
+
+def _measured(name: str, api: GpuApi, remedy: str) -> list[Finding]:
+    """A line for each device of a driver; one with a remedy where there is none."""
+    printed = output_of([sys.executable, "-m", _MEASURING, api])
+    devices = json.loads(printed) if printed.startswith("[") else []
+    if not devices:
+        return [Finding(name, f"no device (for --target {api})", remedy)]
+    return [Finding(name, _text(each["facts"], each["rates"])) for each in devices]
 
 
 def _text(facts: dict[str, object], rates: dict[str, float]) -> str:

@@ -1,21 +1,22 @@
 """What the devices of this machine are, and how fast bytes move to, on and from them.
 
-`python -m tensorwright.runtime.measuring.devices` prints it as JSON: whoever only wants to know
-asks another process, because drivers may end theirs.
+`python -m tensorwright.runtime.measuring.devices cuda` (or `opencl`) prints it as JSON: whoever
+only wants to know asks another process, because drivers may end theirs.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tensorwright.base import override
-from tensorwright.runtime.device import Device
-from tensorwright.runtime.opencl import DEVICE, OpenClFacts, opencl_devices
+from tensorwright.base import GpuApi, override
+from tensorwright.runtime import cuda, opencl
+from tensorwright.runtime.device import Device, DeviceFacts
 
 _COPIED_BYTES = 1 << 24
 _REPEATS = 5
@@ -35,7 +36,7 @@ class DeviceRates:
 class MeasuredDevice:
     """A device, and its rates."""
 
-    facts: OpenClFacts
+    facts: DeviceFacts
     rates: DeviceRates
 
 
@@ -52,12 +53,15 @@ def measure_rates(device: Device) -> DeviceRates:
     return DeviceRates(to, on, back, trip_s)
 
 
-def measure_devices() -> tuple[MeasuredDevice, ...]:
-    """All OpenCL devices, the preferred one first; none without the package or a driver."""
+def measure_devices(api: GpuApi) -> tuple[MeasuredDevice, ...]:
+    """All devices of a driver, the preferred one first; none without the driver."""
+    if api is GpuApi.CUDA:
+        cards = cuda.cuda_devices()
+        return tuple(MeasuredDevice(facts, measure_rates(cuda.DEVICE)) for facts in cards)
     measured: list[MeasuredDevice] = []
-    for facts in opencl_devices():
+    for facts in opencl.opencl_devices():
         with override(opencl_device=facts.name):
-            measured.append(MeasuredDevice(facts, measure_rates(DEVICE)))
+            measured.append(MeasuredDevice(facts, measure_rates(opencl.DEVICE)))
     return tuple(measured)
 
 
@@ -72,4 +76,4 @@ def _best(work: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps([asdict(each) for each in measure_devices()]))
+    print(json.dumps([asdict(each) for each in measure_devices(GpuApi(sys.argv[1]))]))

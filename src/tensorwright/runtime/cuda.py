@@ -1,0 +1,506 @@
+"""NVIDIA's cards by the driver of CUDA: the first card that it shows, one stream in order.
+
+The variable CUDA_VISIBLE_DEVICES, which the driver reads, chooses among several cards.  A kernel
+takes the address of each argument, then its named sizes, then its scratch memory (`codegen/cuda`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tensorwright.base import (
+    TARGETS,
+    Array,
+    GpuApi,
+    GpuTarget,
+    Grid,
+    InternalError,
+    Launch,
+    MachineError,
+    Target,
+)
+from tensorwright.runtime.buffers import byte_view
+from tensorwright.runtime.device import Device, DeviceFacts, Function, Memory, Missing
+from tensorwright.runtime.native.cuda_driver import (
+    DYNAMIC_SHARED_BYTES,
+    LIBRARY,
+    NO_DEVICE,
+    OUT_OF_MEMORY,
+    REFUSED_IMAGES,
+    Attribute,
+    Driver,
+    DriverError,
+    open_driver,
+)
+from tensorwright.runtime.native.loaded_code import LoadedCode
+
+_STATIC_SHARED_BYTES = 48 * 1024  # a function must be told that it may have more
+_NAME_BYTES = 256
+_IN_PLAIN_ORDER, _WITH_TIMES = 0, 0  # flags of streams and of events
+_INSTALL = "install NVIDIA's driver of the card, and run nvidia-smi to check it"
+
+
+class _Allocation:
+    """Memory of the driver, which is released with it."""
+
+    __slots__ = ("__weakref__", "address")
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class _Code:
+    """The functions of a module, by the driver's addresses; the module is unloaded with it."""
+
+    functions: dict[str, int]
+
+    def address(self, symbol: str) -> int:
+        """The driver's address of a function."""
+        return self.functions[symbol]
+
+
+class _Clock:
+    """Two events around the launches of some work; mutable."""
+
+    def __init__(self, opened: _Opened) -> None:
+        create = functools.partial(opened.driver.number, "cuEventCreate", c_void_p)
+        self.start, self.end = create(_WITH_TIMES), create(_WITH_TIMES)
+        self.is_started = False
+
+
+class _Opened:
+    """The card, with its context and its stream; mutable."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.card = _card(driver)
+        self.context = driver.number("cuDevicePrimaryCtxRetain", c_void_p, self.card.number)
+        self.use()
+        self.stream = driver.number("cuStreamCreate", c_void_p, _IN_PLAIN_ORDER)
+        self.clock: _Clock | None = None
+        self.idle_clocks: list[_Clock] = []
+
+    def use(self) -> None:
+        """Let this thread use the card."""
+        self.driver.call("cuCtxSetCurrent", self.context)
+
+    def wait(self) -> None:
+        """Return when all that is in the stream is done."""
+        self.driver.call("cuStreamSynchronize", self.stream)
+
+    def note_launch(self) -> None:
+        """The first launch of some work that is timed comes next."""
+        clock = self.clock
+        if clock is not None and not clock.is_started:
+            clock.is_started = True
+            self.driver.call("cuEventRecord", clock.start, self.stream)
+
+    def free(self, address: int) -> None:
+        """Give memory back; what a broken card refuses has no effect."""
+        try:
+            self.use()
+            self.driver.call("cuMemFree_v2", address)
+        except DriverError:
+            return
+
+    def unload(self, module: int) -> None:
+        """As `free`, for code."""
+        try:
+            self.use()
+            self.driver.call("cuModuleUnload", module)
+        except DriverError:
+            return
+
+    @contextmanager
+    def naming_faults(self, where: str) -> Iterator[None]:
+        """What the driver refuses becomes a MachineError."""
+        try:
+            yield
+        except DriverError as error:
+            raise MachineError(
+                stage="runtime",
+                where=where,
+                reason=f"the driver of {self.card.facts.name} reports {error.name}",
+                remedy="start the program again: a card takes no more calls of a process after a "
+                "fault; report it, with the model or program, if it fails again",
+            ) from error
+
+
+class CudaDevice:
+    """The first card that the driver shows."""
+
+    def missing(self, target: Target) -> Missing | None:
+        """The driver, a card, a card of the target's architecture."""
+        if not isinstance(target, GpuTarget) or target.api is not GpuApi.CUDA:
+            return Missing(
+                f"CUDA does not run code for {target}", "name the target cuda", is_other_driver=True
+            )
+        card, lack = _find()
+        if card is None:
+            return lack
+        if not card.runs(target.arch):
+            return Missing(
+                f"{card.facts.name} is {card.arch}, which does not run machine code for "
+                f"{target.arch}",
+                f"compile for the target cuda, which is {card.arch} here",
+            )
+        return None
+
+    def free_bytes(self) -> int:
+        """What the driver has left, for all processes."""
+        opened = self._opened
+        free_bytes, total_bytes = c_size_t(), c_size_t()
+        with opened.naming_faults("the memory of the card"):
+            opened.driver.call("cuMemGetInfo_v2", byref(free_bytes), byref(total_bytes))
+        return free_bytes.value
+
+    def allocate(self, size_bytes: int) -> Memory:
+        """A piece of memory.  Raises: MemoryError where there is no room."""
+        opened = self._opened
+        with opened.naming_faults(f"memory of {size_bytes} bytes"):
+            try:
+                room_bytes = max(1, size_bytes)
+                address = opened.driver.number("cuMemAlloc_v2", c_uint64, room_bytes)
+            except DriverError as error:
+                if error.result != OUT_OF_MEMORY:
+                    raise
+                raise MemoryError(
+                    f"{size_bytes} bytes are needed in one piece; {self.free_bytes()} bytes of "
+                    f"{opened.card.facts.name} are free"
+                ) from error
+        owner = _Allocation(address)
+        weakref.finalize(owner, opened.free, address)
+        return Memory(address, size_bytes, owner)
+
+    def copy_in(self, array: Array, memory: Memory) -> None:
+        """One transfer, done on return."""
+        _check_copy(array.nbytes, memory)
+        if array.nbytes:
+            opened, source = self._opened, byte_view(array)
+            with opened.naming_faults("a copy to the device"):
+                arguments = (memory.address, source.ctypes.data, array.nbytes, opened.stream)
+                opened.driver.call("cuMemcpyHtoDAsync_v2", *arguments)
+                opened.wait()
+
+    def copy_out(self, memory: Memory, array: Array) -> None:
+        """One transfer, after all launches before; done on return."""
+        _check_copy(array.nbytes, memory)
+        if array.nbytes:
+            opened, destination = self._opened, byte_view(array)
+            with opened.naming_faults("a copy from the device"):
+                arguments = (destination.ctypes.data, memory.address, array.nbytes, opened.stream)
+                opened.driver.call("cuMemcpyDtoHAsync_v2", *arguments)
+                opened.wait()
+
+    def copy(self, source: Memory, destination: Memory) -> None:
+        """A copy on the device, in the stream."""
+        _check_copy(source.size_bytes, destination)
+        if source.size_bytes:
+            opened = self._opened
+            with opened.naming_faults("a copy on the device"):
+                opened.note_launch()
+                arguments = (destination.address, source.address, source.size_bytes)
+                opened.driver.call("cuMemcpyDtoDAsync_v2", *arguments, opened.stream)
+
+    def memory_of(self, array: Array) -> Memory:
+        """A copy on the device."""
+        memory = self.allocate(array.nbytes)
+        self.copy_in(np.ascontiguousarray(array), memory)
+        return memory
+
+    def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
+        """Load a cubin.
+
+        Raises:  MachineError where the driver does not take it: it is too old, or the card another.
+        """
+        opened = self._opened
+        with opened.naming_faults(f"kernel {symbols[0]}"):
+            try:
+                module = opened.driver.number("cuModuleLoadData", c_void_p, code)
+            except DriverError as error:
+                if error.result not in REFUSED_IMAGES:
+                    raise
+                version = ".".join(map(str, opened.driver.version))
+                raise MachineError(
+                    stage="runtime",
+                    where=f"kernel {symbols[0]}",
+                    reason=f"the driver of {opened.card.facts.name} ({opened.card.arch}), which is "
+                    f"of CUDA {version}, does not take its machine code: {error.name}",
+                    remedy="update the driver, or compile again with a version of the package "
+                    f"nvidia-cuda-nvrtc-cu12 that is not newer than CUDA {version}",
+                ) from error
+            find = functools.partial(opened.driver.number, "cuModuleGetFunction", c_void_p, module)
+            result = _Code({symbol: find(symbol.encode()) for symbol in symbols})
+        weakref.finalize(result, opened.unload, module)
+        return result
+
+    def launch(
+        self,
+        function: int,
+        launch: Launch,
+        arguments: Sequence[Memory],
+        workspace: Memory,
+        threads: int = 1,
+    ) -> None:
+        """Put a kernel into the stream."""
+        addresses = (*(each.address for each in arguments), workspace.address)
+        self._launch(self._opened, function, launch, _Values(addresses))
+
+    def _launch(self, opened: _Opened, function: int, launch: Launch, values: _Values) -> None:
+        grid = _grid(launch)
+        if 0 in grid.grid:
+            return
+        with opened.naming_faults(f"a kernel, {grid}"):
+            if grid.shared_bytes > _STATIC_SHARED_BYTES:
+                asked = (function, DYNAMIC_SHARED_BYTES, grid.shared_bytes)
+                opened.driver.call("cuFuncSetAttribute", *asked)
+            opened.note_launch()
+            opened.driver.call(
+                "cuLaunchKernel",
+                function,
+                *grid.grid,
+                *grid.block,
+                grid.shared_bytes,
+                opened.stream,
+                values.pointers,
+                None,
+            )
+
+    def wait(self) -> None:
+        """Wait for the stream."""
+        opened = self._opened
+        with opened.naming_faults("the launches of a call"):
+            opened.wait()
+
+    def time(self, work: Callable[[], object]) -> float:
+        """From before the first launch to the end of the last one, by events.
+
+        0 where nothing is launched.
+        """
+        opened = self._opened
+        clock = opened.idle_clocks.pop() if opened.idle_clocks else _Clock(opened)
+        outer, opened.clock = opened.clock, clock
+        try:
+            work()
+            if not clock.is_started:
+                return 0.0
+            with opened.naming_faults("the launches that are timed"):
+                opened.driver.call("cuEventRecord", clock.end, opened.stream)
+                opened.wait()
+                taken_ms = c_float()
+                opened.driver.call("cuEventElapsedTime", byref(taken_ms), clock.start, clock.end)
+            return taken_ms.value * 1e-3
+        finally:
+            opened.clock = outer
+            clock.is_started = False
+            opened.idle_clocks.append(clock)
+
+    def time_calls(
+        self,
+        functions: Sequence[Function],
+        table: Array,
+        workspace: Memory,
+        threads: int,
+        count: int = 1,
+        first: int = 0,
+    ) -> float:
+        """By events; arguments are laid out before, so that the stream does not run empty."""
+        opened = self._opened
+        rows = [_Values((*map(int, row), workspace.address)) for row in table.tolist()]
+
+        def call() -> None:
+            for number in range(first, first + count):
+                for function, launch in functions:
+                    self._launch(opened, function, launch, rows[number % len(rows)])
+
+        return self.time(call)
+
+    @property
+    def _opened(self) -> _Opened:
+        opened = _open()
+        with opened.naming_faults("the card"):
+            opened.use()
+        return opened
+
+
+DEVICE: Device = CudaDevice()
+
+
+class _Values:
+    """The arguments of a launch: each has 8 bytes, and the driver wants the address of each."""
+
+    __slots__ = ("_numbers", "pointers")
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self._numbers = (c_uint64 * len(numbers))(*numbers)
+        start, step = ctypes.addressof(self._numbers), ctypes.sizeof(c_uint64)
+        places = range(start, start + step * len(numbers), step)
+        self.pointers = (c_void_p * len(numbers))(*places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """A card, as the driver describes it.
+
+    capability   major and minor number of its architecture
+    """
+
+    number: int
+    capability: tuple[int, int]
+    facts: DeviceFacts
+
+    @property
+    def arch(self) -> str:
+        """The name of its architecture, with the instructions that no other one has."""
+        plain = "sm_{}{}".format(*self.capability)
+        return f"{plain}a" if self.capability >= (9, 0) else plain
+
+    def runs(self, arch: str) -> bool:
+        """Whether it runs machine code: that of its family, and not newer than the card.
+
+        Source:  NVIDIA, CUDA C++ Programming Guide 13.0, binary compatibility and
+                 architecture-specific feature sets.
+        """
+        number = arch.removeprefix("sm_").rstrip("af")
+        if not number.isdigit():
+            return False
+        major, minor = divmod(int(number), 10)
+        if arch.endswith("a"):
+            return (major, minor) == self.capability
+        return major == self.capability[0] and minor <= self.capability[1]
+
+
+def cuda_devices() -> tuple[DeviceFacts, ...]:
+    """The card that runs kernels, as the driver describes it; none without a driver."""
+    card, _ = _find()
+    return () if card is None else (card.facts,)
+
+
+def why_no_card() -> Missing | None:
+    """What this machine lacks to run anything by CUDA; None where nothing."""
+    return _find()[1]
+
+
+def detect_target() -> GpuTarget:
+    """The card that runs kernels, as a target.
+
+    Its rates are scaled from those of the nearest card that is named, by multiprocessors.
+    Raises:  MachineError where there is no card.
+    """
+    opened = _open()
+    driver, card = opened.driver, opened.card
+    ask = functools.partial(driver.attribute, card.number)
+    base = _nearest(card)
+    count = ask(Attribute.MULTIPROCESSORS)
+    bandwidth = 2e3 * ask(Attribute.MEMORY_CLOCK) * ask(Attribute.MEMORY_BUS) / 8
+    return replace(
+        base,
+        name="cuda",
+        arch=card.arch,
+        multiprocessors=count,
+        warp=ask(Attribute.WARP),
+        threads_per_block=ask(Attribute.THREADS_PER_BLOCK),
+        registers=ask(Attribute.REGISTERS_PER_BLOCK),
+        static_shared_bytes=ask(Attribute.SHARED_PER_BLOCK),
+        opt_in_shared_bytes=ask(Attribute.SHARED_OPT_IN),
+        shared_bytes=ask(Attribute.SHARED_PER_MULTIPROCESSOR),
+        blocks_per_multiprocessor=ask(Attribute.BLOCKS_PER_MULTIPROCESSOR)
+        or base.blocks_per_multiprocessor,
+        l2_bytes=ask(Attribute.L2_BYTES) or base.l2_bytes,
+        bandwidth=bandwidth or base.bandwidth,
+        flops=tuple((dtype, rate * count / base.multiprocessors) for dtype, rate in base.flops),
+    )
+
+
+def _nearest(card: _Card) -> GpuTarget:
+    """The newest named card that is not newer than this one; the oldest if all are."""
+    named = [each for each in TARGETS if isinstance(each, GpuTarget) and each.api is GpuApi.CUDA]
+
+    def number(target: GpuTarget) -> int:
+        return int(target.arch.removeprefix("sm_").rstrip("a"))
+
+    own = card.capability[0] * 10 + card.capability[1]
+    older = [each for each in named if number(each) <= own]
+    return max(older, key=number) if older else min(named, key=number)
+
+
+def _card(driver: Driver) -> _Card:
+    """The first card.  Raises: DriverError."""
+    number = driver.number("cuDeviceGet", c_int, 0)
+    name = ctypes.create_string_buffer(_NAME_BYTES)
+    driver.call("cuDeviceGetName", name, _NAME_BYTES, number)
+    ask = functools.partial(driver.attribute, number)
+    capability = ask(Attribute.MAJOR), ask(Attribute.MINOR)
+    version = "sm_{}{}, driver of CUDA {}.{}".format(*capability, *driver.version)
+    facts = DeviceFacts(
+        name=name.value.decode(errors="replace"),
+        platform="NVIDIA CUDA",
+        version=version,
+        compute_units=ask(Attribute.MULTIPROCESSORS),
+        memory_bytes=driver.number("cuDeviceTotalMem_v2", c_size_t, number),
+        shared_bytes=ask(Attribute.SHARED_OPT_IN),
+        threads_per_block=ask(Attribute.THREADS_PER_BLOCK),
+    )
+    return _Card(number, capability, facts)
+
+
+@functools.cache
+def _find() -> tuple[_Card | None, Missing | None]:
+    """The first card, or what is missing."""
+    try:
+        driver = open_driver()
+        if driver is None:
+            return None, Missing(f"the CUDA driver is not installed: no {LIBRARY}", _INSTALL)
+        if not driver.number("cuDeviceGetCount", c_int):
+            return None, _no_card()
+        return _card(driver), None
+    except DriverError as error:
+        if error.result == NO_DEVICE:
+            return None, _no_card()
+        return None, Missing(f"the CUDA driver does not start: {error.name}", _INSTALL)
+
+
+def _no_card() -> Missing:
+    return Missing(
+        "the CUDA driver shows no card",
+        "run nvidia-smi, and check the variable CUDA_VISIBLE_DEVICES",
+    )
+
+
+@functools.cache
+def _open() -> _Opened:
+    card, lack = _find()
+    driver = open_driver() if card is not None else None
+    if driver is None:
+        assert lack is not None
+        raise MachineError(stage="runtime", where="CUDA", reason=lack.reason, remedy=lack.remedy)
+    try:
+        return _Opened(driver)
+    except DriverError as error:
+        raise MachineError(
+            stage="runtime", where="CUDA", reason=f"the card does not start: {error}"
+        ) from error
+
+
+def _check_copy(count: int, memory: Memory) -> None:
+    if count > memory.size_bytes:
+        raise InternalError(
+            stage="runtime",
+            where=f"memory of {memory.size_bytes} bytes",
+            reason=f"a copy of {count} bytes exceeds it",
+        )
+
+
+def _grid(launch: Launch) -> Grid:
+    if not isinstance(launch, Grid):
+        raise InternalError(stage="runtime", where=f"launch {launch}", reason="CUDA launches grids")
+    return launch

@@ -1,0 +1,264 @@
+"""Networks and kernels on a card: that of the shim, which runs CUDA's text on the processor."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cuda_driver import ShimDriver, forget, shim_driver
+from tests.grids import SM_80, SM_90A
+from tests.targets import native_target
+from tests.unit.runtime.test_opencl import network
+
+import tensorwright
+from tensorwright.base import (
+    DType,
+    GpuApi,
+    GpuTarget,
+    InternalError,
+    MachineError,
+    Threads,
+    parse_target,
+)
+from tensorwright.build import build_kernel, load_kernel
+from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
+from tensorwright.graph import program_workload
+from tensorwright.runtime import cuda, device_of, named_target
+from tensorwright.runtime.cuda import DEVICE
+from tensorwright.runtime.measuring.devices import measure_devices
+from tensorwright.runtime.native.cuda_driver import open_driver
+from tensorwright.schedule import parse_trace
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[ShimDriver]:
+    yield from shim_driver(monkeypatch)
+
+
+def test_a_network_runs_on_the_card(card: ShimDriver, tmp_path: Path) -> None:
+    before = card.read("allocated"), card.read("modules")
+    executable = tensorwright.compile(network(), target="cuda")
+    x = np.random.default_rng(1).standard_normal((1, 3, 6, 6)).astype(np.float32)
+    wanted = tensorwright.compile(network(), target=native_target())(x)
+    executable.save(tmp_path / "net.tw")
+    for each in (executable, tensorwright.load(tmp_path / "net.tw")):
+        for _ in range(2):
+            for got, want in zip(each(x), wanted, strict=True):
+                np.testing.assert_allclose(got, want, 1e-5, 1e-5)
+    assert executable.host_operators == ("topk",)
+    del each, executable
+    gc.collect()
+    assert (card.read("allocated"), card.read("modules")) == before
+
+
+def test_sizes_of_a_call_decide_the_grid(card: ShimDriver) -> None:
+    n = named_size("n", 1, 600)
+    x = placeholder("x", (n, 3))
+    doubled = compute("y", (n, 3), lambda i, j: x[i, j] * 2.0)
+    executable = tensorwright.compile(doubled, target="cuda:sm_90a")
+    for count in (1, 7, 600):
+        array = np.arange(count * 3, dtype=np.float32).reshape(count, 3)
+        np.testing.assert_array_equal(executable(array), array * 2)
+    times = executable.profile({"x": array}, repeat=1)
+    assert [step.time_s > 0 for step in times] == [True] * 3
+
+
+def doubled_kernel() -> Any:
+    x = placeholder("x", (64,))
+    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
+    return build_kernel(workload, parse_trace("bind(y, i, thread.x)"), SM_90A)
+
+
+def test_kernels_are_launched_and_timed(card: ShimDriver) -> None:
+    code = load_kernel(doubled_kernel())
+    array = np.arange(64, dtype=np.float32)
+    both = DEVICE.allocate(2 * array.nbytes)
+    given, made = both.part(0, array.nbytes), both.part(array.nbytes, array.nbytes)
+    workspace = DEVICE.allocate(0)
+    DEVICE.copy_in(array, given)
+    assert DEVICE.time(lambda: code.launch((given, made), workspace)) > 0
+    assert DEVICE.time(lambda: None) == 0
+    result = np.empty_like(array)
+    DEVICE.copy_out(made, result)
+    np.testing.assert_array_equal(result, array * 2)
+    table = np.array([[made.address, given.address], [given.address, made.address]], np.uint64)
+    assert DEVICE.time_calls(code.functions, table, workspace, 1, count=2, first=1) > 0
+    DEVICE.copy_out(given, result)
+    np.testing.assert_array_equal(result, array * 4)
+    DEVICE.copy(made, given)
+    DEVICE.copy_out(given, result)
+    np.testing.assert_array_equal(result, array * 2)
+    with pytest.raises(InternalError, match="a copy of 256 bytes exceeds it"):
+        DEVICE.copy_in(array, given.part(0, 8))
+    with pytest.raises(InternalError, match="CUDA launches grids"):
+        DEVICE.launch(code.functions[0][0], Threads(), (given, made), workspace)
+
+
+def test_launches_are_done_after_the_wait(card: ShimDriver) -> None:
+    code = load_kernel(doubled_kernel())
+    array = np.arange(64, dtype=np.float32)
+    given, made = DEVICE.memory_of(array), DEVICE.memory_of(np.zeros_like(array))
+    code.launch((given, made), DEVICE.allocate(0))
+    DEVICE.wait()
+    result = np.empty_like(array)
+    DEVICE.copy_out(made, result)
+    np.testing.assert_array_equal(result, array * 2)
+
+
+def test_a_block_asks_for_much_shared_memory(card: ShimDriver) -> None:
+    """Two tiles of 128x64 floats have 64 KiB, which a function must be told that it may have."""
+    k = reduce_axis("k", 128)
+    a, b = placeholder("a", (128, 128)), placeholder("b", (128, 128))
+    c = compute("c", (128, 128), lambda i, j: sum_over(a[i, k] * b[k, j], k))
+    trace = parse_trace(_LARGE_TILES)
+    kernel = build_kernel(program_workload([c]), trace, SM_90A)
+    (launch,) = kernel.signature.launches
+    code, random = load_kernel(kernel), np.random.default_rng(0)
+    left, right = (random.standard_normal((128, 128)).astype(np.float32) for _ in range(2))
+    result = np.zeros((128, 128), np.float32)
+    memories = [DEVICE.memory_of(each) for each in (left, right, result)]
+    code.launch(memories, DEVICE.allocate(0))
+    DEVICE.wait()
+    DEVICE.copy_out(memories[2], result)
+    np.testing.assert_allclose(result, left @ right, 1e-4, 1e-4)
+    assert card.read("allowed") == launch.shared_bytes == 64 << 10
+
+
+_LARGE_TILES = """cache_write(c)
+split(c, i, [16, 8])
+split(c, j, [16, 8])
+reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
+bind(c, i_0, block.y)
+bind(c, j_0, block.x)
+bind(c, i_1, thread.y)
+bind(c, j_1, thread.x)
+compute_at(c_cache, c, j_1)
+split(c_cache, k, [64])
+reorder(c_cache, [k_o, k_i, i, j])
+cache_read(a, c_cache, shared)
+cache_read(b, c_cache, shared)
+compute_at(a_c_cache_cache, c_cache, k_o)
+compute_at(b_c_cache_cache, c_cache, k_o)
+cooperate(a_c_cache_cache, [16, 16], 4)
+cooperate(b_c_cache_cache, [16, 16], 4)
+"""
+
+
+def test_memory_is_counted_and_freed(card: ShimDriver) -> None:
+    before = DEVICE.free_bytes()
+    memory = DEVICE.allocate(1 << 20)
+    assert DEVICE.free_bytes() == before - (1 << 20)
+    del memory
+    assert DEVICE.free_bytes() == before
+    needs = rf"{1 << 50} bytes are needed in one piece; {before} bytes of Card of the shim are free"
+    with pytest.raises(MemoryError, match=needs):
+        DEVICE.allocate(1 << 50)
+
+
+def test_a_call_without_room_says_what_it_needs(card: ShimDriver) -> None:
+    executable = tensorwright.compile(network(), target="cuda")
+    card.write(memory=card.read("allocated") + 100)
+    with pytest.raises(MachineError, match=r"a call needs \d+ bytes of memory.*about 100 are free"):
+        executable(np.ones((1, 3, 6, 6), np.float32))
+    with pytest.raises(MachineError, match=r"its constants need 864 bytes.*about 100 are free"):
+        tensorwright.compile(network(), target="cuda")
+
+
+def test_the_card_is_a_target(card: ShimDriver) -> None:
+    target = named_target("cuda")
+    assert isinstance(target, GpuTarget)
+    assert (target.name, target.arch, target.multiprocessors) == ("cuda", "sm_90a", 66)
+    assert (target.bandwidth, target.opt_in_shared_bytes) == (1.024e12, 232448)
+    assert dict(target.flops)[DType.F32] == pytest.approx(66.9e12 / 2)
+    assert target.missing_on(SM_90A) == ""
+    card.write(major=8, minor=9)
+    forget()
+    assert getattr(named_target("cuda"), "arch", "") == "sm_89"
+
+
+@pytest.mark.parametrize(
+    ("major", "minor", "target", "runs"),
+    [
+        (9, 0, "cuda:sm_90", True),
+        (9, 0, "cuda:sm_90a", True),
+        (9, 0, "cuda:sm_80", False),
+        (8, 6, "cuda:sm_80", True),
+        (8, 0, "cuda:sm_86", False),
+        (12, 0, "cuda:sm_90a", False),
+    ],
+)
+def test_code_of_the_family_runs(
+    card: ShimDriver, major: int, minor: int, target: str, runs: bool
+) -> None:
+    card.write(major=major, minor=minor)
+    forget()
+    lack = DEVICE.missing(parse_target(target))
+    assert (lack is None) == runs
+    if lack is not None:
+        assert lack.reason.startswith(f"Card of the shim is sm_{major}{minor}")
+        assert "compile for the target cuda" in lack.remedy
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "remedy"),
+    [
+        ({"init": 100}, "the CUDA driver shows no card", "CUDA_VISIBLE_DEVICES"),
+        ({"devices": 0}, "the CUDA driver shows no card", "CUDA_VISIBLE_DEVICES"),
+        ({"init": 803}, "does not start: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "nvidia-smi"),
+    ],
+)
+def test_a_machine_without_a_card(
+    card: ShimDriver, state: dict[str, int], reason: str, remedy: str
+) -> None:
+    card.write(**state)
+    forget()
+    with pytest.raises(MachineError, match=reason) as refused:
+        device_of(SM_90A)
+    assert remedy in refused.value.remedy
+    with pytest.raises(MachineError, match=reason):
+        named_target("cuda")
+
+
+def test_a_machine_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "open_driver", lambda: open_driver("libno-such-driver.so.1"))
+    forget()
+    with pytest.raises(MachineError) as refused:
+        device_of(SM_80)
+    assert refused.value.message() == (
+        "target cuda:sm_80: this machine has no device for its code: the CUDA driver is not "
+        "installed: no libcuda.so.1\n"
+        "  try: install NVIDIA's driver of the card, and run nvidia-smi to check it"
+    )
+    forget()
+
+
+@pytest.mark.parametrize("result", [209, 222])
+def test_code_that_the_driver_does_not_take(card: ShimDriver, result: int) -> None:
+    kernel = doubled_kernel()
+    card.write(load=result)
+    with pytest.raises(
+        MachineError, match=r"which is of CUDA 13.0, does not take its machine code"
+    ):
+        load_kernel(kernel)
+
+
+def test_a_fault_of_a_kernel_is_named(card: ShimDriver) -> None:
+    code = load_kernel(doubled_kernel())
+    memory, workspace = DEVICE.allocate(256), DEVICE.allocate(0)
+    code.launch((memory, memory), workspace)
+    card.write(wait=700)
+    with pytest.raises(MachineError, match="reports CUDA_ERROR_ILLEGAL_ADDRESS") as refused:
+        DEVICE.wait()
+    assert refused.value.remedy.startswith("start the program again")
+
+
+def test_copies_are_measured(card: ShimDriver) -> None:
+    (measured,) = measure_devices(GpuApi.CUDA)
+    assert measured.facts.name == "Card of the shim"
+    assert measured.facts.version == "sm_90, driver of CUDA 13.0"
+    rates = measured.rates
+    assert min(rates.to_device, rates.on_device, rates.from_device, rates.round_trip_s) > 0
