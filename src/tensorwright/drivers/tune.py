@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from onnx import ModelProto
 
-from tensorwright.base import CpuTarget, Target, UsageError, cpu_target, did_you_mean, override
+from tensorwright.base import Target, UsageError, cpu_target, did_you_mean, override
 from tensorwright.drivers.sized_network import (
     SizedNetwork,
     SizedProgram,
@@ -194,7 +194,7 @@ def parse_space(text: SpaceKind | str) -> SpaceKind:
     return kinds[text]
 
 
-def setting_of(target: CpuTarget, threads: int | None) -> SessionSetting:
+def setting_of(target: Target, threads: int | None) -> SessionSetting:
     """This machine with the threads of its kernels; the knob `threads` where None."""
     return SessionSetting(target, usable_threads(threads), detect_hardware().fingerprint)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from tensorwright.base import (
     ByKind,
-    CpuTarget,
     ScheduleError,
     Target,
     TargetKind,
@@ -53,7 +52,7 @@ class SpaceKind(StrEnum):
 
 def space_of(
     state: ScheduleState,
-    target: CpuTarget,
+    target: Target,
     *,
     algorithms: bool = True,
     kind: SpaceKind = SpaceKind.SKETCHES,
@@ -72,7 +71,7 @@ def space_of(
 
 
 def sketches_of(
-    state: ScheduleState, target: CpuTarget, *, algorithms: bool = True
+    state: ScheduleState, target: Target, *, algorithms: bool = True
 ) -> Iterator[Sketch]:
     """Those of `space_of`, each made when it is asked for."""
     others = (algorithm_sketches,) if algorithms else ()
@@ -81,7 +80,7 @@ def sketches_of(
     yield from distinct(sketches, attrgetter("trace"))
 
 
-def algorithm_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
+def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     """The sketches that compute something by another algorithm, each built when asked for."""
     listed = of_kind(OTHER_ALGORITHMS, target, "algorithms")
     legal = (_as_far_as_legal(each(state, target), state) for each in listed)

@@ -44,7 +44,7 @@ def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLim
 
     The expressions are those of the lowered program, so they are exact for each candidate.
     """
-    for nest in launches_of(lower(state)).nests:
+    for nest in launches_of(lower(state, has_barriers=False)).nests:
         threads: Index = prod(nest.extent(kind) for kind in THREADS)
         room: Index = sum(room_of(each) * each.dtype.size_bytes for each in nest.shared)
         wanted = (
