@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import CpuTarget, LaboratoryPart, Target, UsageError, did_you_mean
+from tensorwright.base import LaboratoryPart, Target, UsageError, did_you_mean
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import is_reference
@@ -149,8 +149,7 @@ def command(
     with opened(how.records, create=True) as store:
         setting = setting_of(how.target, how.threads)
         check_measures_here(setting.target)
-        if isinstance(setting.target, CpuTarget):
-            check_before_measuring(setting.target, setting.threads)
+        check_before_measuring(setting.target, setting.threads)
         result = search_networks(
             tasks, networks, setting, store, search, name=name, measuring=measuring
         )

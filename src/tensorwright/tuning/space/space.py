@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorwright.base import (
     ByKind,
+    CpuTarget,
     ScheduleError,
     Target,
     TargetKind,
@@ -62,8 +63,9 @@ def space_of(
     templates; no trace twice.
     """
     with without_collection():
-        wanted = kind is not SpaceKind.SKETCHES
-        templates = tuple(template_sketches(state, target, algorithms)) if wanted else ()
+        templates: tuple[Sketch, ...] = ()
+        if kind is not SpaceKind.SKETCHES and isinstance(target, CpuTarget):
+            templates = tuple(template_sketches(state, target, algorithms))
         if kind is SpaceKind.TEMPLATES and templates:
             return Space(templates)
         found = (*sketches_of(state, target, algorithms=algorithms), *templates)

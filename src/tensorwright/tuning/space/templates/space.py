@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import attrgetter
 
-from tensorwright.base import ByKind, Target, TargetKind, of_kind
+from tensorwright.base import ByKind, CpuTarget, TargetKind, of_kind
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.sketch import Sketch, distinct
 from tensorwright.tuning.space.templates.direct import DIRECT
@@ -24,7 +24,7 @@ TEMPLATES: ByKind[Template] = {
 
 
 def template_sketches(
-    state: ScheduleState, target: Target, algorithms: bool = True
+    state: ScheduleState, target: CpuTarget, algorithms: bool = True
 ) -> Iterator[Sketch]:
     """The sketches of all templates that apply, each made when it is asked for, no trace twice.
 
