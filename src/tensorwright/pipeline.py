@@ -179,7 +179,7 @@ def import_graph(
 
 
 def record_graph(
-    store: RecordStore, source: Graph, target: CpuTarget, threads: int | None, certificate: str
+    store: RecordStore, source: Graph, target: Target, threads: int | None, certificate: str
 ) -> None:
     """Keep the certificate of a faster graph for a simplified network.
 

@@ -69,6 +69,7 @@ from tensorwright.tuning.space import (
     limits_of,
 )
 from tensorwright.tuning.space.derived import GENERATORS
+from tensorwright.tuning.space.derived.engine import FINISHERS
 from tensorwright.tuning.space.templates import TEMPLATES
 from tensorwright.tuning.time_model.rows import MACHINE_COLUMNS
 
@@ -113,6 +114,7 @@ LISTS: dict[str, ByKind[Any]] = {
     "heuristic schedules": HEURISTICS,
     "schedules by another algorithm": OTHER_ALGORITHMS,
     "sketch generators": GENERATORS,
+    "finishers": FINISHERS,
     "templates": TEMPLATES,
     "limits of tiles": TILE_LIMITS,
     "features": FEATURE_GROUPS,
@@ -127,18 +129,20 @@ def test_processors_have_every_list() -> None:
 def test_what_a_gpu_has_to_bring() -> None:
     """A list without its kind refuses its targets; in the others it has nothing to add yet."""
     missing = {what for what, lists in LISTS.items() if TargetKind.GPU not in lists}
-    assert missing == {"limits of tiles", "features", "columns of the machine"}
+    assert missing == {"features", "columns of the machine"}
     brought = {what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)}
-    assert brought == {"back ends", "devices", "passes of loops", "heuristic schedules"}
+    programs = {"back ends", "devices", "passes of loops"}
+    searched = {"heuristic schedules", "sketch generators", "finishers", "limits of tiles"}
+    assert brought == programs | searched
 
 
 def test_a_kind_without_a_list_is_refused() -> None:
     card = parse_target("cuda:sm_90")
     assert of_kind(OTHER_ALGORITHMS, card, "algorithms") == ()
     with pytest.raises(MachineError) as refused:
-        of_kind(TILE_LIMITS, card, "limits of tiles")
+        of_kind(FEATURE_GROUPS, card, "features")
     assert refused.value.message() == (
-        "target cuda:sm_90: there are no limits of tiles for machines of the kind gpu\n"
+        "target cuda:sm_90: there are no features for machines of the kind gpu\n"
         "  try: name a target of another kind: cpu"
     )
 
@@ -149,8 +153,6 @@ def test_a_kind_brings_its_features_and_limits_by_an_entry(monkeypatch: pytest.M
     state = state_of(program_workload([compute("y", (64,), lambda i: x[i] * 2.0)]))
     with pytest.raises(MachineError, match="there are no features for machines of the kind gpu"):
         Featurizer(state, card)
-    with pytest.raises(MachineError, match="there are no limits of tiles"):
-        limits_of(card)
     stored = ScalarGroup(
         ("stored_bytes", "threads"), lambda nest, _: {"stored_bytes": 4 * nest.loops.inside[0]}
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import OutputError, cpu_target
+from tensorwright.base import OutputError
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference
@@ -88,7 +88,7 @@ def command(
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
     check_executable(output, program, constants, how.records)
-    check_measures_here(cpu_target(how.target))
+    check_measures_here(how.target)
     wanted = SearchArguments(
         Budget(minutes, trials),
         how.seed,
@@ -142,10 +142,10 @@ def _optimize_model(
     refuse_constants(model)
     source = read_network(model, how)
     with opened(how.records, create=True) as store:
-        check_before_measuring(cpu_target(how.target), usable_threads(how.threads))
+        check_before_measuring(how.target, usable_threads(how.threads))
         best = search_jointly(
             source,
-            cpu_target(how.target),
+            how.target,
             how.threads,
             store,
             wanted,
@@ -170,10 +170,10 @@ def _optimize_expression(
     workload = read_expression(text)
     values = read_constants(workload, text, constants)
     with opened(how.records, create=True) as store:
-        check_before_measuring(cpu_target(how.target), usable_threads(how.threads))
+        check_before_measuring(how.target, usable_threads(how.threads))
         tasks, setting = (
             [Task(workload, network=text)],
-            setting_of(cpu_target(how.target), how.threads),
+            setting_of(how.target, how.threads),
         )
         result = search_tasks(tasks, setting, store, wanted, name=text)
         if result.is_interrupted:

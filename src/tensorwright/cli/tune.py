@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import CpuTarget, LaboratoryPart, UsageError, cpu_target, did_you_mean
+from tensorwright.base import LaboratoryPart, Target, UsageError, did_you_mean
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import is_reference
@@ -145,9 +145,9 @@ def command(
     )
     name = " ".join(programs)
     if search.space is not SpaceKind.SKETCHES and not quiet:
-        print_spaces(tasks, cpu_target(how.target), search.space)
+        print_spaces(tasks, how.target, search.space)
     with opened(how.records, create=True) as store:
-        setting = setting_of(cpu_target(how.target), how.threads)
+        setting = setting_of(how.target, how.threads)
         check_measures_here(setting.target)
         check_before_measuring(setting.target, setting.threads)
         result = search_networks(
@@ -183,7 +183,7 @@ def read_tasks(
     networks: list[Partition | SizedNetwork | SizedProgram] = []
     if all(map(is_reference, programs)):
         refuse_given(("input_shapes", "sizes"), because="tensor expressions have their shapes")
-    setting = setting_of(cpu_target(how.target), how.threads)
+    setting = setting_of(how.target, how.threads)
     for text in programs:
         if is_reference(text):
             workload = read_program(text)
@@ -207,7 +207,7 @@ def read_tasks(
     return tuple(tasks), tuple(networks)
 
 
-def print_spaces(tasks: Sequence[Task], target: CpuTarget, kind: SpaceKind) -> None:
+def print_spaces(tasks: Sequence[Task], target: Target, kind: SpaceKind) -> None:
     """Print how many schedules the space of each workload holds, and of which families."""
     for task in {task.workload.key: task for task in tasks}.values():
         space = make_space(task, target, kind)

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tensorwright.base import CpuTarget, InternalError, MachineError, Target, cpu_target
+from tensorwright.base import InternalError, MachineError, Target
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
 from tensorwright.drivers.tune import parse_space, search, setting_of
 from tensorwright.graph import Graph, random_inputs
@@ -89,7 +89,7 @@ def optimize(
     The other arguments are those of `compile`.
     Raises:  as `compile`, and RecordError for a store that cannot be used.
     """
-    machine = cpu_target(chosen_target(target))
+    machine = chosen_target(target)
     source = import_graph(model, input_shapes, sizes)
     with opened(records, create=True) as store:
         how = SearchArguments(
@@ -104,7 +104,7 @@ def optimize(
 
 def search_jointly(
     source: Graph,
-    target: CpuTarget,
+    target: Target,
     threads: int | None,
     store: RecordStore,
     how: SearchArguments,
@@ -142,7 +142,7 @@ def search_jointly(
 
 
 def _best_graph(
-    source: Graph, target: CpuTarget, threads: int | None, store: RecordStore, budget: Budget
+    source: Graph, target: Target, threads: int | None, store: RecordStore, budget: Budget
 ) -> tuple[Graph, Rewritten | None]:
     """The graph to tune: the graph on record, or the result of a search, which is then kept.
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tensorwright.base import override
+from tensorwright.base import cpu_target, override
 from tensorwright.graph import (
     Partition,
     SizePoint,
@@ -168,7 +168,7 @@ def choose_for_sizes(
     limit_s   about how long it may take
     """
     started = time.monotonic()
-    parts, target, threads = network.parts, setting.target, setting.threads
+    parts, target, threads = network.parts, cpu_target(setting.target), setting.threads
     untuned = {
         each.key: choose_untuned(each, target, threads, is_cold=True).trace
         for each in parts.workloads

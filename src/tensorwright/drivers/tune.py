@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from onnx import ModelProto
 
-from tensorwright.base import CpuTarget, Target, UsageError, cpu_target, did_you_mean, override
+from tensorwright.base import Target, UsageError, did_you_mean, override
 from tensorwright.drivers.sized_network import (
     SizedNetwork,
     SizedProgram,
@@ -117,7 +117,7 @@ def tune(
     Raises:  UsageError for what is neither a model nor an expression, and for sizes that it does
              not have; as `optimize`.
     """
-    machine = cpu_target(chosen_target(target))
+    machine = chosen_target(target)
     setting = setting_of(machine, threads)
     budget = Budget(minutes, trials)
     usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
@@ -194,7 +194,7 @@ def parse_space(text: SpaceKind | str) -> SpaceKind:
     return kinds[text]
 
 
-def setting_of(target: CpuTarget, threads: int | None) -> SessionSetting:
+def setting_of(target: Target, threads: int | None) -> SessionSetting:
     """This machine with the threads of its kernels; the knob `threads` where None."""
     return SessionSetting(target, usable_threads(threads), detect_hardware().fingerprint)
 

@@ -11,6 +11,7 @@ from tests.grids import opencl_device
 
 from tensorwright.base import MachineError, UsageError, parse_target
 from tensorwright.codegen.cuda import find_nvrtc
+from tensorwright.records import Status, opened
 from tensorwright.runtime import missing_device
 
 Invoke = Callable[..., Result]
@@ -47,13 +48,22 @@ def test_machine_code_for_a_card_is_saved_anywhere(
 
 
 @pytest.mark.parametrize("command", ["tune", "optimize"])
-def test_searches_are_for_processors(
+def test_searches_measure_on_a_device(
     invoke: Invoke, model: Path, tmp_path: Path, command: str
 ) -> None:
-    output = ("-o", tmp_path / "out.tw") if command == "optimize" else ()
-    refused = invoke(command, model, *output, "--target", "opencl:generic", "--trials", 1)
-    assert refused.exit_code == MachineError.exit_code
-    assert "only processors have what this asks for" in refused.output
+    opencl_device()
+    out, records = tmp_path / "out.tw", tmp_path / "records.sqlite"
+    output = ("-o", out) if command == "optimize" else ()
+    searched = invoke(
+        command, model, *output, "--target", "opencl", "--trials", 2, "--records", records
+    )
+    assert searched.exit_code == 0, searched.output
+    assert "2 trials" in searched.output
+    with opened(records) as store:
+        assert {record.status for record in store.query()} == {Status.OK}
+    if command == "optimize":
+        ran = invoke("run", out, "--input", "random")
+        assert ran.exit_code == 0, ran.output
 
 
 def test_a_target_that_nobody_knows_is_named(invoke: Invoke, model: Path, tmp_path: Path) -> None:

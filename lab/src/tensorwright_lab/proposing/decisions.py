@@ -31,7 +31,7 @@ from tensorwright.base import InternalError
 from tensorwright.expr import Compute, Decision, Index, Tensor, topological_order
 from tensorwright.machine import Machine
 from tensorwright.schedule import Split, Workload
-from tensorwright.tuning.space.sketch import Choice, Kind, Sketch, Space
+from tensorwright.tuning.space.sketch import Choice, Kind, Limit, Sketch, Space
 
 Matrix = NDArray[np.float32]
 
@@ -188,7 +188,8 @@ class DecisionTables:
             self._choice(base, sketch, position, choice)
             for position, choice in enumerate(sketch.choices)
         )
-        most = [log2(max(limit.most, 1)) - log2(max(limit.factor, 1)) for limit in sketch.limits]
+        limits = _products(sketch)
+        most = [log2(max(limit.most, 1)) - log2(max(limit.factor, 1)) for limit in limits]
         rule = tuple(choice.values.index(choice.default) for choice in sketch.choices)
         return SketchTable(choices, np.array(most, np.float32), rule)
 
@@ -233,8 +234,8 @@ class DecisionTables:
             ],
             axis=1,
         )  # fmt: skip
-        fills = np.zeros((len(logs), len(sketch.limits)), np.float32)
-        for n, limit in enumerate(sketch.limits):
+        fills = np.zeros((len(logs), len(_products(sketch))), np.float32)
+        for n, limit in enumerate(_products(sketch)):
             for name in set(limit.names) & set(choice.names):
                 fills[:, n] += logs[:, ::-1][:, choice.names.index(name)]
         return ChoiceTable(rows, adds.astype(np.float32), fills)
@@ -358,3 +359,8 @@ def _log(number: float) -> float:
 def _put(row: Matrix, names: Sequence[str], numbers: Sequence[float]) -> None:
     first = _AT[names[0]]
     row[first : first + len(names)] = np.array(numbers, np.float32)
+
+
+def _products(sketch: Sketch) -> list[Limit]:
+    """The limits of products of decisions."""
+    return [limit for limit in sketch.limits if isinstance(limit, Limit)]

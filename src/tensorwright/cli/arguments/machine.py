@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import CpuTarget, Target
 from tensorwright.cli.printing.wrapping import echo_prose
 from tensorwright.machine import Load, LoadWatch, MachineState, kept_ceilings
 from tensorwright.processes import hold_turn
@@ -25,9 +25,13 @@ def warn_if_unfit(state: MachineState | None) -> None:
         echo_prose(f"warning: {text}", err=True)
 
 
-def check_before_measuring(target: CpuTarget, threads: int) -> None:
-    """Compare the present peak of the machine with the kept one, and look at the load."""
-    warn_if_unfit(check_machine(target, threads))
+def check_before_measuring(target: Target, threads: int) -> None:
+    """Compare the present peak of the machine with the kept one, and look at the load.
+
+    No peaks of devices are kept.
+    """
+    if isinstance(target, CpuTarget):
+        warn_if_unfit(check_machine(target, threads))
 
 
 def check_machine(target: CpuTarget, threads: int) -> MachineState:

@@ -56,8 +56,12 @@ from tensorwright.schedule import (
 )
 
 
-def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
-    """The loop program that a schedule state stands for."""
+def lower(state: ScheduleState, name: str = "kernel", *, has_barriers: bool = True) -> LoopProgram:
+    """The loop program that a schedule state stands for.
+
+    has_barriers   whether groups of threads get their barriers; who only looks at loops and
+                   buffers need not wait for them
+    """
     buffers = StageBuffers(state)
     roots = [stage for stage in state.stages if isinstance(stage.placement, AtRoot)]
     nests = _Nests(buffers)
@@ -77,7 +81,7 @@ def lower(state: ScheduleState, name: str = "kernel") -> LoopProgram:
     ]
     outputs = [Parameter(buffers[output].buffer, Role.OUTPUT) for output in state.outputs]
     program = LoopProgram(name, (*parameters, *outputs), body)
-    return place_barriers(program) if has_threads(state) else program
+    return place_barriers(program) if has_barriers and has_threads(state) else program
 
 
 class _Nests:

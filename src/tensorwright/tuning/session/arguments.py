@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensorwright.base import CpuTarget, UsageError
+from tensorwright.base import Target, UsageError
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
@@ -28,7 +28,7 @@ ROUND_SIZE = 16
 class SessionSetting:
     """What all records of a session share; `hardware` is this machine's where ""."""
 
-    target: CpuTarget
+    target: Target
     threads: int
     hardware: str = ""
 
@@ -140,4 +140,4 @@ class SessionParts:
     runner: Runner | None = None
     scheduler: Scheduler | None = None
     make_strategy: StrategyFactory | None = None
-    make_space: Callable[[Task, CpuTarget], Space] | None = None
+    make_space: Callable[[Task, Target], Space] | None = None

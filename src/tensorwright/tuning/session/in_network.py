@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import CpuTarget, physical_memory_bytes
+from tensorwright.base import Target, physical_memory_bytes
 from tensorwright.build import Kernel, assemble, build_cached
 from tensorwright.graph import Partition, random_inputs
 from tensorwright.ops import Array
@@ -65,7 +65,7 @@ class Chosen:
 def choose_in_network(
     parts: Partition,
     options: Mapping[str, Sequence[str]],
-    target: CpuTarget,
+    target: Target,
     threads: int,
     limit_s: float = 40.0,
     should_stop: Callable[[], bool] = never,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TypeAlias
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import Target
 from tensorwright.build import Kernel, build_request, keep_kernel
 from tensorwright.processes import hold_turn
 from tensorwright.records import Record, RecordStore, Status, with_times
@@ -52,9 +52,9 @@ class Tools:
     runner: Runner
     scheduler: Scheduler
     make_strategy: StrategyFactory
-    make_space: Callable[[Task, CpuTarget], Space]
+    make_space: Callable[[Task, Target], Space]
     predictor: Predictor | None = None
-    make_default: Callable[[Task, CpuTarget], Candidate] | None = None
+    make_default: Callable[[Task, Target], Candidate] | None = None
     keeps_kernels: bool = False
     has_races: bool = True
 

@@ -13,12 +13,12 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from tensorwright.base import CpuTarget, UsageError, check_runs_here, knobs
+from tensorwright.base import CpuTarget, Target, UsageError, knobs
 from tensorwright.machine import detect_hardware
 from tensorwright.records import RecordStore
-from tensorwright.runtime import this_machine
+from tensorwright.runtime import check_device, this_machine
 from tensorwright.schedule import state_of
-from tensorwright.tuning.learning import Past, model_file_of, open_learning
+from tensorwright.tuning.learning import Past, SessionLearning, model_file_of, open_learning
 from tensorwright.tuning.measuring.builder import PoolBuilder
 from tensorwright.tuning.measuring.runner import ChildRunner
 from tensorwright.tuning.measuring.timing import MeasureOptions
@@ -31,19 +31,21 @@ from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import SpaceKind, sketches_of, space_of
 from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
+from tensorwright.tuning.strategies.random_search import RandomSearch
 from tensorwright.tuning.strategies.sources import MakeProposer
+from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
 from tensorwright.tuning.task_scheduling.objective import TotalLatency
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 
 
-def make_space(task: Task, target: CpuTarget, kind: SpaceKind = SpaceKind.SKETCHES) -> Space:
+def make_space(task: Task, target: Target, kind: SpaceKind = SpaceKind.SKETCHES) -> Space:
     """The default space of a task; without other algorithms if the knob `winograd` says so."""
     return space_of(state_of(task.workload), target, algorithms=knobs.WINOGRAD.get(), kind=kind)
 
 
-def make_default(task: Task, target: CpuTarget) -> Candidate:
+def make_default(task: Task, target: Target) -> Candidate:
     """The first sketch of the default space, made without the others."""
     by_rule = next(sketches_of(state_of(task.workload), target))
     return default_candidate(Space((by_rule,)))
@@ -91,28 +93,16 @@ def tune(
         if runner is None:
             runner = owned.enter_context(ChildRunner(measuring, seed))
             runner.start()
-        predictor = _predictor(setting, measuring) if own.make_space is None else None
-        file = model_file_of(store, target, setting.threads, setting.hardware, search.learning)
-        learned = open_learning(
-            search.learning,
-            target,
-            setting.threads,
-            seed,
-            file if search.keeps_model else None,
-            predictor.cost_model if predictor is not None else None,
-            Past(store, setting.hardware, tuple(task.workload for task in tasks)),
-        )
+        predictor, learned = None, None
+        if isinstance(target, CpuTarget):
+            predictor = _predictor(target, setting, measuring) if own.make_space is None else None
+            learned = _learning(target, setting, store, search, tasks, predictor)
         tools = Tools(
             builder,
             runner,
             own.scheduler or _usual_scheduler(search, seed),
             own.make_strategy
-            or choose_strategy(
-                search.options.strategy,
-                learned.make_guide,
-                is_trained=predictor is not None,
-                make_proposer=_proposers(search, setting, measuring),
-            ),
+            or _strategy(search, setting, measuring, learned, is_trained=predictor is not None),
             own.make_space or partial(make_space, kind=search.space),
             predictor,
             make_default if own.make_space is None else None,
@@ -122,23 +112,69 @@ def tune(
         session = Session(merge(tasks), setting, store, search, tools, name)
         owned.enter_context(session.interrupt.on_ctrl_c())
         result = session.run()
-        learned.keep()
+        if learned is not None:
+            learned.keep()
         return result
 
 
-def _predictor(setting: SessionSetting, measuring: MeasureOptions | None) -> Predictor | None:
+def _predictor(
+    target: CpuTarget, setting: SessionSetting, measuring: MeasureOptions | None
+) -> Predictor | None:
     is_cold = measuring is not None and measuring.cold_bytes > 0
-    return open_predictor(setting.target, setting.threads, is_cold=is_cold)
+    return open_predictor(target, setting.threads, is_cold=is_cold)
+
+
+def _learning(
+    target: CpuTarget,
+    setting: SessionSetting,
+    store: RecordStore,
+    search: SearchArguments,
+    tasks: Sequence[Task],
+    predictor: Predictor | None,
+) -> SessionLearning:
+    """What the session learns with."""
+    file = model_file_of(store, target, setting.threads, setting.hardware, search.learning)
+    return open_learning(
+        search.learning,
+        target,
+        setting.threads,
+        seed_of(search),
+        file if search.keeps_model else None,
+        predictor.cost_model if predictor is not None else None,
+        Past(store, setting.hardware, tuple(task.workload for task in tasks)),
+    )
+
+
+def _strategy(
+    search: SearchArguments,
+    setting: SessionSetting,
+    measuring: MeasureOptions | None,
+    learned: SessionLearning | None,
+    *,
+    is_trained: bool,
+) -> StrategyFactory:
+    """What makes the searches of tasks; those at random where no model judges programs."""
+    if learned is None or not isinstance(setting.target, CpuTarget):
+        return RandomSearch
+    return choose_strategy(
+        search.options.strategy,
+        learned.make_guide,
+        is_trained=is_trained,
+        make_proposer=_proposers(setting.target, search, setting, measuring),
+    )
 
 
 def _proposers(
-    search: SearchArguments, setting: SessionSetting, measuring: MeasureOptions | None
+    target: CpuTarget,
+    search: SearchArguments,
+    setting: SessionSetting,
+    measuring: MeasureOptions | None,
 ) -> MakeProposer | None:
     model = search.options.proposing
     if model is None:
         return None
     is_cold = measuring is not None and measuring.cold_bytes > 0
-    return model.proposers(this_machine(setting.target, setting.threads, is_cold=is_cold))
+    return model.proposers(this_machine(target, setting.threads, is_cold=is_cold))
 
 
 def _usual_scheduler(search: SearchArguments, seed: int) -> Scheduler:
@@ -147,11 +183,9 @@ def _usual_scheduler(search: SearchArguments, seed: int) -> Scheduler:
     )
 
 
-def check_measures_here(target: CpuTarget) -> None:
+def check_measures_here(target: Target) -> None:
     """Refuse a target whose programs cannot be measured on this machine, with a MachineError."""
-    check_runs_here(
-        target, "tune", remedy="tune on a machine that can run it, and import its records"
-    )
+    check_device(target, "tune", remedy="tune on a machine that can run it, and import its records")
 
 
 def merge(tasks: Sequence[Task]) -> tuple[Task, ...]:

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.expr import Decision, Index
+from tensorwright.expr import Decision, Index, Var, decisions_of, evaluate_index, substitute
 from tensorwright.schedule import Primitive, ScheduleState, Trace, applied, bind
 from tensorwright.tuning.space.knobs import Knob
 
@@ -104,6 +104,35 @@ class Limit:
         return prod(decisions[name] for name in self.names) * self.factor + more
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceLimit:
+    """What a device refuses, or runs badly: an expression of decisions that exceeds `most`.
+
+    what   is too much then, for a person
+    """
+
+    what: str
+    index: Index
+    most: int
+    added: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The decisions that it is about."""
+        return tuple(sorted(decision.name for decision in decisions_of(self.index)))
+
+    def holds(self, decisions: Mapping[str, Any]) -> Any:
+        """As `Limit.holds`."""
+        value = evaluate_index(_of_variables(self.index), lambda each: decisions[each.name])
+        return value <= self.most
+
+
+@lru_cache(maxsize=1024)
+def _of_variables(index: Index) -> Index:
+    """An expression with a variable for each decision, which may stand for a column."""
+    return substitute(index, {each: Var(each.name) for each in decisions_of(index)})
+
+
 _MOST_COUNTED = 1_000_000  # so many combinations of limited decisions are tried to count the valid
 _DRAWS = 200  # a sample that is invalid so often gives way to the decisions chosen by rule
 
@@ -122,7 +151,7 @@ class Sketch:
     name: str
     trace: Trace
     choices: tuple[Choice, ...]
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[Limit | DeviceLimit, ...] = ()
     family: str = ""
     knobs: tuple[Knob, ...] = ()
     state: ScheduleState | None = field(default=None, compare=False, repr=False)
@@ -186,6 +215,24 @@ class Sketch:
             found &= limit.holds(columns)
         return found
 
+    def refused(self, samples: int = 20_000, seed: int = 0) -> dict[str, float]:
+        """The share of all combinations of decisions that each limit of the device cuts off, by
+        what it counts; from a sample where there are more combinations.
+        """
+        limits = [limit for limit in self.limits if isinstance(limit, DeviceLimit)]
+        counts = [len(choice.values) for choice in self.choices]
+        if not limits or not counts:
+            return {}
+        if prod(counts) <= samples:
+            genes = np.indices(counts).reshape(len(counts), -1).T
+        else:
+            genes = np.random.default_rng(seed).integers(0, counts, (samples, len(counts)))
+        columns = self.columns(genes)
+        return {
+            limit.what: 1.0 - float(np.broadcast_to(limit.holds(columns), len(genes)).mean())
+            for limit in limits
+        }
+
     def genes_of(self, decisions: Mapping[str, int]) -> tuple[int, ...] | None:
         """The rows that decisions are; None where they are not of this sketch."""
         found: list[int] = []
@@ -245,6 +292,8 @@ class Space:
             counts = {name: str(count) for name, count in _counts(sketches).items()}
             width = max((len(name) for name in counts), default=0)
             lines += [f"    {name:{width}}  {count} values" for name, count in counts.items()]
+            refused = {what: cut for each in sketches for what, cut in each.refused().items()}
+            lines += [f"    {cut:.0%} cut off: too many {what}" for what, cut in refused.items()]
         return "\n".join(lines)
 
 
@@ -274,7 +323,7 @@ class SketchBuilder:
         self.state = state
         self.steps: list[Primitive] = []
         self.choices: list[Choice] = []
-        self.limits: list[Limit] = []
+        self.limits: list[Limit | DeviceLimit] = []
 
     def do(self, step: Primitive) -> None:
         """Append a step.  Raises ScheduleError where it is illegal."""

@@ -24,7 +24,7 @@ from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
-from tensorwright.tuning.space.derived.engine import derived_sketches
+from tensorwright.tuning.space.derived.engine import derived_sketches, tiled_sketches
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
 from tensorwright.tuning.space.templates.space import template_sketches
 
@@ -33,7 +33,7 @@ Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
 
 HEURISTICS: ByKind[Heuristic] = {
     TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches),
-    TargetKind.GPU: (grid_sketches,),
+    TargetKind.GPU: (tiled_sketches, grid_sketches),
 }
 """One for each kind of program; the first that applies makes the schedule of an untuned one."""
 OTHER_ALGORITHMS: ByKind[Heuristic] = {
@@ -53,7 +53,7 @@ class SpaceKind(StrEnum):
 
 def space_of(
     state: ScheduleState,
-    target: CpuTarget,
+    target: Target,
     *,
     algorithms: bool = True,
     kind: SpaceKind = SpaceKind.SKETCHES,
@@ -63,8 +63,9 @@ def space_of(
     templates; no trace twice.
     """
     with without_collection():
-        wanted = kind is not SpaceKind.SKETCHES
-        templates = tuple(template_sketches(state, target, algorithms)) if wanted else ()
+        templates: tuple[Sketch, ...] = ()
+        if kind is not SpaceKind.SKETCHES and isinstance(target, CpuTarget):
+            templates = tuple(template_sketches(state, target, algorithms))
         if kind is SpaceKind.TEMPLATES and templates:
             return Space(templates)
         found = (*sketches_of(state, target, algorithms=algorithms), *templates)
@@ -72,7 +73,7 @@ def space_of(
 
 
 def sketches_of(
-    state: ScheduleState, target: CpuTarget, *, algorithms: bool = True
+    state: ScheduleState, target: Target, *, algorithms: bool = True
 ) -> Iterator[Sketch]:
     """Those of `space_of`, each made when it is asked for."""
     others = (algorithm_sketches,) if algorithms else ()
@@ -81,7 +82,7 @@ def sketches_of(
     yield from distinct(sketches, attrgetter("trace"))
 
 
-def algorithm_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
+def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     """The sketches that compute something by another algorithm, each built when asked for."""
     listed = of_kind(OTHER_ALGORITHMS, target, "algorithms")
     legal = (_as_far_as_legal(each(state, target), state) for each in listed)

@@ -16,7 +16,7 @@ class TileLimits:
 
     rows         of a register tile, along one axis
     block_rows   of a block of rows, and of the tile of a window
-    innermost    elements of the innermost tile along the lanes
+    innermost    elements of the innermost tile along the lanes; of a thread along one axis
     whole_fold   a reduction of so few terms is unrolled whole
     unrolled     terms of a longer one
     iterations   so many of a parallel loop balance well
@@ -33,7 +33,10 @@ class TileLimits:
 CPU_LIMITS = TileLimits(
     rows=28, block_rows=8, innermost=64, whole_fold=16, unrolled=16, iterations=64
 )
-TILE_LIMITS: ByKind[TileLimits] = {TargetKind.CPU: (CPU_LIMITS,)}
+GPU_LIMITS = TileLimits(
+    rows=8, block_rows=8, innermost=8, whole_fold=16, unrolled=32, iterations=1024
+)
+TILE_LIMITS: ByKind[TileLimits] = {TargetKind.CPU: (CPU_LIMITS,), TargetKind.GPU: (GPU_LIMITS,)}
 """One entry for each kind."""
 
 

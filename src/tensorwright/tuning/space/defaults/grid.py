@@ -34,14 +34,28 @@ _OPEN_THREADS = 128  # of a block where the number of elements is open
 def grid_sketches(state: ScheduleState, target: GpuTarget) -> Iterator[Sketch]:
     """The sketch in which a thread computes one element of each output."""
     builder = SketchBuilder(state)
+    inline_cheap(builder)
+    bind_rest(builder, target)
+    yield builder.sketch("an element a thread")
+
+
+def inline_cheap(builder: SketchBuilder) -> None:
+    """Leave what depends on a constant alone to the builder, and inline cheap stages."""
+    state = builder.state
     for name in constant_stages(state):
         if is_legal(FoldConstant(name), builder.state):
             builder.do(FoldConstant(name))
     inline_elementwise(builder)
+
+
+def bind_rest(
+    builder: SketchBuilder, target: GpuTarget, done: frozenset[str] = frozenset()
+) -> None:
+    """Let each thread compute one element of every stage at the root that is not `done`."""
     innermost: dict[str, tuple[str, str]] = {}  # stage -> the loop in which its elements are made
     for stage in reversed(builder.state.stages):
         current = builder.state.stage(stage.name)
-        if not isinstance(current.placement, AtRoot):
+        if stage.name in done or not isinstance(current.placement, AtRoot):
             continue
         host = _only_host(builder.state, current, innermost)
         if host is not None and is_legal(ComputeAt(stage.name, *host), builder.state):
@@ -51,7 +65,6 @@ def grid_sketches(state: ScheduleState, target: GpuTarget) -> Iterator[Sketch]:
             loop = bind_elements(builder, stage.name, target)
             if loop:
                 innermost[stage.name] = (stage.name, loop)
-    yield builder.sketch("an element a thread")
 
 
 def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:

@@ -7,11 +7,11 @@ return new ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from tensorwright.base import CpuTarget
 from tensorwright.schedule import Primitive, ScheduleState, Stage
 from tensorwright.tuning.space.derived.predicates import is_untouched
-from tensorwright.tuning.space.sketch import Choice, Limit, SketchBuilder
+from tensorwright.tuning.space.sketch import Choice, DeviceLimit, Limit, SketchBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class TiledStage:
 class Derivation:
     """A partial sketch and the stage that is visited.
 
+    target    of the kind that the generators are for
     current   the name of the stage to be decided, "" when all are
     visited   the stages that have been decided
     notes     what the generators did that made a difference: the name of the sketch's family
@@ -38,19 +39,19 @@ class Derivation:
     tiles     the stages that have been tiled
     """
 
-    target: CpuTarget
+    target: Any
     state: ScheduleState
     current: str
     steps: tuple[Primitive, ...] = ()
     choices: tuple[Choice, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[Limit | DeviceLimit, ...] = ()
     visited: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     tiles: tuple[TiledStage, ...] = ()
 
     @classmethod
-    def start(cls, state: ScheduleState, target: CpuTarget) -> Derivation:
+    def start(cls, state: ScheduleState, target: Any) -> Derivation:
         """Nothing decided, at the last stage."""
         return cls(target, state, state.stages[-1].name)
 

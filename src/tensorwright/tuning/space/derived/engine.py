@@ -6,13 +6,14 @@ Source:  Zheng et al., Ansor, OSDI 2020, section 4.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 
-from tensorwright.base import CpuTarget, ScheduleError, of_kind
+from tensorwright.base import ByKind, ScheduleError, Target, TargetKind, of_kind
 from tensorwright.schedule import ScheduleState, Trace
 from tensorwright.tuning.space.derived.annotate import sketches_of
+from tensorwright.tuning.space.derived.bound import bound_sketches
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.rule import SketchRule, Verdict, own_rules
 from tensorwright.tuning.space.derived.rules import GENERATORS
@@ -21,9 +22,15 @@ from tensorwright.tuning.space.sketch import Sketch, distinct
 _MOST_COMPLETE = 64  # ways to decide about everything; the first found are kept
 MOST_SKETCHES = 9
 
+FINISHERS: ByKind[Callable[[Derivation], Iterator[Sketch]]] = {
+    TargetKind.CPU: (sketches_of,),
+    TargetKind.GPU: (bound_sketches,),
+}
+"""What makes sketches of a complete derivation, the likeliest first; one for each kind."""
+
 
 def derive(
-    state: ScheduleState, target: CpuTarget, rules: Sequence[SketchRule] | None = None
+    state: ScheduleState, target: Target, rules: Sequence[SketchRule] | None = None
 ) -> Iterator[Derivation]:
     """Every way to decide about all stages, those of the first generators first, none twice.
 
@@ -62,15 +69,22 @@ def _next(view: Derivation, rules: Sequence[SketchRule]) -> Iterator[Derivation]
 
 
 def derived_sketches(
-    state: ScheduleState, target: CpuTarget, most: int = MOST_SKETCHES
+    state: ScheduleState, target: Target, most: int = MOST_SKETCHES
 ) -> Iterator[Sketch]:
     """Up to `most` sketches: of every family the likeliest, then of every family the next.
 
     Each is worked out when it is asked for.
     """
-    return islice(
-        distinct(_in_turns(map(sketches_of, derive(state, target))), attrgetter("name")), most
-    )
+    (finish,) = of_kind(FINISHERS, target, "finishers of sketches")
+    return islice(distinct(_in_turns(map(finish, derive(state, target))), attrgetter("name")), most)
+
+
+def tiled_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    """The sketches of the derivations that tile something."""
+    (finish,) = of_kind(FINISHERS, target, "finishers of sketches")
+    for derivation in derive(state, target):
+        if derivation.tiles:
+            yield from finish(derivation)
 
 
 def _in_turns(alternatives: Iterable[Iterator[Sketch]]) -> Iterator[Sketch]:

@@ -5,6 +5,10 @@ from tensorwright.tuning.space.derived.rule import SketchRule
 from tensorwright.tuning.space.derived.rules.constants import FoldConstants, SimplifyConstants
 from tensorwright.tuning.space.derived.rules.placement import AddCacheWrite, AlwaysInline, Skip
 from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
+from tensorwright.tuning.space.derived.rules.thread_tiling import (
+    CacheThreadTile,
+    ThreadTiling,
+)
 from tensorwright.tuning.space.derived.rules.tiling import (
     MultiLevelTiling,
     MultiLevelTilingWithFusion,
@@ -21,17 +25,28 @@ SKETCH_RULES: tuple[SketchRule, ...] = (
     Skip(),
 )
 
-GENERATORS: ByKind[SketchRule] = {TargetKind.CPU: SKETCH_RULES, TargetKind.GPU: ()}
+GPU_RULES: tuple[SketchRule, ...] = (
+    FoldConstants(),
+    AlwaysInline(),
+    CacheThreadTile(),
+    ThreadTiling(),
+    Skip(),
+)
+
+GENERATORS: ByKind[SketchRule] = {TargetKind.CPU: SKETCH_RULES, TargetKind.GPU: GPU_RULES}
 
 __all__ = [
     "GENERATORS",
+    "GPU_RULES",
     "SKETCH_RULES",
     "AddCacheWrite",
     "AlwaysInline",
+    "CacheThreadTile",
     "FactorReduction",
     "FoldConstants",
     "MultiLevelTiling",
     "MultiLevelTilingWithFusion",
     "SimplifyConstants",
     "Skip",
+    "ThreadTiling",
 ]

@@ -1,0 +1,222 @@
+"""Multi-level tiling for graphics processors: blocks, threads, parts of the reduction, registers.
+
+A block computes a tile of the result and a thread a part of it, in its own memory.  For each part
+of the reduction the threads of a block fetch what they read together into shared memory.  The
+reader of the fold, or a copy of its result, stores the tile of the thread.
+
+Source:  Zheng et al., Ansor, OSDI 2020, section 4.1, for graphics processors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from tensorwright.expr import Index, Load, Var, loads_of
+from tensorwright.schedule import (
+    AtRoot,
+    Bind,
+    CacheRead,
+    CacheWrite,
+    ComputeAt,
+    ComputeInline,
+    Cooperate,
+    ForKind,
+    Fuse,
+    Reorder,
+    Scope,
+    Split,
+    Tail,
+    Unroll,
+    is_legal,
+)
+from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
+from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
+from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.thread_tiles import (
+    ThreadAxis,
+    default_folds,
+    fold_sizes,
+    plan_threads,
+)
+from tensorwright.tuning.space.sketch import Kind
+from tensorwright.tuning.space.steps import is_cheap
+from tensorwright.tuning.space.tile_limits import limits_of
+
+_VECTORS = (1, 2, 4)  # elements that a thread fetches at once
+_MOST_ACCUMULATORS = 128  # of a thread: as many registers are left for operands and addresses
+
+
+def _plan(view: Derivation) -> tuple[ThreadAxis, ...]:
+    """The axes to tile; none where the stage is not to be tiled."""
+    tensor = view.stage.tensor
+    if tensor.reduction is None or not isinstance(view.stage.placement, AtRoot):
+        return ()
+    consumer = fusable_consumer(view.state, view.current)
+    return plan_threads(tensor, tensor if consumer is None else consumer.tensor, view.target)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheThreadTile:
+    """Compute a stage that pays to be tiled into a cache, where no reader can store its tiles."""
+
+    name: str = "cache the tile of a thread"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where tiling pays and there is no such reader; nothing but the cache is tiled then."""
+        has_reader = fusable_consumer(view.state, view.current) is not None
+        return Verdict.YES if not has_reader and _plan(view) else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """The cache comes next; the copy is its consumer."""
+        builder = view.grow()
+        builder.do(CacheWrite(view.current))
+        return (view.then(builder),)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTiling:
+    """Tile a fold in the threads of its reader, with operands in shared memory."""
+
+    name: str = "thread tiling"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where tiling pays and the reader is still free."""
+        consumer = fusable_consumer(view.state, view.current)
+        is_free = consumer is not None and is_untouched(view.state, consumer)
+        return Verdict.YES if is_free and _plan(view) else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """One state."""
+        return (_Tiling(view).derive(),)
+
+
+class _Tiling:
+    """Mutable working state while one stage is tiled."""
+
+    def __init__(self, view: Derivation) -> None:
+        self.view = view
+        self.name = view.current
+        self.base = self.name.removesuffix("_cache")
+        consumer = fusable_consumer(view.state, self.name)
+        assert consumer is not None, "the rule has asked"
+        self.host = consumer.name
+        self.axes = _plan(view)
+        self.loads = tuple(dict.fromkeys(loads_of(view.stage.tensor.body)))
+        self.builder = view.grow()
+        self.threads: Index = 1
+        self.folds: dict[str, int] = {}
+
+    def derive(self) -> Derivation:
+        """Tile the reader, compute the fold in its threads, and fetch its operands together."""
+        place = self._tile_host()
+        self.builder.do(ComputeAt(self.name, *place))
+        fetched_at = self._tile_fold()
+        if fetched_at:
+            for source in dict.fromkeys(load.source.name for load in self.loads):
+                self._fetch(source, fetched_at)
+        tile = TiledStage(self.name, self.host, (place,))
+        return self.view.then(self.builder, f"{self.base} in blocks of threads", tile=tile)
+
+    def _tile_host(self) -> tuple[str, str]:
+        """Split the reader and bind its loops; the loop over threads."""
+        builder, levels = self.builder, []
+        sizes: list[tuple[Index, ...]] = []
+        for axis in self.axes:
+            names = (f"{self.base}_{axis.own}_threads", f"{self.base}_{axis.own}_each")
+            row = builder.choose_rows(names, axis.rows, axis.default, Kind.TILE, self.base)
+            is_exact = all(axis.extent % prod(each) == 0 for each in (*axis.rows, axis.default))
+            step = Split(self.host, axis.name, row, Tail.EXACT if is_exact else Tail.GUARD)
+            builder.do(step)
+            levels.append(step.children)
+            sizes.append(row)
+        self.threads = prod(row[0] for row in sizes)
+        builder.limit(tuple(row[1] for row in sizes), _MOST_ACCUMULATORS)
+        blocks, threads, inner = (tuple(names) for names in zip(*levels, strict=True))
+        others = tuple(
+            x for x in builder.state.stage(self.host).loops if x not in {*blocks, *threads, *inner}
+        )
+        builder.do(Reorder(self.host, (*others, *blocks, *threads, *inner)))
+        self._bind((*others, *blocks), ForKind.BLOCK_X)
+        thread = self._bind(threads, ForKind.THREAD_X)
+        for loop in inner:
+            builder.do(Unroll(self.host, loop))
+        return self.host, thread
+
+    def _bind(self, loops: tuple[str, ...], kind: ForKind) -> str:
+        """Make one loop of some and bind it; the name of the loop."""
+        (loop, *more) = loops
+        if more:
+            fuse = Fuse(self.host, loops)
+            self.builder.do(fuse)
+            loop = fuse.fused
+        self.builder.do(Bind(self.host, loop, kind))
+        return loop
+
+    def _tile_fold(self) -> str:
+        """Split the reduction into parts; the loop over parts, "" where there is one."""
+        builder = self.builder
+        stage = builder.state.stage(self.name)
+        axes = [axis for axis in stage.tensor.reduce_axes if axis.extent != 1]
+        most = limits_of(self.view.target).unrolled
+        self.folds = default_folds(axes, most)
+        outer: list[str] = []
+        inner: list[str] = []
+        for axis in axes:
+            sizes = fold_sizes(axis.length, most)
+            size = builder.choose(
+                f"{self.base}_{axis.name}_part", sizes, self.folds[axis.name], Kind.TILE, self.base
+            )
+            is_exact = all(axis.length % n == 0 for n in sizes)
+            step = Split(self.name, axis.name, (size,), Tail.EXACT if is_exact else Tail.GUARD)
+            builder.do(step)
+            outer.append(step.children[0])
+            inner.append(step.children[1])
+        rest = [x for x in builder.state.stage(self.name).loops if x not in {*outer, *inner}]
+        tile = [axis.own for axis in self.axes]
+        units = [x for x in rest if x not in tile]
+        builder.do(Reorder(self.name, (*units, *outer, *inner, *tile)))
+        for loop in tile:
+            builder.do(Unroll(self.name, loop))
+        return outer[-1] if outer else ""
+
+    def _fetch(self, source: str, loop: str) -> None:
+        """Let the threads of a block fetch a part of an operand together into shared memory.
+
+        An operand that is cheap to compute and read here alone is computed while it is fetched.
+        """
+        builder = self.builder
+        read = CacheRead(source, self.name, Scope.SHARED)
+        if not is_legal(read, builder.state):
+            return
+        builder.do(read)
+        inline = ComputeInline(source)
+        is_made = builder.state.has_stage(source) and is_legal(inline, builder.state)
+        if is_made and is_cheap(builder.state.stage(source).tensor.body):
+            builder.do(inline)
+        builder.do(ComputeAt(read.copy, self.name, loop))
+        vector = builder.choose(
+            f"{self.base}_{source}_vector", _VECTORS, self._vector(source), Kind.OTHER, self.base
+        )
+        builder.do(Cooperate(read.copy, (self.threads,), vector))
+
+    def _vector(self, source: str) -> int:
+        """How many elements are fetched at once by rule: what divides the rows of the part."""
+        (load, *_) = (each for each in self.loads if each.source.name == source)
+        if not load.indices or not isinstance(load.indices[-1], Var):
+            return 1
+        length = self._length(load)
+        row = load.source.shape[-1]
+        fits = (n for n in _VECTORS if length % n == 0 and isinstance(row, int) and row % n == 0)
+        return max(fits)
+
+    def _length(self, load: Load) -> int:
+        """The last dimension of the part of an operand, by rule."""
+        variable = load.indices[-1]
+        assert isinstance(variable, Var)
+        tensor = self.view.stage.tensor
+        for axis in tensor.reduce_axes:
+            if axis.var == variable:
+                return self.folds.get(axis.name, 1)
+        own = next((axis.name for axis in tensor.axes if axis.var == variable), "")
+        return next((prod(axis.default) for axis in self.axes if axis.own == own), 1)
