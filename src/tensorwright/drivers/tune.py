@@ -200,13 +200,15 @@ def setting_of(target: Target, threads: int | None) -> SessionSetting:
 
 
 def search(
-    parts: Partition, setting: SessionSetting, store: RecordStore, how: SearchArguments
+    parts: Partition,
+    setting: SessionSetting,
+    store: RecordStore,
+    how: SearchArguments,
+    at: SizesAt | None = None,
 ) -> TuneResult:
-    """As `search_networks`, for all workloads of one network; one with open sizes is tuned for a
-    few that their bounds suggest.
-    """
+    """As `search_networks`, for all workloads of one network; `at` as of `tune`."""
     measuring = as_in_network(parts)
-    networks, tasks = _network_to_tune(parts, None, setting)
+    networks, tasks = _network_to_tune(parts, at, setting)
     name = parts.graph.name
     return search_networks(tasks, networks, setting, store, how, name=name, measuring=measuring)
 

@@ -17,13 +17,17 @@ from tensorwright.expr import (
     Index,
     IndexExpr,
     Min,
+    NamedSize,
     Relation,
     compare,
     condition_sides,
     maximum,
     named_sizes_of,
     simplify_condition,
+    substitute,
 )
+
+_MOST_TRIED = 64  # numbers for a size that a remedy suggests
 
 
 def sizes_of(given: TensorType) -> tuple[Index, ...]:
@@ -48,7 +52,15 @@ def number_of(extent: Index) -> int:
     """
     if isinstance(extent, int):
         return extent
-    raise not_decided((extent,), f"the extent {extent} must be a number here")
+    names = [each.name for each in named_sizes_of(extent)]
+    listed = ", ".join(names)
+    numbers = ", ".join(f'"{name}": 64' for name in names)
+    raise UndecidedError(
+        stage="operators",
+        where="",
+        reason=f"the extent {extent} must be a number here, and it depends on the size {listed}",
+        remedy=f"give a number for {listed}, where a model is read, sizes={{{numbers}}}",
+    )
 
 
 def decided(condition: Condition) -> bool:
@@ -64,7 +76,7 @@ def decided(condition: Condition) -> bool:
         if is_certain(left <= right) and is_certain(left >= right):
             return True  # a size of which there is one number
     sides, reason = condition_sides(answer), f"whether {answer} decides the shape"
-    raise not_decided(sides, reason, _bounds_for(answer))
+    raise not_decided(sides, reason, _bounds_for(answer), _least_for(answer))
 
 
 def is_certain(condition: Condition) -> bool:
@@ -153,10 +165,30 @@ def _bounds_for(condition: Condition) -> str:
     return ""
 
 
-def not_decided(sizes: Iterable[Index], reason: str, needs: str = "") -> UndecidedError:
-    """What is raised for a question whose answer depends on sizes; `needs` as of the error."""
+def _least_for(condition: Condition) -> str:
+    """The bounds of a size from which on a condition always holds: "length=3.."; "" for none."""
+    atoms = named_sizes_of(*condition_sides(condition))
+    if len(atoms) != 1 or not isinstance(condition, Compare):
+        return ""
+    (atom,) = atoms
+    last = atom.least + _MOST_TRIED if atom.most is None else atom.most
+    for number in range(atom.least + 1, min(last, atom.least + _MOST_TRIED) + 1):
+        narrow = {atom: NamedSize(atom.name, atom.divisor, number, atom.most)}
+        left, right = (substitute(side, narrow) for side in (condition.left, condition.right))
+        if is_certain(compare(condition.relation, left, right)):
+            return f"{atom.name}={number * atom.divisor}.."
+    return ""
+
+
+def not_decided(
+    sizes: Iterable[Index], reason: str, needs: str = "", suggested: str = ""
+) -> UndecidedError:
+    """What is raised for a question whose answer depends on sizes.
+
+    needs   as of the error      suggested   bounds for the remedy where it needs none
+    """
     names = [each.name for each in named_sizes_of(*sizes)]
-    needed, _, limit = needs.partition("=")
+    needed, _, limit = (needs or suggested).partition("=")
     bounds = ", ".join(f'"{name}": "{limit if name == needed else "2..512"}"' for name in names)
     listed = ", ".join(names)
     return UndecidedError(

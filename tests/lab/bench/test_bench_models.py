@@ -15,6 +15,7 @@ from tests.unit.peers.tampered import wrong_answers
 
 from tensorwright.cli.arguments.check_model import quantised_steps
 from tensorwright.peers.process import describe_error, max_rel_error, max_steps
+from tensorwright_lab.bench import network_runs
 from tensorwright_lab.comparison import networks, this_build
 
 MakeOnnx = Callable[..., Path]
@@ -75,10 +76,9 @@ def test_a_bench_without_a_measured_model_fails(
     assert both.exit_code == 0, both.output
 
 
-def test_shapes_are_given_to_a_model_whose_scores_are_compared_too(
-    invoke: Invoke, tmp_path: Path
-) -> None:
-    """A softmax ends it: the model with a further output has all shapes already."""
+@pytest.fixture
+def open_model(tmp_path: Path) -> Path:
+    """Rows of four numbers, their number is open; a softmax ends it."""
     x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["batch", 4])
     y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
     nodes = [
@@ -89,12 +89,94 @@ def test_shapes_are_given_to_a_model_whose_scores_are_compared_too(
     opsets = [onnx.helper.make_opsetid("", 17)]
     path = tmp_path / "open.onnx"
     onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
-    words = ("bench", "models", path, "--rounds", 0, "--threads", 1, "--check")
-    without = invoke(*words)
-    assert without.exit_code == 4, without.output
-    assert "its tensors have named sizes (batch)" in without.stderr
+    return path
+
+
+def test_shapes_are_given_to_a_model_whose_scores_are_compared_too(
+    invoke: Invoke, open_model: Path
+) -> None:
+    words = ("bench", "models", open_model, "--rounds", 0, "--threads", 1, "--check")
     result = invoke(*words, "--input-shapes", "batch:2")
     assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0].split()[:2] == ["model", "error"]  # all are numbers
+
+
+def test_a_model_of_any_size_is_compiled_once_and_has_a_row_for_each_point(
+    invoke: Invoke, open_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = []
+    build = network_runs.prepare
+    monkeypatch.setattr(
+        network_runs, "prepare", lambda *given, **how: compiled.append(1) or build(*given, **how)
+    )
+    path = tmp_path / "rows.json"
+    words = ("bench", "models", open_model, "--rounds", 1, "--threads", 1, "--json", path)
+    words = (*words, "--check", "--sizes", "batch=1..16")
+    assert invoke(*words, "--at", "batch=1,3").exit_code == 0
+    assert len(compiled) == 2  # as it is, and with what its softmax reads
+    more = invoke(*words, "--at", "batch=1,3,16", "--resume")
+    assert more.exit_code == 0, more.output
+    assert more.stderr.count("error") == 1
+    assert "open at batch=16: error" in more.stderr
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["model"], row["at"]) for row in rows] == [
+        ("open", "batch=1"),
+        ("open", "batch=3"),
+        ("open", "batch=16"),
+    ]
+    assert all(row["ours_ms"] and row["peer_ms"] and row["max_rel_error"] < 1e-5 for row in rows)
+    assert [line.split()[1] for line in more.stdout.splitlines()[:4]] == ["at"] + [
+        row["at"] for row in rows
+    ]
+    other = invoke(*words, "--resume", "--sizes", "batch=1..8", "--at", "batch=2")
+    assert other.exit_code == 2
+    assert "its rows have sizes {'batch': '1..16'}, this run has {'batch': '1..8'}" in other.stderr
+
+
+def test_points_are_suggested_and_a_failure_has_its_own(
+    invoke: Invoke, open_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("bench", "models", open_model, "--rounds", 0, "--threads", 1)
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    assert [line.split()[1] for line in result.stdout.splitlines()[:2]] == ["at", "batch=1"]
+    monkeypatch.setattr(networks, "PeerProcess", wrong_answers("ours"))
+    wrong = invoke(*words, "--at", "batch=2")
+    assert wrong.exit_code == 1
+    assert "open at batch=2: ours answers wrongly: off by" in wrong.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--at", "sequence=2"), "size sequence: there is no such size"),
+        (("--sizes", "batch=1..8", "--at", "batch=9"), "size batch = 9: it is batch in 1..8"),
+        (("--at", "batch"), "'batch' is not of the form"),
+        (("--input-shapes", "batch:2", "--at", "batch=2"), "all shapes are numbers"),
+        (("--sizes", "rows=1..8"), "rows"),
+        (("--sizes", "batch=8..1"), "batch"),
+    ],
+)
+def test_sizes_that_a_model_does_not_have_are_refused_at_once(
+    invoke: Invoke, open_model: Path, words: tuple[str, ...], reason: str
+) -> None:
+    result = invoke("bench", "models", open_model, "--rounds", 0, *words)
+    assert result.exit_code == 2, result.output
+    assert reason in result.stderr
+    assert not result.stdout
+
+
+def test_at_needs_a_model_with_open_sizes(invoke: Invoke, model: Path, open_model: Path) -> None:
+    words = ("--at", "batch=2", "--rounds", 0, "--threads", 1)
+    refused = invoke("bench", "models", model, *words)
+    assert refused.exit_code == 2
+    assert "option --at: it does not apply here: all shapes are numbers" in refused.stderr
+    both = invoke("bench", "models", model, open_model, *words)
+    assert both.exit_code == 0, both.output
+    assert [line.split()[:2] for line in both.stdout.splitlines()[1:3]] == [
+        ["tiny", "-"],
+        ["open", "batch=2"],
+    ]
 
 
 def test_pytorch_alone_is_asked_before_the_work(invoke: Invoke, make_onnx: MakeOnnx) -> None:

@@ -57,6 +57,7 @@ def test_rows_as_json(tmp_path: Path) -> None:
         "held_ms": None,
         "max_steps": None,
         "build": this_build(),
+        "at": "",
     }
     assert found.pop("rows") == [
         {

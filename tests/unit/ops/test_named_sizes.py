@@ -158,6 +158,26 @@ def test_what_a_size_decides_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
+    ("operator", "inputs", "attributes", "remedy"),
+    [
+        (
+            "conv",
+            [(1, 3, one), (8, 3, 3)],
+            {},
+            'bounds that decide it: where a model is read, sizes={"one": "3.."}',
+        ),
+        ("gather_nd", [(n, m), positions(3, one)], {}, 'a model is read, sizes={"one": 64}'),
+    ],
+)
+def test_a_remedy_says_what_the_operator_takes(
+    operator: str, inputs: list[object], attributes: dict, remedy: str
+) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        infer_types(operator, types_of(inputs), attributes)
+    assert caught.value.remedy.endswith(remedy)
+
+
+@pytest.mark.parametrize(
     ("operator", "inputs", "attributes", "reason"),
     [
         ("add", [(m,), (4,)], {}, "shapes (m,) and (4,) do not broadcast"),

@@ -10,24 +10,28 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import CpuTarget, TensorwrightError
+from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments.check_model import TOLERANCE, TOLERANCE_STEPS
-from tensorwright.cli.arguments.kinds import split
-from tensorwright.cli.arguments.models import check_model, read_graph, row_name
+from tensorwright.cli.arguments.models import check_model, row_name
 from tensorwright.cli.arguments.options import (
     Minutes,
     Shapes,
+    Sizes,
     machine_options,
+    points_option,
     records_option,
     refuse_given,
     seed_option,
     shapes_option,
+    sizes_option,
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import shorten
+from tensorwright.graph import SizesAt
 from tensorwright.peers.process import describe_error
 from tensorwright.records import MemoryStore, opened
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling, threads_of
+from tensorwright_lab.bench.network_cases import Case, read_cases
 from tensorwright_lab.bench.network_runs import Plan, bench_model
 from tensorwright_lab.bench.peers_option import peers_option
 from tensorwright_lab.bench.same_run import (
@@ -42,7 +46,10 @@ from tensorwright_lab.suites import PAPER, SUITES, suite
 DEFAULT_PEERS = ("onnxruntime",)
 _LONGEST = 36  # of a name or a failure on a line of progress; the table below has all of it
 PAPER_PEERS = ("onnxruntime", "openvino", "inductor")
-_SAME_RUN = ("target", "threads", "fingerprint", "peers", "rounds", "seed", "tuned", "minutes")
+_SAME_RUN = (
+    *("target", "threads", "fingerprint", "peers", "rounds", "seed", "tuned", "minutes"),
+    "sizes",
+)
 
 
 @click.command("models")
@@ -59,6 +66,8 @@ _SAME_RUN = ("target", "threads", "fingerprint", "peers", "rounds", "seed", "tun
 @machine_options
 @seed_option
 @shapes_option
+@sizes_option
+@points_option
 @click.option(
     "--rounds", type=click.IntRange(min=0), default=11, help="Turns of each; 0 only checks."
 )
@@ -77,6 +86,8 @@ def command(
     threads: int | None,
     seed: int,
     input_shapes: Shapes | None,
+    sizes: Sizes | None,
+    at: SizesAt | None,
     rounds: int,
     peers: tuple[str, ...],
     json_path: str | None,
@@ -89,7 +100,8 @@ def command(
     largest number of that output. The ratio is the time of the fastest peer over ours; where there
     are schedules on record, our time without them has columns, too. With --minutes a model that has
     not been tuned so long is tuned first; the same command goes on where it stopped, with --resume
-    after the models that are done; rows of other builds are marked. Exits with 1 where an answer of
+    after the models that are done. A model with open sizes is compiled once, and compared at each
+    point of --at, a row for each; rows of other builds are marked. Exits with 1 where an answer of
     ours is wrong: it has no time then, no more than a peer that is wrong.
 
     Example: tensorwright bench models --suite light --suite wild --json rows.json
@@ -104,13 +116,13 @@ def command(
     check_resume(resume, json_path)
     for name in names:
         check_model(name)
-    _check_readable(names, input_shapes)
+    cases = read_cases(names, input_shapes, sizes, at)
     if json_path is not None:
         check_writable(json_path, *names, records)
     count = threads_of(threads)
     ceiling = measure_ceiling(target, count) if rounds else Ceiling(count, 0.0, 0.0)
     chosen = peers or (PAPER_PEERS if PAPER in suites else DEFAULT_PEERS)
-    plan = Plan(target, count, seed, rounds, chosen, input_shapes, minutes, ceiling.peak)
+    plan = Plan(target, count, seed, rounds, chosen, input_shapes, minutes, ceiling.peak, sizes, at)
     head = {
         "suites": list(suites),
         **describe_machine(target, ceiling),
@@ -119,23 +131,33 @@ def command(
         "seed": plan.seed,
         "tuned": tuned,
         "minutes": minutes,
+        "sizes": sizes,
     }
     rows = _kept_rows(json_path, head, same_build) if resume and json_path is not None else []
-    done = {row.model for row in rows}
-    left = [name for name in names if row_name(name) not in done]
-    start = time.monotonic()
+    todo = _without(cases, rows)
+    left = sum(len(case.points) for case in todo)
+    start, first = time.monotonic(), len(rows)
     with MemoryStore() if not tuned else opened(records, create=bool(minutes)) as store:
-        for number, name in enumerate(left, 1):
-            rows.append(bench_model(name, plan, store))
-            _note(rows[-1], len(left) - number, (time.monotonic() - start) / number)
+        for case in todo:
+            for row in bench_model(case, plan, store):
+                rows.append(row)
+                number = len(rows) - first
+                _note(row, left - number, (time.monotonic() - start) / number)
+                _write(json_path, rows, head, plan)
             if rounds:
                 rows, plan = _measure_peak_again(rows, plan)
-            if json_path is not None:
-                write_rows(json_path, rows, {**head, "peak_gflops": plan.peak / 1e9})
+                _write(json_path, rows, head, plan)
     print_rows(rows, target=target.name)
     has_failed = all(row.failure for row in rows) or any(row.is_wrong for row in rows)
     if has_failed or (check and not all(passes(row) for row in rows)):
         sys.exit(1)
+
+
+def _write(
+    path: str | None, rows: Sequence[BenchRow], head: Mapping[str, object], plan: Plan
+) -> None:
+    if path is not None:
+        write_rows(path, rows, {**head, "peak_gflops": plan.peak / 1e9})
 
 
 def _kept_rows(path: str, head: Mapping[str, object], same_build: bool) -> list[BenchRow]:
@@ -146,6 +168,17 @@ def _kept_rows(path: str, head: Mapping[str, object], same_build: bool) -> list[
     before, rows = read_rows(path)
     check_same_run(path, before, head, _SAME_RUN)
     return of_builds([row for row in rows if not row.failure and not row.is_wrong], same_build)
+
+
+def _without(cases: Sequence[Case], rows: Sequence[BenchRow]) -> tuple[Case, ...]:
+    """The cases with the points that have no row yet."""
+    done = {(row.model, row.at) for row in rows}
+    left = []
+    for case in cases:
+        name = row_name(case.model)
+        points = tuple(point for point in case.points if (name, str(point)) not in done)
+        left.append(Case(case.model, points))
+    return tuple(case for case in left if case.points)
 
 
 def _measure_peak_again(rows: list[BenchRow], plan: Plan) -> tuple[list[BenchRow], Plan]:
@@ -177,23 +210,4 @@ def _note(row: BenchRow, left: int, each_s: float) -> None:
         ratio += f", untuned {row.untuned_ratio:.2f}"
     failure = f", {shorten(row.failure.splitlines()[0], _LONGEST)}" if row.failure else ""
     rest = f"; {left} left, {left * each_s / 60:.0f} minutes" if left else ""
-    click.echo(f"{shorten(row.model, _LONGEST)}: error {error}{ratio}{failure}{rest}", err=True)
-
-
-def _check_readable(models: Sequence[str], shapes: Shapes | None) -> None:
-    """Refuse now models none of which can be imported, with the error of the first.
-
-    Networks of suites can, and the first model that can ends the search.
-    """
-    failures: list[TensorwrightError] = []
-    for model in models:
-        if split(model)[0]:
-            return
-        try:
-            read_graph(model, shapes)
-        except TensorwrightError as error:
-            failures.append(error)
-        else:
-            return
-    if failures:
-        raise failures[0]
+    click.echo(f"{shorten(row.label, _LONGEST)}: error {error}{ratio}{failure}{rest}", err=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+from onnx import ModelProto
 
-from tensorwright.base import CpuTarget, TensorwrightError, number_in
+from tensorwright.base import CpuTarget, number_in
 from tensorwright.cli.arguments.check_model import quantised_steps
 from tensorwright.cli.arguments.models import (
     read_graph,
@@ -17,9 +19,16 @@ from tensorwright.cli.arguments.models import (
     save_proto,
     short_name,
 )
-from tensorwright.cli.arguments.options import Shapes
+from tensorwright.cli.arguments.options import Shapes, Sizes
 from tensorwright.drivers.tune import search, setting_of
-from tensorwright.graph import Graph, Partition, random_inputs
+from tensorwright.graph import (
+    Graph,
+    Partition,
+    SizePoint,
+    SizesAt,
+    bind_sizes,
+    random_inputs,
+)
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess, Steps, find_kind
 from tensorwright.pipeline import finish, prepare
@@ -27,6 +36,7 @@ from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import Executable, KernelStep
 from tensorwright.tuning.selection import Scheduled
 from tensorwright.tuning.session import Budget, SearchArguments, choose_callbacks
+from tensorwright_lab.bench.network_cases import Case
 from tensorwright_lab.comparison import BenchRow, Compiled, compare_model, make_row
 from tensorwright_lab.comparison.logits import show_logits
 
@@ -39,6 +49,7 @@ class Plan:
 
     rounds  of the rotation; 0 checks and does not time      minutes   of tuning before it, or None
     peak    of the machine in flop/s; 0 if not measured
+    sizes   bounds of open sizes          at        for which of them to tune, as of `tune`
     """
 
     target: CpuTarget
@@ -49,40 +60,135 @@ class Plan:
     shapes: Shapes | None
     minutes: float | None = None
     peak: float = 0.0
+    sizes: Sizes | None = None
+    at: SizesAt | None = None
 
 
-def bench_model(model: str, plan: Plan, store: RecordStore) -> BenchRow:
-    """The row of one model; whatever goes wrong with it is in the row."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="tensorwright-bench-") as folder:
-            return _compare(model, plan, store, Path(folder))
-    except TensorwrightError as error:
-        failure = f"{type(error).__name__}: {error}"
-    except Exception as error:  # noqa: BLE001 - one model's fault must not end the others' runs
-        failure = f"{type(error).__name__}: {error}"
-    return make_row(row_name(model), plan.peers[0], failure=failure)
+def bench_model(case: Case, plan: Plan, store: RecordStore) -> Iterator[BenchRow]:
+    """A row for each point of one model; whatever goes wrong with it is in the row."""
+    with tempfile.TemporaryDirectory(prefix="tensorwright-bench-") as folder:
+        try:
+            comparison = _Comparison(case, plan, store, Path(folder))
+        except Exception as error:  # noqa: BLE001 - one model's fault must not end the others' runs
+            for point in case.points:
+                yield _failed(case.model, point, plan, error)
+            return
+        for point in case.points:
+            try:
+                row = comparison.at(point)
+            except Exception as error:  # noqa: BLE001 - nor one point's those of the others
+                row = _failed(case.model, point, plan, error)
+            yield row
 
 
-def _compare(model: str, plan: Plan, store: RecordStore, folder: Path) -> BenchRow:
-    graph = read_graph(model, plan.shapes, plan.seed)
-    proto = read_proto(model, plan.shapes, plan.seed)
-    inputs = random_inputs(graph, plan.seed)
-    shown = show_logits(proto)
-    theirs = folder / "model.onnx"
-    save_proto(proto, theirs)
-    _ask_peers(theirs, plan)
-    row = _run(model, graph, theirs, inputs, plan, store, quantised_steps(proto))
-    if shown is None or row.max_rel_error is None:
-        return row
-    del graph, proto
-    save_proto(shown.model, theirs)
-    graph = load_onnx(shown.model)  # it has all shapes, as `read_proto` gives it
-    first = next((each.peer for each in row.peers if not each.failure), plan.peers[0])
-    check = replace(plan, rounds=0, peers=(first,), minutes=None)
-    checked = _run(model, graph, theirs, inputs, check, store, quantised_steps(shown.model))
-    if checked.max_rel_error is None:
-        return replace(row, failure=row.failure or checked.failure)
-    return row.with_error(checked.error, checked.failure)
+def _failed(model: str, point: SizePoint, plan: Plan, error: Exception) -> BenchRow:
+    failure = f"{type(error).__name__}: {error}"
+    return make_row(row_name(model), plan.peers[0], failure=failure, at=str(point))
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """What the competitors read.
+
+    ours        compiled once, for all points      untuned   the same without records, or None
+    compiled    what is known of ours at each point
+    steps       of the quantised outputs, by name
+    """
+
+    theirs: Path
+    ours: Path
+    untuned: Path | None
+    compiled: Mapping[SizePoint, Compiled]
+    steps: Steps
+
+
+class _Comparison:
+    """One model, compiled once, against its peers at each point."""
+
+    def __init__(self, case: Case, plan: Plan, store: RecordStore, folder: Path) -> None:
+        model = case.model
+        self.case, self.plan, self.store, self.folder = case, plan, store, folder
+        self.graph = read_graph(model, plan.shapes, plan.seed, plan.sizes, is_open=True)
+        proto = read_proto(model, plan.shapes, plan.seed)
+        self.shown = show_logits(proto)
+        theirs = folder / "model.onnx"
+        save_proto(proto, theirs)
+        _ask_peers(theirs, plan)
+        self.files = self._compile(self.graph, theirs, quantised_steps(proto), plan)
+        self.logits: _Files | None = None
+
+    def at(self, point: SizePoint) -> BenchRow:
+        """The row of a point, with the error of what the last softmax reads."""
+        inputs = random_inputs(bind_sizes(self.graph, point.values), self.plan.seed)
+        row = self._compare(self.files, point, inputs, self.plan)
+        if self.shown is None or row.max_rel_error is None:
+            return row
+        first = next((each.peer for each in row.peers if not each.failure), self.plan.peers[0])
+        check = replace(self.plan, rounds=0, peers=(first,), minutes=None)
+        if self.logits is None:
+            self.logits = self._compile_logits(self.shown.model, check)
+        checked = self._compare(self.logits, point, inputs, check)
+        if checked.max_rel_error is None:
+            return replace(row, failure=row.failure or checked.failure)
+        return row.with_error(checked.error, checked.failure)
+
+    def _compile_logits(self, model: ModelProto, plan: Plan) -> _Files:
+        """The same for the model with a further output; the shapes are in it."""
+        theirs = self.folder / "logits.onnx"
+        save_proto(model, theirs)
+        graph = load_onnx(model, sizes=plan.sizes)
+        return self._compile(graph, theirs, quantised_steps(model), plan)
+
+    def _compile(self, graph: Graph, theirs: Path, steps: Steps, plan: Plan) -> _Files:
+        """Tune if asked, and compile, also without records where there are some."""
+        name = short_name(self.case.model)
+        parts = prepare(graph, plan.target, threads=plan.threads)
+        if plan.minutes:
+            _tune(name, parts, plan, self.store)
+        ours, untuned = theirs.with_suffix(".tw"), None
+        executable, tuned = _finish(parts, plan, self.store)
+        executable.save(ours)
+        if tuned:
+            untuned = theirs.with_suffix(".untuned.tw")
+            with MemoryStore() as nothing:
+                _finish(parts, plan, nothing)[0].save(untuned)
+        count = len(parts.workloads)
+        if plan.rounds:
+            click.echo(f"{name}: {tuned} of {count} workloads tuned", err=True)
+        compiled = {
+            point: Compiled(
+                executable.host_operators,
+                _flops(executable.at(**point.values)),
+                plan.peak,
+                tuned,
+                count,
+            )
+            for point in self.case.points
+        }
+        return _Files(theirs, ours, untuned, compiled, steps)
+
+    def _compare(self, files: _Files, point: SizePoint, inputs: Arrays, plan: Plan) -> BenchRow:
+        return compare_model(
+            row_name(self.case.model),
+            files.ours,
+            files.theirs,
+            inputs,
+            plan.threads,
+            plan.peers,
+            untuned=files.untuned,
+            target=plan.target,
+            rounds=plan.rounds,
+            limit_s=_LIMIT_S * (1 + len(plan.peers) + (files.untuned is not None)),
+            compiled=files.compiled[point],
+            steps=files.steps,
+            at=str(point),
+        )
+
+
+def _flops(executable: Executable) -> int:
+    """The operations of a call whose sizes are numbers."""
+    steps = executable.plan.steps
+    return sum(number_in(step.flops) for step in steps if isinstance(step, KernelStep))
 
 
 def _ask_peers(model: Path, plan: Plan) -> None:
@@ -103,54 +209,6 @@ def _ask_peers(model: Path, plan: Plan) -> None:
             return
 
 
-def _run(
-    model: str,
-    graph: Graph,
-    theirs: Path,
-    inputs: Arrays,
-    plan: Plan,
-    store: RecordStore,
-    steps: Steps,
-) -> BenchRow:
-    name = short_name(model)
-    parts = prepare(graph, plan.target, threads=plan.threads)
-    if plan.minutes:
-        _tune(name, parts, plan, store)
-    ours, untuned = theirs.with_name("model.tw"), None
-    executable, tuned = _finish(parts, plan, store)
-    executable.save(ours)
-    compiled = Compiled(
-        executable.host_operators,
-        sum(
-            number_in(step.flops) for step in executable.plan.steps if isinstance(step, KernelStep)
-        ),
-        plan.peak,
-        tuned,
-        len(parts.workloads),
-    )
-    if tuned:
-        untuned = theirs.with_name("untuned.tw")
-        with MemoryStore() as nothing:
-            _finish(parts, plan, nothing)[0].save(untuned)
-    if plan.rounds:
-        click.echo(f"{name}: {tuned} of {compiled.workloads} workloads tuned", err=True)
-    del executable, parts
-    return compare_model(
-        row_name(model),
-        ours,
-        theirs,
-        inputs,
-        plan.threads,
-        plan.peers,
-        untuned=untuned,
-        target=plan.target,
-        rounds=plan.rounds,
-        limit_s=_LIMIT_S * (1 + len(plan.peers) + bool(tuned)),
-        compiled=compiled,
-        steps=steps,
-    )
-
-
 def _finish(parts: Partition, plan: Plan, store: RecordStore) -> tuple[Executable, int]:
     """The executable by what is on record, and for how many workloads that is something."""
     ready: list[Scheduled] = []
@@ -164,7 +222,8 @@ def _tune(name: str, parts: Partition, plan: Plan, store: RecordStore) -> None:
     """Spend what is left of the model's minutes. Raises KeyboardInterrupt after an interrupt."""
     click.echo(f"{name}: tuning, {plan.minutes:g} minutes in all", err=True)
     how = SearchArguments(Budget(plan.minutes), plan.seed, choose_callbacks(is_quiet=False))
-    result = search(parts, setting_of(plan.target, plan.threads), store, how)
+    at = plan.at if parts.graph.sizes else None
+    result = search(parts, setting_of(plan.target, plan.threads), store, how, at)
     click.echo(f"{name}: {result.trials} trials in {result.elapsed_s:.0f} s", err=True)
     if result.is_interrupted:
         click.echo(result.resume_text, err=True)

@@ -60,6 +60,7 @@ class BenchRow:
     held_ms         of the fastest peer that is held to the target; None where none is, or need be
     build           digest of the sources that measured it; "" where that is not known
     max_steps       largest difference of a quantised output, in its steps; None where there is none
+    at              the numbers of open sizes, "batch=1,sequence=32"; "" where all are numbers
     """
 
     model: str
@@ -80,6 +81,12 @@ class BenchRow:
     held_ms: float | None = None
     max_steps: float | None = None
     build: str = ""
+    at: str = ""
+
+    @property
+    def label(self) -> str:
+        """The model, with the numbers of its open sizes."""
+        return f"{self.model} at {self.at}" if self.at else self.model
 
     @property
     def error(self) -> Apart:
@@ -145,6 +152,7 @@ def make_row(
     peers: Sequence[PeerTime] = (),
     compiled: Compiled = UNKNOWN,
     max_steps: float | None = None,
+    at: str = "",
 ) -> BenchRow:
     """Build a row from seconds; the ratios, the share of peak, and the best of `peers`, follow.
 
@@ -180,6 +188,7 @@ def make_row(
         held_ms=min(held, default=None),
         build=this_build(),
         max_steps=max_steps,
+        at=at,
     )
     if not row.is_wrong:
         return row
@@ -196,7 +205,7 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class RatioSummary:
-    """The ratios of several rows together: their geometric mean, and the least with its model.
+    """The ratios of several rows together: their geometric mean, and the least with its label.
 
     suite   of all rows; "" for those of all suites      ratio   what is over what
     """
@@ -241,7 +250,7 @@ def summarise_ratios(rows: Sequence[BenchRow]) -> tuple[RatioSummary, ...]:
     found = []
     for name, ratio in ratios.items():
         for suite in dict.fromkeys(groups):
-            pairs = [(ratio(row), row.model) for row in rows if suite in ("", row.suite)]
+            pairs = [(ratio(row), row.label) for row in rows if suite in ("", row.suite)]
             known = [(value, model) for value, model in pairs if value]
             if known:
                 mean = statistics.geometric_mean([value for value, _ in known])

@@ -16,16 +16,18 @@ from tensorwright_lab.comparison.network_rows import BenchRow, PeerTime, summari
 def print_rows(rows: Sequence[BenchRow], console: Console | None = None, target: str = "") -> None:
     """Print the rows; framed and coloured on a terminal, plain lines elsewhere.
 
-    Where there are several peers, each has a column, and the best one is named; where a model was
-    tuned, so has each of its times. `target` is named where a peer is not held to it. Rows of other
-    builds are marked and counted.
+    Where a model has open sizes, a column has their numbers. Where there are several peers, each
+    has a column, and the best one is named; where a model was tuned, so has each of its times.
+    `target` is named where a peer is not held to it. Rows of other builds are marked and counted.
     """
     console = console or Console()
     names = tuple(dict.fromkeys(each.peer for row in rows for each in row.peers))
     several = names if len(names) > 1 else ()
     is_tuned = any(row.untuned_share is not None for row in rows)
+    is_open = any(row.at for row in rows)
     columns = (
-        *("model", "error"),
+        *(("model", "at") if is_open else ("model",)),
+        "error",
         *(("untuned ms", "tuned ms") if is_tuned else ("ours ms",)),
         *(f"{name} ms" for name in several),
         *(("best",) if several else ("peer", "peer ms")),
@@ -34,13 +36,14 @@ def print_rows(rows: Sequence[BenchRow], console: Console | None = None, target:
     )
     titles, marks = build_columns([row.build for row in rows])
     cells = [
-        (*_format_row(row, several, is_tuned), *mark) for row, mark in zip(rows, marks, strict=True)
+        (*_format_row(row, several, is_tuned, is_open), *mark)
+        for row, mark in zip(rows, marks, strict=True)
     ]
     print_table((*columns, *titles), cells, console)
     for row in rows:
         told = dict.fromkeys((row.failure, *(each.failure for each in row.peers)))
         for failure in filter(None, told):
-            print_line(f"{row.model}: {failure}", console)
+            print_line(f"{row.label}: {failure}", console)
     loose = [each.peer for row in rows for each in row.peers if each.is_held is False]
     if loose:
         who = ", ".join(dict.fromkeys(loose))
@@ -56,7 +59,9 @@ def print_rows(rows: Sequence[BenchRow], console: Console | None = None, target:
     print_builds([row.build for row in rows], versions, AGAIN, console)
 
 
-def _format_row(row: BenchRow, several: Sequence[str], is_tuned: bool) -> tuple[str, ...]:
+def _format_row(
+    row: BenchRow, several: Sequence[str], is_tuned: bool, is_open: bool
+) -> tuple[str, ...]:
     times = {each.peer: each for each in row.peers}
     best = times.get(row.peer, PeerTime(row.peer, time_ms=row.peer_ms))
     ours = (row.untuned_ms, row.ours_ms if row.tuned else None) if is_tuned else (row.ours_ms,)
@@ -64,7 +69,7 @@ def _format_row(row: BenchRow, several: Sequence[str], is_tuned: bool) -> tuple[
     if is_tuned:
         ratios = (row.untuned_ratio, row.ratio if row.tuned else None, row.untuned_share)
     return (
-        row.model,
+        *((row.model, row.at or "-") if is_open else (row.model,)),
         describe_error(row.max_rel_error, row.max_steps),
         *map(_format_ms, ours),
         *(_format_peer(times.get(name)) for name in several),

@@ -98,6 +98,7 @@ def compare_model(
     limit_s: float | None = None,
     compiled: Compiled = UNKNOWN,
     steps: Steps = NO_STEPS,
+    at: str = "",
 ) -> BenchRow:
     """Check everybody's outputs against a reference, then time those that are right in rotation.
 
@@ -108,7 +109,7 @@ def compare_model(
     peers   their kinds                       untuned   a second file of ours, without records
     target  that peers are held to            runtime   kind of our competitors
     limit_s see `rotate`                      compiled  what is known of our executable
-    steps   of the quantised outputs, by name
+    steps   of the quantised outputs, by name   at      the numbers of open sizes, for the row
     A wrong answer, a crash, a hang or a refusal of ours, or of every peer, is the row's `failure`;
     that of one peer is its own, and the others go on. What is wrong has no time.
     """
@@ -122,7 +123,7 @@ def compare_model(
                 for name, path in own.items()
             ]
         except PeerFailed as problem:
-            return make_row(model, failure=describe(problem), compiled=compiled)
+            return make_row(model, failure=describe(problem), compiled=compiled, at=at)
         for kind in peers:
             contest.add_peer(stack, kind, os.fspath(theirs))
         error, failure = contest.judge(outputs)
@@ -140,6 +141,7 @@ def compare_model(
         peers=found,
         compiled=compiled,
         max_steps=error.steps,
+        at=at,
     )
 
 

@@ -54,10 +54,10 @@ def check_model(model: str) -> None:
 
 
 def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:
-    """The ONNX model for another runtime: the original one if it has all shapes."""
+    """The ONNX model for another runtime: the original one unless shapes are given."""
     kind, name = split(model)
     if shapes:
-        return to_onnx(read_graph(model, shapes, seed))
+        return to_onnx(read_graph(model, shapes, seed, is_open=True))
     if not kind:
         return onnx.load(name)
     proto: ModelProto = _of_suites(model, "read_proto")(kind, name, seed)

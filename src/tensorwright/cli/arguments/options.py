@@ -229,8 +229,8 @@ def points_option(function: Command) -> Command:
         multiple=True,
         callback=read_points,
         metavar='"batch=1,sequence=1,32,128"',
-        help="The values of open sizes to tune for, in all combinations; may be repeated. By "
-        "default a few that the bounds suggest.",
+        help="The values of open sizes, in all combinations; may be repeated. By default a few "
+        "that the bounds suggest.",
     )(function)
 
 

@@ -40,6 +40,7 @@ _IN_NAMES = re.compile(r"\w[-/.]\w")  # signs that stand inside of names, too
 _RESERVED = ("min", "max")  # functions in expressions of sizes
 _SUM_OR_PRODUCT = re.compile(r"[-+*/%(]")
 _BOUNDS = re.compile(r"(?:(\d+)|(\d*)\s*\.\.\s*(\d*))(?:\s+by\s+(\d+))?", re.ASCII)
+_LARGEST = (1 << 31) - 1  # of what a caller may say of a size
 _REMEDY = '"64" for a number, "1..512" for bounds, "8..512 by 8" for multiples of 8 between them'
 
 
@@ -196,8 +197,16 @@ def is_bounds(text: str) -> bool:
 def read_bounds(name: str, bounds: object, low: int = 1) -> tuple[int, int | None, int]:
     """The least and the greatest number, and what divides them; `low` is the least of "..64".
 
-    Raises:  UsageError for what says none.
+    Raises:  UsageError for what says none, and for numbers that no extent has.
     """
+    least, greatest, divisor = _numbers_of(name, bounds, low)
+    if max(least, greatest or 0, divisor) > _LARGEST:
+        reason = f"it has a number above {_LARGEST}"
+        raise _refused(f"{name}={bounds!r}", reason, '"1.." says that there is no greatest number')
+    return least, greatest, divisor
+
+
+def _numbers_of(name: str, bounds: object, low: int) -> tuple[int, int | None, int]:
     if isinstance(bounds, int) and not isinstance(bounds, bool):
         return bounds, bounds, 1
     if isinstance(bounds, str) and (match := _BOUNDS.fullmatch(bounds.strip())):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
-from math import prod
+from math import isqrt, prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -404,7 +404,9 @@ def _parts(factors: tuple[Index, ...]) -> tuple[tuple[str, ...], int]:
 
 def divisors(number: int, most: int) -> tuple[int, ...]:
     """The divisors of a number up to a limit, ascending."""
-    return tuple(n for n in range(1, min(number, most) + 1) if number % n == 0)
+    low = [n for n in range(1, min(isqrt(number), most) + 1) if number % n == 0]
+    high = (number // n for n in reversed(low) if n * n < number)
+    return (*low, *(n for n in high if n <= most))
 
 
 def factorisations(

@@ -304,6 +304,8 @@ def test_bounds_of_sizes(bounds: Any, expected: str) -> None:
         ({"bat": 4}, "size bat: the model has no open dimension of that name\n  try: did you mean"),
         ({"batch": "0..4"}, "size batch='0..4': a size and its divisor are positive"),
         ({"batch": 0}, "size batch=0: a size is positive"),
+        ({"batch": f"1..{10**20}"}, 'it has a number above 2147483647\n  try: "1.." says'),
+        ({"batch": (1 << 31, None)}, "it has a number above 2147483647"),
         ({"batch": "8..4"}, "size batch='8..4': no multiple of 1 is between 8 and 4"),
         ({"batch": "9..15 by 8"}, "no multiple of 8 is between 9 and 15"),
         ({"batch": "many"}, "size batch='many': it says neither a number nor bounds"),

@@ -9,6 +9,7 @@ import numpy as np
 from tensorwright.expr import Decision, compute, placeholder
 from tensorwright.schedule import Split, initial_state
 from tensorwright.tuning.space import Choice, Limit, Sketch, SketchBuilder, Space, factorisations
+from tensorwright.tuning.space.sketch import divisors
 
 A, B, C = Choice.of("a", (1, 2, 4, 8), 2), Choice.of("b", (1, 3, 6), 3), Choice.of("c", (1, 2), 1)
 
@@ -92,6 +93,14 @@ def test_rows_are_columns_of_a_population() -> None:
     assert sketch.genes_of({"o": 5, "i": 1, "a": 1}) is None
     assert sketch.genes_of({"a": 1}) is None
     assert sketch.size == int(valid.sum())
+
+
+def test_divisors_of_large_and_small_numbers() -> None:
+    for number in (1, 12, 36, 97):
+        for most in (1, 5, 6, 100):
+            whole = [n for n in range(1, min(number, most) + 1) if number % n == 0]
+            assert divisors(number, most) == tuple(whole)
+    assert divisors(2**40, 2**40) == tuple(2**n for n in range(41))
 
 
 def test_factorisations_divide_or_waste_little() -> None:
