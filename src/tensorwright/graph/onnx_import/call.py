@@ -15,11 +15,11 @@ from typing import TypeAlias
 import numpy as np
 from onnx import GraphProto, SparseTensorProto, TensorProto
 
-from tensorwright.base import DType, ModelError, UnsupportedError
-from tensorwright.expr import Index, named_sizes_of
+from tensorwright.base import DType, ModelError, UndecidedError, UnsupportedError
+from tensorwright.expr import Index, IndexExpr, minimum, named_sizes_of, terms_of
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.interpret import interpret
-from tensorwright.graph.onnx_import.counted_sizes import CountedSizes
+from tensorwright.graph.onnx_import.counted_sizes import CountedSizes, greatest_value
 from tensorwright.graph.onnx_import.size_array import SizeArray, add_size_array
 from tensorwright.ops import (
     AT_POSITIONS,
@@ -27,6 +27,8 @@ from tensorwright.ops import (
     Array,
     AttributeValue,
     TensorType,
+    int_of,
+    is_equal,
     not_decided,
     number_of,
     position_fault,
@@ -359,15 +361,35 @@ class Call:
     def _check_positions(
         self, name: str, operands: tuple[str, ...], attributes: Mapping[str, AttributeValue]
     ) -> None:
+        complete = operator_named(name).complete(attributes)
         positions = self.builder.constant_value(operands[POSITIONS_INPUT])
         if positions is None:
+            if name == "gather":
+                self._need_positions_inside(operands, int_of(complete, "axis"))
             return
-        complete = operator_named(name).complete(attributes)
         fault = position_fault(name, self.builder.type_of(operands[0]), positions, complete)
         if fault:
             source = self._name_of(operands[POSITIONS_INPUT])
             reason = f"in its input {source}, {fault}" if source else fault
             raise ModelError(stage="import", where=self.label, reason=reason)
+
+    def _need_positions_inside(self, operands: tuple[str, ...], axis: int) -> None:
+        """Bound a size that counts positions in a table: 64 rows make a sequence at most 64 long.
+
+        Raises:  UndecidedError that names the bound.
+        """
+        extent = sizes_of(self.builder.type_of(operands[0]))[axis]
+        last = greatest_value(self.builder, operands[POSITIONS_INPUT])
+        if not isinstance(last, IndexExpr) or not isinstance(extent, int):
+            return
+        offset = dict(terms_of(last)).get((), 0)
+        count = last - offset
+        try:
+            is_equal(count, minimum(count, extent - 1 - offset))
+        except UndecidedError as error:
+            if error.needs:
+                reason = f"its positions go up to {last}, and the dimension has {extent}"
+                raise not_decided((last,), reason, error.needs) from None
 
     def _name_of(self, tensor: str) -> str:
         """What the model calls a tensor of the graph that is an input of the node; "" for none."""

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import chain
 
 from onnx import ModelProto, NodeProto
 
-from tensorwright.base import UsageError, did_you_mean
+from tensorwright.base import AttributeValue, UsageError, did_you_mean
 from tensorwright.expr import (
     Index,
     IndexExpr,
@@ -26,12 +27,14 @@ from tensorwright.expr import (
     room_for,
     simplify,
     substitute,
+    sum_of,
 )
 from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.graph import Node
 from tensorwright.graph.onnx_import.open_dimensions import Bounds, read_bounds
 from tensorwright.ops import TensorType
 
-_KEEPING = frozenset({"cast", "identity", "reshape", "squeeze", "unsqueeze"})
+_KEEPING = frozenset({"cast", "expand", "identity", "reshape", "squeeze", "unsqueeze"})
 _NO_LIMIT = 1 << 62
 
 
@@ -131,8 +134,8 @@ def greatest_number(bound: Index) -> int | None:
 
 
 def greatest_value(builder: GraphBuilder, tensor: str) -> Index | None:
-    """What an integer that is computed is never above, by the numbers and sizes that it is the
-    least of; None where nothing says it.
+    """What integers that are computed are never above, by the numbers and sizes that they count to,
+    are sums of, or are the least of; None where nothing says it.
     """
     constant = builder.constant_value(tensor)
     if constant is not None:
@@ -146,13 +149,26 @@ def greatest_value(builder: GraphBuilder, tensor: str) -> Index | None:
     if node.operator == "clip":
         most = node.number("max")
         return int(most) if most < _NO_LIMIT else None
+    if node.operator == "range":
+        return _last_of(node)
     bounds = [greatest_value(builder, name) for name in node.inputs]
+    known = [bound for bound in bounds if bound is not None]
     if node.operator in _KEEPING:
         return bounds[0]
-    if node.operator != "min":
+    if node.operator == "add" and len(known) == len(bounds):
+        return sum_of(known)
+    return reduce(minimum, known) if node.operator == "min" and known else None
+
+
+def _last_of(node: Node) -> Index | None:
+    """The greatest of a range of integers; None for other numbers."""
+    start, step, size = (_whole(node.attribute_map[name]) for name in ("start", "step", "size"))
+    if start is None or size is None or not isinstance(step, int):
         return None
-    least: Index | None = None
-    for bound in bounds:
-        if bound is not None:
-            least = bound if least is None else minimum(least, bound)
-    return least
+    return start + step * (size - 1) if step > 0 else start
+
+
+def _whole(value: AttributeValue) -> Index | None:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int | IndexExpr) else None

@@ -397,6 +397,32 @@ def test_a_size_is_stretched_over_one_and_meets_itself() -> None:
     check(model, graph, {"a": 1}, 1e-6)
 
 
+@pytest.mark.parametrize(("first", "most"), [(0, 64), (2, 62)])
+def test_positions_in_a_table_bound_a_size(first: int, most: int) -> None:
+    nodes = [
+        node("Shape", ["x"], ["shape"], start=1, end=2),
+        node("Squeeze", ["shape"], ["count"]),
+        node("Range", ["zero", "count", "one"], ["range"]),
+        node("Add", ["range", "first"], ["positions"]),
+        node("Gather", ["table", "positions"], ["rows"]),
+        node("Add", ["x", "rows"], ["y"]),
+    ]
+    constants = {
+        "zero": np.array(0),
+        "one": np.array(1),
+        "first": np.array(first),
+        "table": np.arange(64 * 3, dtype=np.float32).reshape(64, 3),
+    }
+    model = model_of(nodes, {"x": ("b", "s", 3)}, ["y"], constants=constants, opset=17)
+    graph = load_onnx(model)
+    assert {each.name: each.constraints for each in graph.sizes} == {"b": "", "s": f"s <= {most}"}
+    check(model, graph, {"b": 2, "s": most}, 1e-6)
+    with pytest.raises(UnsupportedError) as caught:
+        load_onnx(model, sizes={"s": "1..512"})
+    assert "its positions go up to s" in caught.value.reason
+    assert f'sizes={{"s": "..{most}"}}' in caught.value.remedy
+
+
 def test_a_shape_that_data_decide_is_refused_without_bounds() -> None:
     shapes: dict[str, Any] = {"x": ("b", 3), "s": (2,)}
     model = model_of([node("Reshape", ["x", "s"], ["y"])], shapes, ["y"])
