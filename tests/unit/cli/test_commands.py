@@ -266,9 +266,10 @@ def test_bench_tunes_first(
     asked: list[float] = []
 
     def search(*arguments: Any) -> Any:
-        *others, how = arguments
+        parts, setting, store, how, at = arguments
         asked.append(how.budget.minutes)
-        return searching.search(*others, replace(how, budget=Budget(trials=2)))
+        few = replace(how, budget=Budget(trials=2))
+        return searching.search(parts, setting, store, few, at)
 
     runs = importlib.import_module("tensorwright_lab.bench.network_runs")
     monkeypatch.setattr(runs, "search", search)
