@@ -124,38 +124,38 @@ def buffers_of_index(*expressions: Index) -> Iterator[Buffer]:
 
 def buffers_read(statement: Stmt) -> frozenset[Buffer]:
     """Every buffer that is loaded from somewhere inside, also as an index or by an intrinsic."""
-    found: set[Buffer] = set()
+    buffers: set[Buffer] = set()
     for part in walk(statement):
         match part:
             case Store(_, indices, value):
-                found.update(load.source for load in loads_of(value))
-                found.update(buffers_of_index(*indices))
+                buffers.update(load.source for load in loads_of(value))
+                buffers.update(buffers_of_index(*indices))
             case For(_, extent, _, _):
-                found.update(buffers_of_index(extent))
+                buffers.update(buffers_of_index(extent))
             case If(condition, _):
-                found.update(buffers_of_index(*sides_of(condition)))
+                buffers.update(buffers_of_index(*sides_of(condition)))
             case Prefetch(_, indices):
-                found.update(buffers_of_index(*indices))
+                buffers.update(buffers_of_index(*indices))
             case LaneFold(buffer, indices):
-                found.add(buffer)
-                found.update(buffers_of_index(*indices))
+                buffers.add(buffer)
+                buffers.update(buffers_of_index(*indices))
             case Call(_, windows, _):
                 for window in windows:
-                    found.update(buffers_of_index(*window.indices))
+                    buffers.update(buffers_of_index(*window.indices))
             case Block() | Allocate() | GroupStatement():
                 pass
-    return frozenset(found)
+    return frozenset(buffers)
 
 
 def buffers_used(statement: Stmt) -> frozenset[Buffer]:
     """Every buffer that occurs inside: loaded, stored, prefetched or passed to an intrinsic."""
-    found = set(buffers_read(statement))
+    buffers = set(buffers_read(statement))
     for part in walk(statement):
         if isinstance(part, Store | Prefetch | LaneFold):
-            found.add(part.buffer)
+            buffers.add(part.buffer)
         elif isinstance(part, Call):
-            found.update(window.buffer for window in part.windows)
-    return frozenset(found)
+            buffers.update(window.buffer for window in part.windows)
+    return frozenset(buffers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ def run_host_step(
              `decide` raises.
     """
     size = open_step.counted
-    known = {name: value for name, value in values.items() if name != size}
-    step = numbered(open_step, known) if known else open_step
+    others = {name: value for name, value in values.items() if name != size}
+    step = numbered(open_step, others) if others else open_step
     arguments = tuple([view(typed) for typed in step.inputs])
     for array in arguments:
         array.flags.writeable = False

@@ -451,20 +451,20 @@ def enclosing_variables(
     """
     stage = state.stage(host)
     inside = stage.loops[: stage.loops.index(loop) + 1]
-    found = {
+    variables = {
         nests[host].variables[name]
         for name in inside
         if name in nests[host].variables and not (together and stage.kind(name) in THREADS)
     }
     if isinstance(stage.placement, (At, After)):
         outer = stage.placement
-        found |= enclosing_variables(state, nests, outer.stage, outer.loop, together=together)
-    return frozenset(found)
+        variables |= enclosing_variables(state, nests, outer.stage, outer.loop, together=together)
+    return frozenset(variables)
 
 
 def tile_region(
     state: ScheduleState,
-    known: _Analyser | Analysis,
+    analysed: _Analyser | Analysis,
     host: str,
     loop: str,
     *,
@@ -474,7 +474,7 @@ def tile_region(
 
     together   what all threads of the group around write then
     """
-    analyser = known if isinstance(known, _Analyser) else _resume(state, known)
+    analyser = analysed if isinstance(analysed, _Analyser) else _resume(state, analysed)
     fixed = enclosing_variables(state, analyser.nests, host, loop, together=together)
     stage = state.stage(host)
     values = analyser.nests[host].axis_values

@@ -66,6 +66,6 @@ def _nvrtc() -> Finding:
     if nvrtc is None:
         remedy = "pip install 'tensorwright[cuda]'"
         return Finding("NVRTC", f"not installed (for {purpose})", remedy)
-    known = nvrtc.architectures
+    first, last = nvrtc.architectures[0], nvrtc.architectures[-1]
     version = ".".join(map(str, nvrtc.version))
-    return Finding("NVRTC", f"{version}, sm_{known[0]} to sm_{known[-1]} (for {purpose})")
+    return Finding("NVRTC", f"{version}, sm_{first} to sm_{last} (for {purpose})")

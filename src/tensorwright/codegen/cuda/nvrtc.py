@@ -154,14 +154,14 @@ def _opened(library: Any) -> Nvrtc:
 
 def _resources(log: str) -> tuple[Resources, ...]:
     """What the assembler says of each function, in the order in which it compiles them."""
-    found: list[Resources] = []
+    resources: list[Resources] = []
     for part in log.split("Compiling entry function")[1:]:
         function = _FUNCTION.search(f"Compiling entry function{part}")
         spills, registers = _SPILLS.search(part), _REGISTERS.search(part)
         if function is not None and spills is not None and registers is not None:
             stack, stores, loads = map(int, spills.groups())
-            found.append(Resources(function[1], int(registers[1]), stack, stores + loads))
-    return tuple(found)
+            resources.append(Resources(function[1], int(registers[1]), stack, stores + loads))
+    return tuple(resources)
 
 
 def _read(library: Any, program: ctypes.c_void_p, kind: str) -> bytes:

@@ -132,20 +132,20 @@ class SizeTensors:
 def _told_by(extents: Iterable[Index]) -> Iterator[tuple[NamedSize, _Told]]:
     """What tells each size: an extent that is a multiple of it, and others that are told before."""
     waiting = list(extents)
-    known: set[NamedSize] = set()
+    told: set[NamedSize] = set()
     while True:
-        before = len(known)
+        before = len(told)
         for extent in waiting:
-            unknown = [size for size in named_sizes_of(extent) if size not in known]
+            unknown = [size for size in named_sizes_of(extent) if size not in told]
             if len(unknown) != 1:
                 continue
             (size,) = unknown
             factor = dict(terms_of(extent)).get((size,), 0)
             rest = extent - size * factor
             if factor > 0 and size not in named_sizes_of(rest):
-                known.add(size)
+                told.add(size)
                 yield size, _Told(extent, rest, factor)
-        if len(known) == before:
+        if len(told) == before:
             return
 
 

@@ -353,10 +353,10 @@ class Call:
                  known and outside.
         """
         operands = tuple(map(self.as_tensor, inputs))
-        found = self.builder.apply(operator, operands, (), **attributes)
+        results = self.builder.apply(operator, operands, (), **attributes)
         if operator in AT_POSITIONS:
             self._check_positions(operator, operands, attributes)
-        return found
+        return results
 
     def _check_positions(
         self, name: str, operands: tuple[str, ...], attributes: Mapping[str, AttributeValue]

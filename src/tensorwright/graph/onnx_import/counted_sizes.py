@@ -152,12 +152,12 @@ def greatest_value(builder: GraphBuilder, tensor: str) -> Index | None:
     if node.operator == "range":
         return _last_of(node)
     bounds = [greatest_value(builder, name) for name in node.inputs]
-    known = [bound for bound in bounds if bound is not None]
+    limits = [bound for bound in bounds if bound is not None]
     if node.operator in _KEEPING:
         return bounds[0]
-    if node.operator == "add" and len(known) == len(bounds):
-        return sum_of(known)
-    return reduce(minimum, known) if node.operator == "min" and known else None
+    if node.operator == "add" and len(limits) == len(bounds):
+        return sum_of(limits)
+    return reduce(minimum, limits) if node.operator == "min" and limits else None
 
 
 def _last_of(node: Node) -> Index | None:

@@ -172,9 +172,9 @@ class _Writer:
             operator, attributes = self._network.opaque.kind(str(word))
             children = self._terms.children(node)
             types = tuple(self._builder.type_of(arg) for arg in args)
-            found = self._network.opaque.infer(str(word), types)
+            results = self._network.opaque.infer(str(word), types)
             outputs: list[str] = []
-            for number in range(len(found or ())):
+            for number in range(len(results or ())):
                 twin = self._terms.put(self._terms.head(CALL, (word, number)), children)
                 assert twin is not None, "an operator has all of its outputs"
                 outputs += self._wish(self._leader(twin))

@@ -167,9 +167,9 @@ def _sizes_of(graph: Graph) -> dict[str, str]:
 
 
 def _plain(params: tuple[Param, ...]) -> tuple[CertifiedParam, ...]:
-    found = tuple(param for param in params if isinstance(param, int | str | IndexExpr))
-    assert len(found) == len(params), "only patterns have computed orders"
-    return found
+    closed = tuple(param for param in params if isinstance(param, int | str | IndexExpr))
+    assert len(closed) == len(params), "only patterns have computed orders"
+    return closed
 
 
 def without_spare_steps(certificate: Certificate, graph: Graph) -> Certificate:
@@ -178,18 +178,22 @@ def without_spare_steps(certificate: Certificate, graph: Graph) -> Certificate:
 
     graph   what the certificate speaks of
     """
-    found = certificate
-    if len(found.steps) * (len(found.steps) + len(found.terms)) > _MOST_REPLAYED:
-        return found
-    for place in reversed(range(len(found.steps))):
-        fewer = replace(found, steps=(*found.steps[:place], *found.steps[place + 1 :]))
+    shortest = certificate
+    if len(shortest.steps) * (len(shortest.steps) + len(shortest.terms)) > _MOST_REPLAYED:
+        return shortest
+    for position in reversed(range(len(shortest.steps))):
+        fewer = replace(
+            shortest, steps=(*shortest.steps[:position], *shortest.steps[position + 1 :])
+        )
         try:
             replay(fewer, read_network(graph), lambda _: True)
         except UsageError:
             continue
-        found = fewer
-    used = {step.rule for step in found.steps}
-    return replace(found, rules={name: text for name, text in found.rules.items() if name in used})
+        shortest = fewer
+    used = {step.rule for step in shortest.steps}
+    return replace(
+        shortest, rules={name: text for name, text in shortest.rules.items() if name in used}
+    )
 
 
 def replay(certificate: Certificate, network: Network, is_proved: Callable[[Rule], bool]) -> Graph:

@@ -48,16 +48,16 @@ def parse_certificate(text: str, where: str) -> Certificate:
         if data["format"] != FORMAT:
             raise ValueError(f"its format is {data['format']!r}")
         sizes = {str(name): str(line) for name, line in data.get("sizes", ())}
-        known = {name: parse_named_size(name, line) for name, line in sizes.items()}
+        atoms = {name: parse_named_size(name, line) for name, line in sizes.items()}
         return Certificate(
             tuple(
-                CertifiedTerm(str(o), _params(p, known), _numbers(a)) for o, p, a in data["terms"]
+                CertifiedTerm(str(o), _params(p, atoms), _numbers(a)) for o, p, a in data["terms"]
             ),
             tuple(
                 CertifiedStep(
                     str(rule),
                     {str(name): _number(place) for name, place in tensors.items()},
-                    {str(name): _params(value, known) for name, value in params.items()},
+                    {str(name): _params(value, atoms) for name, value in params.items()},
                 )
                 for rule, tensors, params in data["steps"]
             ),

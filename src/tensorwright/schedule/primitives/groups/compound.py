@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 
 from tensorwright.base import ScheduleError
@@ -17,9 +18,9 @@ class Compound(Primitive):
 
     __slots__ = ()
 
+    @abstractmethod
     def steps(self, state: ScheduleState) -> Iterator[Primitive]:
         """The steps for a state; the stages and loops that they name are those of the state."""
-        raise NotImplementedError
 
     def need(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the steps cannot be named."""

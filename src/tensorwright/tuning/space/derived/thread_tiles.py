@@ -118,7 +118,7 @@ def _default(axes: list[Axis], groups: list[list[Axis]], target: GpuTarget) -> d
 
 def _share(group: list[Axis], threads: int, elements: int) -> dict[str, Row]:
     """Share out threads and elements over axes that one operand is read along, the last first."""
-    found: dict[str, Row] = {}
+    rows_by_axis: dict[str, Row] = {}
     for axis in reversed(group):
         rows = [
             row
@@ -126,9 +126,9 @@ def _share(group: list[Axis], threads: int, elements: int) -> dict[str, Row]:
             if row[0] <= threads and row[1] <= elements
         ]
         row = max(rows, key=lambda each: (_useful(axis.length, each), each[0]), default=(1, 1))
-        found[axis.name] = row
+        rows_by_axis[axis.name] = row
         threads, elements = max(1, threads // row[0]), max(1, elements // row[1])
-    return found
+    return rows_by_axis
 
 
 def _useful(extent: int, row: Row) -> float:
@@ -148,9 +148,9 @@ def fold_sizes(extent: int, most: int) -> tuple[int, ...]:
 
 def default_folds(axes: Iterable[Axis], most: int) -> dict[str, int]:
     """The terms along each axis that are fetched at once by rule, the last axis first."""
-    left, found = _TERMS, {}
+    left, terms = _TERMS, {}
     for axis in reversed(tuple(axes)):
         size = max(n for n in fold_sizes(axis.length, most) if n <= max(1, left))
-        found[axis.name] = size
+        terms[axis.name] = size
         left //= size
-    return found
+    return terms
