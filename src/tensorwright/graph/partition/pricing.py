@@ -1,6 +1,7 @@
 """Decisions by predicted time: what is proposed is taken where it is faster by a margin.
 
-The time of a workload with named sizes is that for typical numbers.
+The time of a workload with named sizes is that for typical numbers.  Where two are nearly as fast,
+their times for numbers half-way between the bounds count, too.
 
 decide = Decisions(price)
 decide("attention", Alternative("two kernels", (a, b)), Alternative("one kernel", (ab,)))
@@ -9,11 +10,11 @@ decide("attention", Alternative("two kernels", (a, b)), Alternative("one kernel"
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tensorwright.graph.sizes import representative
+from tensorwright.graph.sizes import halfway, representative
 from tensorwright.graph.workload import Workload, bind_workload
 
 Price: TypeAlias = Callable[[Workload], float | None]
@@ -25,6 +26,7 @@ every process.
 """
 
 LEAST_GAIN = 1.2  # predictions are no measurements
+_NEAR = 1.1  # a ratio this near to the limit for typical sizes is asked for at other sizes, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Alternative:
 class Decision:
     """What was in force against what was proposed.
 
+    kept_seconds    for typical sizes, and so is the other
     other_seconds   of all workloads; where the first ones alone are too slow, of these
     """
 
@@ -71,7 +74,7 @@ class Decisions:
         self._price = price
         self._most = most
         self._stops_early = stops_early
-        self._seconds: dict[str, float | None] = {}
+        self._seconds: dict[tuple[str | int, ...], float | None] = {}
 
     def __call__(
         self, question: str, kept: Alternative, other: Alternative, least_gain: float = LEAST_GAIN
@@ -79,22 +82,44 @@ class Decisions:
         """Which of two is taken, the other where it is so many times as fast; None where one has
         no price.
         """
-        kept_s = self._total(kept, math.inf)
+        kept_workloads, other_workloads = list(kept.workloads), list[Workload]()
+        kept_s = self._total(kept_workloads, math.inf)
         if kept_s is None:
             return None
         limit = kept_s / least_gain
-        other_s = self._total(other, limit if self._stops_early else math.inf)
+        sizes = {size.name: size for each in kept_workloads for size in each.sizes}
+        near = _NEAR * limit if sizes else limit
+        stop = near if self._stops_early else math.inf
+        other_s = self._total(other.workloads, stop, other_workloads)
         if other_s is None:
             return None
+        is_changed = other_s < limit
+        if sizes and limit / _NEAR < other_s < near:
+            at, both = halfway(sizes.values()), (kept_workloads, other_workloads)
+            kept_half, other_half = (self._total(each, math.inf, at=at) for each in both)
+            if kept_half and other_half:
+                is_changed = other_s * other_half < limit * kept_half / least_gain
         names = question, kept.name, other.name
-        self.made.append(Decision(*names, kept_s, other_s, is_changed=other_s < limit))
+        self.made.append(Decision(*names, kept_s, other_s, is_changed))
         return self.made[-1]
 
-    def _total(self, alternative: Alternative, limit: float) -> float | None:
-        """Seconds of all workloads, or of the first ones that reach a limit together."""
+    def _total(
+        self,
+        workloads: Iterable[Workload],
+        limit: float,
+        priced: list[Workload] | None = None,
+        at: Mapping[str, int] | None = None,
+    ) -> float | None:
+        """Seconds of all workloads, or of the first ones that reach a limit together.
+
+        priced   gets those whose prices were asked for
+        at       numbers for sizes; typical ones by default
+        """
         total = 0.0
-        for workload in alternative.workloads:
-            seconds = self._seconds_of(workload)
+        for workload in workloads:
+            if priced is not None:
+                priced.append(workload)
+            seconds = self._seconds_of(workload, at)
             if seconds is None:
                 return None
             total += seconds
@@ -102,13 +127,16 @@ class Decisions:
                 break
         return total
 
-    def _seconds_of(self, workload: Workload) -> float | None:
-        if workload.key not in self._seconds:
+    def _seconds_of(self, workload: Workload, at: Mapping[str, int] | None) -> float | None:
+        numbers = representative(workload.sizes)
+        if at is not None:
+            numbers = {name: at.get(name, number) for name, number in numbers.items()}
+        asked: tuple[str | int, ...] = (workload.key, *numbers.values())
+        if asked not in self._seconds:
             if len(self._seconds) >= self._most:
                 return None
-            typical = bind_workload(workload, representative(workload.sizes))
-            self._seconds[workload.key] = self._price(typical)
-        return self._seconds[workload.key]
+            self._seconds[asked] = self._price(bind_workload(workload, numbers))
+        return self._seconds[asked]
 
     def describe(self, subject: str) -> str:
         """One line for each decision, equal ones once."""

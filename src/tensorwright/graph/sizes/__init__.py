@@ -21,7 +21,7 @@ from tensorwright.graph.sizes.numbers import (
     typical_shape,
     with_typical_sizes,
 )
-from tensorwright.graph.sizes.points import SizePoint, SizesAt, between, points_of
+from tensorwright.graph.sizes.points import SizePoint, SizesAt, between, halfway, points_of
 
 __all__ = [
     "SizePoint",
@@ -34,6 +34,7 @@ __all__ = [
     "counted_bounds",
     "counted_size_of",
     "counted_sizes",
+    "halfway",
     "least_bytes",
     "least_sizes",
     "number_told",

@@ -128,11 +128,15 @@ def _suggested(sizes: Sequence[NamedSize]) -> list[dict[str, int]]:
     """The least and typical sizes and what is between; of a single size, the greatest, too."""
     typical = representative(sizes)
     low = {size.name: size.least * size.divisor for size in sizes}
-    middle = {s.name: _mean(low[s.name], _greatest(s), s.divisor) for s in sizes}
-    points = [low, middle, typical]
+    points = [low, halfway(sizes), typical]
     if len(sizes) == 1 and sizes[0].most is not None:
         points.append({sizes[0].name: _greatest(sizes[0])})
     return points if sizes else []
+
+
+def halfway(sizes: Iterable[NamedSize]) -> dict[str, int]:
+    """Numbers in the middle between the bounds, on a logarithmic scale."""
+    return {s.name: _mean(s.least * s.divisor, _greatest(s), s.divisor) for s in sizes}
 
 
 def _greatest(size: NamedSize) -> int:

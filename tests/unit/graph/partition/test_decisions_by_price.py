@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.unit.graph.prices import Prices
 
+from tensorwright.expr import named_size
 from tensorwright.graph import GraphBuilder, Workload, build_workload
 from tensorwright.graph.partition import Alternative, Decisions
 
@@ -58,3 +59,29 @@ def test_after_so_many_prices_nothing_is_decided() -> None:
     assert decide("q", alternative("as it is", 10), alternative("otherwise", 5)) is not None
     assert decide("q", alternative("as it is", 10), alternative("otherwise", 4)) is None
     assert decide("q", alternative("as it is", 10), alternative("otherwise", 5)) is not None
+
+
+def test_nearly_equal_times_of_an_open_size_are_compared_half_way_too() -> None:
+    """Half-way between 1 and 64 is 8, where the other is twice as fast; typical is 22."""
+    for offset, chosen in ((1, "otherwise"), (20, "as it is")):
+
+        def price(workload: Workload, offset: int = offset) -> float:
+            (size,) = workload.outputs[0].shape
+            assert size in (8, 22)
+            slower = offset if size == 22 else -4
+            return float(size) + (slower if workload.name == "sigmoid" else 0)
+
+        decision = Decisions(price)(
+            "q",
+            Alternative("as it is", [open_workload("relu")]),
+            Alternative("otherwise", [open_workload("sigmoid")]),
+            least_gain=1.0,
+        )
+        assert decision is not None
+        assert decision.chosen == chosen
+
+
+def open_workload(op: str) -> Workload:
+    b = GraphBuilder("open")
+    graph = b.finish((b.add(op, b.input("x", (named_size("n", 1, 64),))),))
+    return build_workload(graph, graph.nodes).workload
