@@ -3,6 +3,7 @@
 from tensorwright.base import ByKind, TargetKind
 from tensorwright.tuning.space.derived.rule import SketchRule
 from tensorwright.tuning.space.derived.rules.constants import FoldConstants, SimplifyConstants
+from tensorwright.tuning.space.derived.rules.matrix_tiling import MatrixTiling
 from tensorwright.tuning.space.derived.rules.placement import AddCacheWrite, AlwaysInline, Skip
 from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
 from tensorwright.tuning.space.derived.rules.thread_tiling import (
@@ -28,6 +29,7 @@ SKETCH_RULES: tuple[SketchRule, ...] = (
 GPU_RULES: tuple[SketchRule, ...] = (
     FoldConstants(),
     AlwaysInline(),
+    MatrixTiling(),
     CacheThreadTile(),
     ThreadTiling(),
     Skip(),
@@ -44,6 +46,7 @@ __all__ = [
     "CacheThreadTile",
     "FactorReduction",
     "FoldConstants",
+    "MatrixTiling",
     "MultiLevelTiling",
     "MultiLevelTilingWithFusion",
     "SimplifyConstants",
