@@ -9,7 +9,7 @@ The axes that only one operand has are its columns; those that both have stay as
 operand has the last axis of the result, so that neighbours of a row are stored together.  Both
 operands lie with the terms of the sum outside: what a few threads read of one term are neighbours.
 The operands are stages to be computed part by part, where the product needs them: nothing is ever
-written out as a whole.  Joined axes that no good tile divides end in zeros: 49 pixels are 56.
+written out as a whole.  Joined axes that no good tile divides repeat their last element: 49 pixels are 56.
 Source:   Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014, section 3.
 """
 
@@ -32,8 +32,8 @@ from tensorwright.expr import (
     Var,
     floor_div,
     free_vars,
+    minimum,
     mod,
-    select,
     substitute_value,
 )
 from tensorwright.schedule.algorithms.algorithm import Algorithm
@@ -114,10 +114,9 @@ class _Rewriting:
         """A factor, its terms outside and its own axes joined."""
         used = free_vars(*factor.indices) if isinstance(factor, Load) else frozenset()
         kept = (axis for axis in (*self.found.both, *self.terms) if axis.var in used)
-        body = substitute_value(factor, {**self.units, **_parts(own, joined.var)})
         count = prod(axis.length for axis in own)
-        if joined.length != count:
-            body = select(joined.var < count, body, 0.0)
+        number = joined.var if joined.length == count else minimum(joined.var, count - 1)
+        body = substitute_value(factor, {**self.units, **_parts(own, number)})
         return Compute(f"{self.tensor.name}_{suffix}", (*kept, joined), body)
 
 

@@ -27,18 +27,20 @@ Column = NDArray[np.float64]
 APART, EACH = (1, 2, 4), (1, 2, 4)
 MOST_ACCUMULATORS = 128  # of a thread: as many registers are left for operands and addresses
 _MOST_THREADS = 64  # along an axis
-_TERMS = (8, 16, 32)  # of a part of the reduction, at most: what the default chooses among
+MOST_TERMS = 64  # of a part of the reduction
+_TERMS = (8, 16, 32, 64)  # of a part of the reduction, at most: what the default chooses among
 
 # What is alike on NVIDIA's cards since 2017, in cycles and bytes of a multiprocessor.
 _SCHEDULERS = 4  # each issues an instruction of a warp in a cycle
 _LANES = 128
 _REGISTERS = 40  # of a thread: addresses, conditions, and operands of shared memory
 _MOST_REGISTERS = 255
-_LATENCY = 700  # of a part that is fetched ahead: the second cache, and a barrier
+_LATENCY = 700  # of a fetch: the second cache, and a barrier
 _LAUNCH = 1500  # of a wave of blocks: the first fetch, and the stores
 _L2_BYTES = 32  # in a cycle
 _WAVEFRONT = 32  # elements that shared memory gives in a cycle
 _OVERHEAD = 30  # instructions of a part beside arithmetic and fetches
+_SHARE = 0.2  # of what takes less time, so much is not hidden behind what takes the most
 _RESERVED = 1024  # bytes of shared memory that the driver takes of a block
 
 
@@ -48,6 +50,7 @@ class MatrixShape:
 
     costs   instructions for each element of the left and of the right operand that is fetched
     moved   bytes from and to memory
+    ahead   how many parts are fetched at once while another one is used
     """
 
     batch: int
@@ -56,6 +59,7 @@ class MatrixShape:
     folds: tuple[int, ...]
     costs: tuple[float, float]
     moved: int
+    ahead: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ def tile_seconds(
     accumulators = rows[0] * rows[2] * columns[0] * columns[2]
     fetched = (height + width) * terms / threads
     registers = accumulators + fetched + _REGISTERS
-    shared = 2 * 4 * (height + width) * terms
+    shared = (shape.ahead + 1) * 4 * (height + width) * terms
     resident = np.minimum.reduce(
         [
             target.registers // (registers * warps * target.warp),
@@ -141,14 +145,15 @@ def tile_seconds(
     def part(blocks: Column) -> Column:
         """The cycles of a part of so many blocks at once."""
         running = warps * blocks
-        return np.maximum.reduce(
+        limits = np.array(
             [
                 np.ceil(running / _SCHEDULERS) * issued,
                 running * terms * waves_read,
                 4 * blocks * (height + width) * terms / _L2_BYTES,
-                np.full_like(running, _LATENCY),
+                np.full_like(running, _LATENCY / shape.ahead),
             ]
         )
+        return (1 - _SHARE) * limits.max(0) + _SHARE * limits.sum(0)
 
     blocks = shape.batch * np.ceil(shape.rows / height) * np.ceil(shape.columns / width)
     each = np.ceil(blocks / target.multiprocessors)

@@ -27,6 +27,8 @@ from tensorwright.schedule import (
     FoldConstant,
     ForKind,
     Fuse,
+    Layout,
+    LayoutKind,
     MatrixProduct,
     Reorder,
     Scope,
@@ -44,6 +46,7 @@ from tensorwright.tuning.space.axes.accesses import bytes_of
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.matrix_tiles import (
     MOST_ACCUMULATORS,
+    MOST_TERMS,
     MatrixShape,
     MatrixTile,
     Row,
@@ -55,9 +58,9 @@ from tensorwright.tuning.space.derived.rule import Verdict
 from tensorwright.tuning.space.derived.thread_tiles import fold_sizes, stored_axes
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import is_cheap
-from tensorwright.tuning.space.tile_limits import limits_of
 
 _VECTORS = (1, 2, 4)  # elements that a thread fetches at once
+_PADDING = 4  # elements: rows stay aligned for vectors
 _MOST_UNROLLED = 16  # terms of the longest axis of the reduction
 _UNROLLED = 8  # by rule: more would not fit the cache of instructions
 _COPIED, _COMPUTED = 3.0, 12.0  # instructions for an element of an operand that is fetched alone
@@ -93,6 +96,7 @@ class _Operand:
     vector: int
     turned: bool
     cost: float
+    is_copy: bool = True
 
 
 class _Tiling:
@@ -121,7 +125,7 @@ class _Tiling:
         for operand in operands:
             self._fetch(operand, loop, rows[1] * columns[1])
         places = ((self.host, threads), (self.product, loop))
-        tiled = TiledStage(self.product, self.host, places)
+        tiled = TiledStage(self.product, self.host, places, self.are_copies)
         return self.view.then(self.builder, f"{self.base} in blocks of threads", tile=tiled)
 
     def _rewrite(self) -> tuple[_Operand, ...]:
@@ -165,8 +169,10 @@ class _Tiling:
         left, right = (each.cost / each.vector for each in operands)
         folds = tuple(axis.length for axis in self.terms)
         batch = prod(axis.length for axis in self.both)
+        self.are_copies = all(each.is_copy and not each.turned for each in operands)
+        ahead = 2 if self.are_copies and self.target.copies_ahead else 1
         return MatrixShape(
-            batch, self.rows.length, self.columns.length, folds, (left, right), moved
+            batch, self.rows.length, self.columns.length, folds, (left, right), moved, ahead
         )
 
     def _choose_tiles(self, tile: MatrixTile) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
@@ -236,12 +242,11 @@ class _Tiling:
     def _tile_sums(self, tile: MatrixTile) -> str:
         """Split the reduction into parts; the loop over parts."""
         builder, name = self.builder, self.product
-        most = limits_of(self.target).unrolled
         outer: list[str] = []
         inner: list[str] = []
         for axis, default in zip(self.terms, tile.folds, strict=True):
             is_last = axis is self.terms[-1]
-            factors = self._fold_factors(axis, default, most, is_last=is_last)
+            factors = self._fold_factors(axis, default, is_last=is_last)
             is_exact = axis.length % default == 0
             step = Split(name, axis.name, factors, Tail.EXACT if is_exact else Tail.GUARD)
             builder.do(step)
@@ -260,16 +265,21 @@ class _Tiling:
             fuse = Fuse(name, tuple(outer))
             builder.do(fuse)
             loop = fuse.fused
-        for unrolled in (*inner[:-2], inner[-1], *tiles[4:-1]):
+        for unrolled in (inner[-1], *tiles[4:-1]):
             builder.do(Unroll(name, unrolled))
         builder.do(Vectorize(name, tiles[-1]))
         return loop
 
     def _fold_factors(
-        self, axis: Axis, default: int, most: int, *, is_last: bool
+        self, axis: Axis, default: int, *, is_last: bool
     ) -> tuple[Index, ...]:
         """The terms of a part along an axis; of the last one, in steps that are unrolled."""
-        sizes = [n for n in fold_sizes(axis.length, most) if (axis.length % n == 0) == (axis.length % default == 0)]
+        is_exact = axis.length % default == 0
+        sizes = [
+            n
+            for n in fold_sizes(axis.length, MOST_TERMS)
+            if (axis.length % n == 0) == is_exact
+        ]
         if not is_last:
             name = f"{self.base}_{axis.name}_part"
             return (self.builder.choose(name, tuple(sizes), default, Kind.TILE, self.base),)
@@ -295,6 +305,8 @@ class _Tiling:
             f"{operand.name}_vector", _VECTORS, default, Kind.OTHER, self.base
         )
         builder.do(Cooperate(name, (threads,), vector))
+        if operand.turned:  # else the threads that store neighbouring terms ask one bank
+            builder.do(Layout(name, LayoutKind.PADDED, _PADDING))
 
 
 def _bind(builder: SketchBuilder, name: str, loops: tuple[str, ...], kind: ForKind) -> str:
@@ -317,7 +329,7 @@ def _operand_of(stage: Stage) -> _Operand:
     tensor = stage.tensor
     body = tensor.body
     if not isinstance(body, Load):
-        return _Operand(stage.name, 1, turned=False, cost=_COMPUTED)
+        return _Operand(stage.name, 1, turned=False, cost=_COMPUTED, is_copy=False)
     bounds = {axis.var: Range(0, axis.length - 1) for axis in tensor.axes}
     offset: Index = 0
     for index, extent in zip(body.indices, body.source.shape, strict=True):
