@@ -48,6 +48,7 @@ _RESERVED = 1024  # bytes of shared memory that the driver takes of a block
 class MatrixShape:
     """A product: `batch` times `rows` x `columns` sums over `folds`.
 
+    longest tiles along rows and columns
     costs   instructions for each element of the left and of the right operand that is fetched
     moved   bytes from and to memory
     ahead   how many parts are fetched at once while another one is used
@@ -56,6 +57,7 @@ class MatrixShape:
     batch: int
     rows: int
     columns: int
+    longest: tuple[int, int]
     folds: tuple[int, ...]
     costs: tuple[float, float]
     moved: int
@@ -75,14 +77,14 @@ class MatrixTile:
 
 
 @lru_cache(maxsize=1024)
-def tile_rows(extent: int) -> tuple[Row, ...]:
-    """Tiles along an axis that divide it."""
+def tile_rows(extent: int, longest: int) -> tuple[Row, ...]:
+    """Tiles along an axis that divide it, up to the longest."""
     return tuple(
         (apart, threads, each)
         for apart in APART
         for threads in divisors(extent, _MOST_THREADS)
         for each in EACH
-        if extent % (apart * threads * each) == 0
+        if extent % (apart * threads * each) == 0 and apart * threads * each <= longest
     )
 
 
@@ -96,7 +98,8 @@ def fold_rows(extents: Sequence[int], terms: int) -> Folds:
 @lru_cache(maxsize=1024)
 def best_tile(shape: MatrixShape, target: GpuTarget) -> MatrixTile:
     """The tile that is expected to be the fastest."""
-    left, right = tile_rows(shape.rows), tile_rows(shape.columns)
+    left = tile_rows(shape.rows, shape.longest[0])
+    right = tile_rows(shape.columns, shape.longest[1])
     pairs = np.array([(*a, *b) for a in left for b in right], np.float64)
     tiles: list[MatrixTile] = []
     for folds in dict.fromkeys(fold_rows(shape.folds, terms) for terms in _TERMS):

@@ -146,6 +146,8 @@ class _Tiling:
         tensor = builder.state.stage(self.product).tensor
         *self.both, self.rows, self.columns = tensor.axes
         self.terms = tensor.reduce_axes
+        lengths = zip((self.rows, self.columns), self._joined(), strict=True)
+        self.longest = tuple(_longest(axis, joined) for axis, joined in lengths)
         return tuple(self._operand(f"{self.base}_{side}") for side in ("left", "right"))
 
     def _operand(self, name: str) -> _Operand:
@@ -171,18 +173,18 @@ class _Tiling:
         batch = prod(axis.length for axis in self.both)
         self.are_copies = all(each.is_copy and not each.turned for each in operands)
         ahead = 2 if self.are_copies and self.target.copies_ahead else 1
-        return MatrixShape(
-            batch, self.rows.length, self.columns.length, folds, (left, right), moved, ahead
-        )
+        lengths = self.rows.length, self.columns.length
+        return MatrixShape(batch, *lengths, self.longest, folds, (left, right), moved, ahead)
 
     def _choose_tiles(self, tile: MatrixTile) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
         """Open the decisions about both axes of the product, and split its memory by them."""
         builder = self.builder
         chosen: list[tuple[Index, ...]] = []
-        for axis, default in ((self.rows, tile.rows), (self.columns, tile.columns)):
+        axes = zip((self.rows, self.columns), self.longest, strict=True)
+        for (axis, longest), default in zip(axes, (tile.rows, tile.columns), strict=True):
             names = tuple(f"{self.base}_{axis.name}_{n}" for n in ("apart", "threads", "each"))
             row = builder.choose_rows(
-                names, tile_rows(axis.length), default, Kind.TILE, self.base
+                names, tile_rows(axis.length, longest), default, Kind.TILE, self.base
             )
             builder.do(SplitAxis(self.product, axis.name, row))
             chosen.append(row)
@@ -318,6 +320,11 @@ def _bind(builder: SketchBuilder, name: str, loops: tuple[str, ...], kind: ForKi
         loop = fuse.fused
     builder.do(Bind(name, loop, kind))
     return loop
+
+
+def _longest(axis: Axis, joined: tuple[Axis, ...]) -> int:
+    """The longest tile along an axis: several axes that are joined have no rest in one tile."""
+    return axis.length if len(joined) == 1 else prod(each.length for each in joined)
 
 
 def _vector_of(extent: int) -> int:
