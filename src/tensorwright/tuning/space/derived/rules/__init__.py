@@ -2,6 +2,7 @@
 
 from tensorwright.base import ByKind, TargetKind
 from tensorwright.tuning.space.derived.rule import SketchRule
+from tensorwright.tuning.space.derived.rules.batched_winograd import BatchedWinograd
 from tensorwright.tuning.space.derived.rules.constants import FoldConstants, SimplifyConstants
 from tensorwright.tuning.space.derived.rules.matrix_tiling import MatrixTiling
 from tensorwright.tuning.space.derived.rules.placement import AddCacheWrite, AlwaysInline, Skip
@@ -29,6 +30,7 @@ SKETCH_RULES: tuple[SketchRule, ...] = (
 GPU_RULES: tuple[SketchRule, ...] = (
     FoldConstants(),
     AlwaysInline(),
+    BatchedWinograd(),
     MatrixTiling(),
     CacheThreadTile(),
     ThreadTiling(),
@@ -43,6 +45,7 @@ __all__ = [
     "SKETCH_RULES",
     "AddCacheWrite",
     "AlwaysInline",
+    "BatchedWinograd",
     "CacheThreadTile",
     "FactorReduction",
     "FoldConstants",
