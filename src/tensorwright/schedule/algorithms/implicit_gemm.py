@@ -53,6 +53,16 @@ class MatrixProduct:
     columns: tuple[Axis, ...]
     both: tuple[Axis, ...]
 
+    @property
+    def height(self) -> int:
+        """The extent of the joined rows."""
+        return _joined(self.rows).length
+
+    @property
+    def width(self) -> int:
+        """The extent of the joined columns."""
+        return _joined(self.columns).length
+
 
 def find_matrix_product(tensor: Compute) -> MatrixProduct | None:
     """The two factors of a sum and the axes of each; None where one has no axis to itself."""
@@ -167,4 +177,4 @@ def _parts(axes: tuple[Axis, ...], number: Index) -> dict[Var, Index]:
     return parts
 
 
-IMPLICIT_GEMM = Algorithm("implicit_gemm", rewrite_as_matrices)
+IMPLICIT_GEMM = Algorithm("implicit_gemm", rewrite_as_matrices, rounds=False)

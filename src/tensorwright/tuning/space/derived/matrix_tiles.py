@@ -17,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import DType, GpuTarget
+from tensorwright.expr import Compute, loads_of
+from tensorwright.schedule import MatrixProduct
+from tensorwright.tuning.space.axes.accesses import bytes_of, count_of
 from tensorwright.tuning.space.derived.thread_tiles import fold_sizes
 from tensorwright.tuning.space.sketch import divisors
 
@@ -62,6 +65,37 @@ class MatrixShape:
     costs: tuple[float, float]
     moved: int
     ahead: int = 1
+
+
+COPIED, COMPUTED = 3.0, 12.0
+"""Instructions to fetch an element alone: as it lies, or as a part of a padded image."""
+_VECTOR = 4
+
+
+def longest_tiles(found: MatrixProduct) -> tuple[int, int]:
+    """The longest tiles along rows and columns: axes that are joined have no rest in one tile."""
+    sides = ((found.rows, found.height), (found.columns, found.width))
+    rows, columns = (n if len(axes) == 1 else count_of(axes) for axes, n in sides)
+    return rows, columns
+
+
+def product_shape(tensor: Compute, found: MatrixProduct, ahead: int) -> MatrixShape:
+    """A sum of products as a product of matrices, its left operand a constant.
+
+    ahead   2 where the right operand is copied as it lies, 1 where it is computed
+    """
+    right = COPIED / _VECTOR if ahead > 1 else COMPUTED
+    read = {load.source for load in loads_of(tensor.body)}
+    return MatrixShape(
+        count_of(found.both),
+        found.height,
+        found.width,
+        longest_tiles(found),
+        tuple(axis.length for axis in tensor.reduce_axes if axis.extent != 1),
+        (COPIED / _VECTOR, right),
+        sum(map(bytes_of, (*read, tensor))),
+        ahead,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,9 @@ Source:  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CV
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 
-from tensorwright.base import DType, GpuTarget
-from tensorwright.expr import Axis
+from tensorwright.base import GpuTarget
 from tensorwright.schedule import (
     TAPS,
     AtRoot,
@@ -30,42 +29,59 @@ from tensorwright.schedule import (
     Tail,
     Unroll,
     UseAlgorithm,
+    applied,
     find_convolution,
+    find_matrix_product,
     is_legal,
 )
+from tensorwright.tuning.space.axes.accesses import bytes_of
 from tensorwright.tuning.space.derived.derivation import Derivation
+from tensorwright.tuning.space.derived.matrix_tiles import best_tile, product_shape
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
 from tensorwright.tuning.space.derived.thread_tiles import stored_axes
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import is_cheap
 
-WINOGRAD_NOTE = "by Winograd's algorithm"
 _LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more than they save
 _TILES = (4, 2)
 _THREADS = 128  # of a block of a transform
+_LAUNCH_S = 4e-6  # of a further launch, and of the latency of its reads and stores
 
 
 @dataclass(frozen=True, slots=True)
 class BatchedWinograd:
-    """Compute a convolution of 3 x 3 taps by fewer multiplications, tile by tile."""
+    """Compute a convolution of 3 x 3 taps by fewer multiplications, tile by tile.
 
+    only_if_faster   than the product of matrices that the convolution is, by estimate
+    """
+
+    only_if_faster: bool = False
     name: str = "batched winograd"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where the kernel is a constant that nothing else reads, and channels are enough."""
+        """Where the kernel is a constant that nothing else reads, and channels are enough; no
+        other way to compute the stage is tried then.
+        """
         stage = view.stage
         if not isinstance(stage.placement, AtRoot) or not is_untouched(view.state, stage):
             return Verdict.NO
         found = find_convolution(stage.tensor)
-        return Verdict.YES if found is not None and _pays(view, stage, found) else Verdict.NO
+        if found is None or not _is_suitable(view, stage, found):
+            return Verdict.NO
+        if self.only_if_faster and not _tiles_by_seconds(view, found, only_faster=True):
+            return Verdict.NO
+        return Verdict.YES_AND_SKIP_REST
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """One state for each size of tiles; the product is decided next."""
-        return tuple(_Transforming(view, tile).derive() for tile in _TILES)
+        """One state for each size of tiles, the fastest first; the product is decided next."""
+        found = find_convolution(view.stage.tensor)
+        assert found is not None, "it applies"
+        tiles = _tiles_by_seconds(view, found, only_faster=self.only_if_faster)
+        return tuple(_Transforming(view, tile).derive() for tile in tiles)
 
 
-def _pays(view: Derivation, stage: Stage, found: Convolution) -> bool:
+def _is_suitable(view: Derivation, stage: Stage, found: Convolution) -> bool:
     kernel = found.kernel.source.name
     axes = [*stage.tensor.axes, *stage.tensor.reduce_axes]
     if kernel not in view.state.constants or len(view.state.readers(kernel)) != 1:
@@ -76,6 +92,38 @@ def _pays(view: Derivation, stage: Stage, found: Convolution) -> bool:
     filters = prod(axis.length for axis in stage.tensor.axes if axis.var in used)
     channels = prod(axis.length for axis in stage.tensor.reduce_axes) // TAPS**2
     return min(filters, channels) >= _LEAST_CHANNELS
+
+
+def _tiles_by_seconds(
+    view: Derivation, found: Convolution, *, only_faster: bool
+) -> tuple[int, ...]:
+    """The sizes of tiles, the one that is expected to be the fastest first.
+
+    only_faster   none that is slower than the product of matrices that the convolution is
+    """
+    product = find_matrix_product(view.stage.tensor)
+    most = inf
+    if only_faster and product is not None:
+        most = best_tile(product_shape(view.stage.tensor, product, ahead=1), view.target).seconds
+    seconds = {tile: _seconds(view, found, tile) for tile in _TILES}
+    return tuple(tile for tile in sorted(_TILES, key=seconds.__getitem__) if seconds[tile] < most)
+
+
+def _seconds(view: Derivation, found: Convolution, tile: int) -> float:
+    """What all three launches are expected to take."""
+    target: GpuTarget = view.target
+    state = applied(UseAlgorithm(view.current, f"winograd{tile}"), view.state)
+    data, product = (
+        state.stage(f"{view.current}_{part}").tensor for part in ("columns", "product")
+    )
+    shape = find_matrix_product(product)
+    if shape is None:
+        return inf
+    moved = (found.data.source, data, product, view.stage.tensor)
+    transforms = sum(map(bytes_of, moved)) / target.bandwidth
+    ahead = 2 if target.copies_ahead else 1
+    batched = best_tile(product_shape(product, shape, ahead), target)
+    return batched.seconds + transforms + 2 * _LAUNCH_S
 
 
 class _Transforming:
@@ -109,7 +157,7 @@ class _Transforming:
             builder.do(ComputeInline(base))
         self._store_outputs(host, axes)
         self._transform_data()
-        note = f"{base} {WINOGRAD_NOTE} in tiles of {self.tile}"
+        note = f"{base} by Winograd's algorithm in tiles of {self.tile}"
         after = self.view.then(builder, note)
         return replace(after, visited=after.visited - {f"{base}_product"})
 

@@ -45,12 +45,15 @@ from tensorwright.schedule import (
 from tensorwright.tuning.space.axes.accesses import bytes_of
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.matrix_tiles import (
+    COMPUTED,
+    COPIED,
     MOST_ACCUMULATORS,
     MOST_TERMS,
     MatrixShape,
     MatrixTile,
     Row,
     best_tile,
+    longest_tiles,
     tile_rows,
 )
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
@@ -63,7 +66,6 @@ _VECTORS = (1, 2, 4)  # elements that a thread fetches at once
 _PADDING = 4  # elements: rows stay aligned for vectors
 _MOST_UNROLLED = 16  # terms of the longest axis of the reduction
 _UNROLLED = 8  # by rule: more would not fit the cache of instructions
-_COPIED, _COMPUTED = 3.0, 12.0  # instructions for an element of an operand that is fetched alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,7 @@ class _Tiling:
         tensor = builder.state.stage(self.product).tensor
         *self.both, self.rows, self.columns = tensor.axes
         self.terms = tensor.reduce_axes
-        lengths = zip((self.rows, self.columns), self._joined(), strict=True)
-        self.longest = tuple(_longest(axis, joined) for axis, joined in lengths)
+        self.longest = longest_tiles(self.found)
         return tuple(self._operand(f"{self.base}_{side}") for side in ("left", "right"))
 
     def _operand(self, name: str) -> _Operand:
@@ -155,7 +156,7 @@ class _Tiling:
         if is_legal(FoldConstant(name), builder.state):
             extent = builder.state.stage(name).tensor.axes[-1].length
             builder.do(FoldConstant(name))
-            return _Operand(name, _vector_of(extent), turned=False, cost=_COPIED)
+            return _Operand(name, _vector_of(extent), turned=False, cost=COPIED)
         stage = builder.state.stage(name)
         for source in {load.source.name for load in loads_of(stage.tensor.body)}:
             inline = ComputeInline(source)
@@ -322,11 +323,6 @@ def _bind(builder: SketchBuilder, name: str, loops: tuple[str, ...], kind: ForKi
     return loop
 
 
-def _longest(axis: Axis, joined: tuple[Axis, ...]) -> int:
-    """The longest tile along an axis: several axes that are joined have no rest in one tile."""
-    return axis.length if len(joined) == 1 else prod(each.length for each in joined)
-
-
 def _vector_of(extent: int) -> int:
     return max(n for n in _VECTORS if extent % n == 0)
 
@@ -336,7 +332,7 @@ def _operand_of(stage: Stage) -> _Operand:
     tensor = stage.tensor
     body = tensor.body
     if not isinstance(body, Load):
-        return _Operand(stage.name, 1, turned=False, cost=_COMPUTED, is_copy=False)
+        return _Operand(stage.name, 1, turned=False, cost=COMPUTED, is_copy=False)
     bounds = {axis.var: Range(0, axis.length - 1) for axis in tensor.axes}
     offset: Index = 0
     for index, extent in zip(body.indices, body.source.shape, strict=True):
@@ -344,11 +340,11 @@ def _operand_of(stage: Stage) -> _Operand:
     offset = simplify(offset, bounds)
     last = tensor.axes[-1]
     if _step(offset, last.var) == 1:
-        return _Operand(stage.name, _aligned(offset, last, tensor.axes), turned=False, cost=_COPIED)
+        return _Operand(stage.name, _aligned(offset, last, tensor.axes), turned=False, cost=COPIED)
     if len(tensor.axes) > 1 and _step(offset, tensor.axes[-2].var) == 1:
         inner = tensor.axes[-2]
-        return _Operand(stage.name, _aligned(offset, inner, tensor.axes), turned=True, cost=_COPIED)
-    return _Operand(stage.name, 1, turned=False, cost=_COMPUTED)
+        return _Operand(stage.name, _aligned(offset, inner, tensor.axes), turned=True, cost=COPIED)
+    return _Operand(stage.name, 1, turned=False, cost=COMPUTED)
 
 
 def _step(offset: Index, var: Var) -> Index:
