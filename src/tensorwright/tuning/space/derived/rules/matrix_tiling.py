@@ -15,11 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.base import GpuTarget, ScheduleError
+from tensorwright.base import GpuTarget
 from tensorwright.expr import Axis, Index, Load, Range, Var, loads_of, simplify, substitute
 from tensorwright.schedule import (
     AtRoot,
-    Bind,
     CacheRead,
     ComputeAt,
     ComputeInline,
@@ -51,13 +50,13 @@ from tensorwright.tuning.space.derived.matrix_tiles import (
     MOST_TERMS,
     MatrixShape,
     MatrixTile,
-    Row,
     best_tile,
     longest_tiles,
     tile_rows,
 )
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.thread_steps import bind_fused
 from tensorwright.tuning.space.derived.thread_tiles import fold_sizes, stored_axes
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import is_cheap
@@ -137,12 +136,8 @@ class _Tiling:
         builder.do(UseAlgorithm(self.base, "implicit_gemm"))
         if consumer is not None and is_untouched(builder.state, consumer):
             self.host = consumer.name
-        self.axes = dict(
-            (own, stored)
-            for stored, own in stored_axes(
-                self.view.stage.tensor, builder.state.stage(self.host).tensor
-            )
-        )
+        own = stored_axes(self.view.stage.tensor, builder.state.stage(self.host).tensor)
+        self.axes = {name: stored for stored, name in own}
         if self.host != self.base:
             builder.do(ComputeInline(self.base))
         tensor = builder.state.stage(self.product).tensor
@@ -207,12 +202,10 @@ class _Tiling:
                 joined, (rows, columns), (self.rows, self.columns), strict=True
             )
         ]
-        (block, threads, apart, each) = (
-            tuple(level[n] for level in levels) for n in (0, 2, 1, 3)
-        )
+        (block, threads, apart, each) = (tuple(level[n] for level in levels) for n in (0, 2, 1, 3))
         builder.do(Reorder(host, (*others, *both, *block, *threads, *apart, *each)))
-        _bind(builder, host, (*others, *both, *block), ForKind.BLOCK_X)
-        thread = _bind(builder, host, threads, ForKind.THREAD_X)
+        bind_fused(builder, host, (*others, *both, *block), ForKind.BLOCK_X)
+        thread = bind_fused(builder, host, threads, ForKind.THREAD_X)
         for loop in (*apart, each[0]):
             builder.do(Unroll(host, loop))
         last = builder.state.stage(host).tensor.axes[-1].name
@@ -273,15 +266,11 @@ class _Tiling:
         builder.do(Vectorize(name, tiles[-1]))
         return loop
 
-    def _fold_factors(
-        self, axis: Axis, default: int, *, is_last: bool
-    ) -> tuple[Index, ...]:
+    def _fold_factors(self, axis: Axis, default: int, *, is_last: bool) -> tuple[Index, ...]:
         """The terms of a part along an axis; of the last one, in steps that are unrolled."""
         is_exact = axis.length % default == 0
         sizes = [
-            n
-            for n in fold_sizes(axis.length, MOST_TERMS)
-            if (axis.length % n == 0) == is_exact
+            n for n in fold_sizes(axis.length, MOST_TERMS) if (axis.length % n == 0) == is_exact
         ]
         if not is_last:
             name = f"{self.base}_{axis.name}_part"
@@ -304,23 +293,10 @@ class _Tiling:
             loops = builder.state.stage(name).loops
             builder.do(Reorder(name, (*loops[:-2], loops[-1], loops[-2])))
         default = operand.vector
-        vector = builder.choose(
-            f"{operand.name}_vector", _VECTORS, default, Kind.OTHER, self.base
-        )
+        vector = builder.choose(f"{operand.name}_vector", _VECTORS, default, Kind.OTHER, self.base)
         builder.do(Cooperate(name, (threads,), vector))
         if operand.turned:  # else the threads that store neighbouring terms ask one bank
             builder.do(Layout(name, LayoutKind.PADDED, _PADDING))
-
-
-def _bind(builder: SketchBuilder, name: str, loops: tuple[str, ...], kind: ForKind) -> str:
-    """Make one loop of some and bind it; the name of the loop."""
-    (loop, *more) = loops
-    if more:
-        fuse = Fuse(name, loops)
-        builder.do(fuse)
-        loop = fuse.fused
-    builder.do(Bind(name, loop, kind))
-    return loop
 
 
 def _vector_of(extent: int) -> int:
