@@ -13,6 +13,7 @@ from tensorwright.loop import launches_of, lower, room_of
 from tensorwright.schedule import THREADS, ScheduleState
 from tensorwright.tuning.space.defaults.grid import bind_rest
 from tensorwright.tuning.space.derived.derivation import Derivation
+from tensorwright.tuning.space.derived.fetch_variants import fetch_variants
 from tensorwright.tuning.space.derived.predicates import is_untouched
 from tensorwright.tuning.space.sketch import DeviceLimit, Sketch
 
@@ -21,20 +22,24 @@ _IDLE = 4  # at most one of so many lanes of the warps of a block may have no th
 
 
 def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:
-    """The sketch of a complete derivation; none where its choice by rule is beyond the device."""
-    builder = derivation.grow()
-    done = frozenset(
-        stage.name for stage in builder.state.stages if not is_untouched(builder.state, stage)
-    )
-    bind_rest(builder, derivation.target, done)
-    if derivation.tiles:
-        sketch = builder.sketch("")
-        limits = tuple(device_limits(builder.state, derivation.target))
-        kept = [each for each in limits if _holds(each, sketch.defaults)]
-        if any(each.what != _IDLE_LANES for each in limits if each not in kept):
-            return  # the device would refuse the choice by rule
-        builder.limits += [each for each in kept if each.names]
-    yield builder.sketch(", ".join(derivation.notes) or "an element a thread")
+    """The sketches of a complete derivation, one for each way to fetch the operands of its tiles;
+    none where the choice by rule is beyond the device.
+    """
+    for words, builder in fetch_variants(derivation):
+        done = frozenset(
+            stage.name for stage in builder.state.stages if not is_untouched(builder.state, stage)
+        )
+        bind_rest(builder, derivation.target, done)
+        family = ", ".join(derivation.notes) or "an element a thread"
+        name = f"{family}; {words}" if words else family
+        if derivation.tiles:
+            sketch = builder.sketch("")
+            limits = tuple(device_limits(builder.state, derivation.target))
+            kept = [each for each in limits if _holds(each, sketch.defaults)]
+            if any(each.what != _IDLE_LANES for each in limits if each not in kept):
+                continue  # the device would refuse the choice by rule
+            builder.limits += [each for each in kept if each.names]
+        yield builder.sketch(name, family)
 
 
 def _holds(limit: DeviceLimit, decisions: dict[str, int]) -> bool:
