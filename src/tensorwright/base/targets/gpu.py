@@ -18,6 +18,10 @@ class GpuApi(StrEnum):
     OPENCL = "opencl"
 
 
+ON_PROCESSOR = "processor"
+"""The feature of a target that is a processor, which a driver shows as a graphics processor."""
+
+
 @dataclass(frozen=True, slots=True)
 class GpuTarget:
     """A graphics processor, as far as schedules and code depend on it.
@@ -53,6 +57,11 @@ class GpuTarget:
         facts = [str(getattr(self, each.name)) for each in fields(self) if each.name != "name"]
         digest = hashlib.sha256(",".join(facts).encode()).hexdigest()[:8]
         return f"{self.api}:{self.arch}:{self.multiprocessors}x{self.warp}:{digest}"
+
+    @property
+    def is_processor(self) -> bool:
+        """Whether its threads run one after the other, and its caches are all the shared memory."""
+        return ON_PROCESSOR in self.features
 
     def missing_on(self, machine: TargetProtocol) -> str:
         """What a machine lacks to run code for this target, for a person; "" where nothing."""

@@ -16,11 +16,14 @@ from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_o
 from tensorwright.tuning.features.groups import (
     FEATURE_GROUPS,
     FEATURE_NAMES,
+    GPU_FEATURE_NAMES,
     BufferGroup,
     CurveGroup,
     FeatureGroup,
     ScalarGroup,
+    groups_of,
 )
+from tensorwright.tuning.features.lanes import SECTOR_BYTES
 from tensorwright.tuning.features.names import CACHE_BYTES, REGISTER_BYTES
 from tensorwright.tuning.features.source import FeatureSource
 from tensorwright.tuning.features.statements import Statement, statements_of
@@ -30,7 +33,9 @@ __all__ = [
     "FEATURE_GROUPS",
     "FEATURE_NAMES",
     "FEATURE_SETS",
+    "GPU_FEATURE_NAMES",
     "REGISTER_BYTES",
+    "SECTOR_BYTES",
     "STATEMENT",
     "BufferGroup",
     "ColumnGraph",
@@ -45,6 +50,7 @@ __all__ = [
     "Statement",
     "feature_set",
     "features_of",
+    "groups_of",
     "lower_sketch",
     "statements_of",
     "unknown_features",

@@ -6,6 +6,7 @@ Read `model.py` first: what is predicted, and how; `rows.py` says from what.
 from tensorwright.tuning.models.array_file import ArrayFile
 from tensorwright.tuning.models.trees.compact_trees import CompactTrees
 from tensorwright.tuning.models.trees.tree_walk import TreeWalk
+from tensorwright.tuning.time_model.launch_times import LaunchTimes, launch_seconds
 from tensorwright.tuning.time_model.model import Policy, Prediction, TimeModel
 from tensorwright.tuning.time_model.model_file import load_time_model, model_digest, save_time_model
 from tensorwright.tuning.time_model.predicted_time import PredictedTime
@@ -26,6 +27,7 @@ __all__ = [
     "ROW_NAMES",
     "ArrayFile",
     "CompactTrees",
+    "LaunchTimes",
     "Policy",
     "PredictedTime",
     "Prediction",
@@ -33,6 +35,7 @@ __all__ = [
     "TimeModel",
     "TrainedKeys",
     "TreeWalk",
+    "launch_seconds",
     "line_transfers",
     "load_time_model",
     "log2_sum",

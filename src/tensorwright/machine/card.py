@@ -1,0 +1,122 @@
+"""A graphics processor as the numbers that the time of a launch depends on.
+
+Limits, multiprocessors and rates are those of its target.  What no target tells is assumed of all
+cards alike, and of all processors that run OpenCL: see `Unit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.base import DType, GpuApi, GpuTarget
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is assumed of a multiprocessor.  Times are in cycles.
+
+    lanes            threads that it runs an operation of in one cycle
+    sector_cycles    of memory near it, for 32 bytes        wavefront_cycles   of shared memory
+    shared_sector_cycles   likewise of shared memory, if it has no banks
+    latencies        until a load arrives: from near memory, the second cache, memory
+    shared_latency   likewise from shared memory
+    add_latency      until the next addition may use a sum
+    loads_at_once    independent loads that a thread has under way, where a loop is not unrolled
+    barrier_cycles   of a block for a barrier
+    barrier_thread_cycles   likewise for each thread: a processor keeps what its threads know
+    block_cycles     to start a block, and to end it
+    launch_s         to start a launch, after the one before
+    cache_rate       of the second cache, in bandwidths of the memory
+    """
+
+    lanes: int
+    sector_cycles: float
+    wavefront_cycles: float
+    shared_sector_cycles: float
+    latencies: tuple[float, float, float]
+    shared_latency: float
+    add_latency: float
+    loads_at_once: float
+    barrier_cycles: float
+    barrier_thread_cycles: float
+    block_cycles: float
+    launch_s: float
+    cache_rate: float
+
+
+CARD_UNIT = Unit(
+    lanes=128,
+    sector_cycles=0.25,
+    wavefront_cycles=1.0,
+    shared_sector_cycles=0.0,
+    latencies=(35.0, 270.0, 600.0),
+    shared_latency=30.0,
+    add_latency=4.0,
+    loads_at_once=4.0,
+    barrier_cycles=30.0,
+    barrier_thread_cycles=0.0,
+    block_cycles=600.0,
+    launch_s=2.0e-6,
+    cache_rate=2.0,
+)
+"""Of NVIDIA's cards from Volta on.
+
+Source:  Jia et al., Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking, 2018,
+         tables of latencies; NVIDIA, H100 Tensor Core GPU Architecture, for lanes.
+"""
+
+PROCESSOR_UNIT = Unit(
+    lanes=8,
+    sector_cycles=1.0,
+    wavefront_cycles=0.0,
+    shared_sector_cycles=1.0,
+    latencies=(0.0, 0.0, 0.0),
+    shared_latency=0.0,
+    add_latency=0.0,
+    loads_at_once=1.0,
+    barrier_cycles=50.0,
+    barrier_thread_cycles=4.0,
+    block_cycles=1000.0,
+    launch_s=2e-5,
+    cache_rate=4.0,
+)
+"""Of a core that runs the threads of a block one after the other, eight in a vector, and has no
+shared memory but its caches."""
+_PROCESSOR_HZ = 3e9
+_FEW_LANES = ("sm_75", "sm_80")  # 64 of them
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A target and what is assumed of it."""
+
+    target: GpuTarget
+    unit: Unit
+    clock_hz: float
+
+    @property
+    def units(self) -> int:
+        """How many multiprocessors it has."""
+        return self.target.multiprocessors
+
+    @property
+    def lanes(self) -> float:
+        """Threads that a multiprocessor runs a multiply-add of in one cycle."""
+        flops = dict(self.target.flops).get(DType.F32, 0.0)
+        if self.target.is_processor or not flops:
+            return float(self.unit.lanes)
+        return flops / (2.0 * self.units * self.clock_hz)
+
+
+def card_of(target: GpuTarget) -> Card:
+    """The card that a target stands for.
+
+    Its clock is the one at which its lanes reach its peak.
+    """
+    if target.is_processor:
+        return Card(target, PROCESSOR_UNIT, _PROCESSOR_HZ)
+    lanes = 64 if target.arch in _FEW_LANES else CARD_UNIT.lanes
+    if target.api is GpuApi.OPENCL:
+        return Card(target, CARD_UNIT, 1.2e9)
+    flops = dict(target.flops).get(DType.F32, 0.0)
+    return Card(target, CARD_UNIT, flops / (2.0 * target.multiprocessors * lanes))
