@@ -28,15 +28,9 @@ import numpy as np
 
 from tensorwright.base import GpuTarget, TensorwrightError
 from tensorwright.build import build_kernel, load_kernel
-from tensorwright.graph import (
-    Graph,
-    GraphBuilder,
-    Workload,
-    choose_layouts,
-    partition,
-    simplify,
-)
+from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.machine import card_of
+from tensorwright.pipeline import prepare
 from tensorwright.runtime import Device, device_of, named_target
 from tensorwright.schedule import Trace, format_trace, parse_trace, state_of
 from tensorwright.tuning.features import Featurizer
@@ -107,9 +101,7 @@ def workloads(target: GpuTarget, *, is_large: bool) -> Iterator[tuple[str, Workl
     )
     for make, cases in makers:
         for name, (large, small) in cases.items():
-            graph = make(large if is_large else small)
-            parts = partition(choose_layouts(simplify(graph), target))
-            yield name, parts.workloads[-1]
+            yield name, prepare(make(large if is_large else small), target).workloads[-1]
 
 
 def candidates(workload: Workload, target: GpuTarget, draws: int) -> dict[str, str]:
@@ -135,7 +127,7 @@ def measure(workload: Workload, trace: Trace, target: GpuTarget, device: Device)
     kernel = build_kernel(workload, trace, target)
     code, random = load_kernel(kernel), np.random.default_rng(0)
     memories = [
-        device.memory_of(random.standard_normal(each.shape, np.float32))
+        device.memory_of(random.standard_normal(each.buffer.shape, np.float32))
         for each in kernel.parameters
     ]
     workspace = device.allocate(kernel.spec.scratch_bytes(1))
@@ -206,12 +198,16 @@ def report(pairs: Sequence[Pair]) -> None:
         print(f"{label:60.60} {each.time_s * 1e6:10.1f} us, price {each.price_s * 1e6:10.1f}{mark}")
     loss = [each.time_s / best for each in pairs if each.is_pick]
     lost = f"{loss[0]:.2f} of the best" if loss else "was not measured"
-    print(f"  rank correlation {spearman(pairs):5.2f} of {len(pairs)}; the pick: {lost}", flush=True)
+    print(
+        f"  rank correlation {spearman(pairs):5.2f} of {len(pairs)}; the pick: {lost}", flush=True
+    )
 
 
 def summary(pairs: Sequence[Pair]) -> dict[str, float]:
     """Over all workloads."""
-    groups = [[one for one in pairs if one.workload == name] for name in {p.workload for p in pairs}]
+    groups = [
+        [one for one in pairs if one.workload == name] for name in {p.workload for p in pairs}
+    ]
     losses, ruled, spread = [], [], []
     for group in groups:
         best = min(each.time_s for each in group)
@@ -266,9 +262,7 @@ def main() -> int:
     if options.rate:
         rate(target)
         return 0
-    pairs = compare(
-        target, options.draws, options.limit_s, options.only, is_large=options.large
-    )
+    pairs = compare(target, options.draws, options.limit_s, options.only, is_large=options.large)
     found = summary(pairs)
     print("; ".join(f"{name} {value:.2f}" for name, value in found.items()))
     if options.json:

@@ -100,6 +100,11 @@ class Card:
         return self.target.multiprocessors
 
     @property
+    def threads(self) -> int:
+        """Of the host that call a kernel: one, which launches it."""
+        return 1
+
+    @property
     def lanes(self) -> float:
         """Threads that a multiprocessor runs a multiply-add of in one cycle."""
         flops = dict(self.target.flops).get(DType.F32, 0.0)

@@ -245,7 +245,9 @@ def _on(groups: tuple[FeatureGroup | TargetGroup, ...], target: Target) -> tuple
     return tuple(each.on(target) if isinstance(each, TargetGroup) else each for each in groups)
 
 
-CPU_GROUPS = tuple(each for each in FEATURE_GROUPS[TargetKind.CPU] if not isinstance(each, TargetGroup))
+CPU_GROUPS = tuple(
+    each for each in FEATURE_GROUPS[TargetKind.CPU] if not isinstance(each, TargetGroup)
+)
 FEATURE_NAMES = names_of(TargetKind.CPU)
 """Of processors."""
 GPU_FEATURE_NAMES = names_of(TargetKind.GPU)

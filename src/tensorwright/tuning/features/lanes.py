@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tensorwright.base import GpuTarget
 from tensorwright.loop import padded_extents
-from tensorwright.schedule import THREADS, ForKind, MemoryLayout, Scope
+from tensorwright.schedule import ForKind, MemoryLayout, Scope
 from tensorwright.tuning.features.access import BufferUse
 from tensorwright.tuning.features.cell_tables import ResultNumbers
 from tensorwright.tuning.features.columns import (
@@ -127,8 +127,8 @@ def _offsets(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> tuple[
         if each.buffer is use.buffer and each.is_store is is_store
     )
     strides: list[Cell] = [1]
-    for extent in reversed(padded_extents(use.buffer)[1:]):
-        strides.append(strides[-1] * nest.variables.first(extent))
+    for length in reversed(padded_extents(use.buffer)[1:]):
+        strides.append(strides[-1] * nest.variables.first(length))
     strides.reverse()
     loops = [
         (loop.var, nest.variables.first(loop.extent), nest.variables.extents[loop.var])

@@ -7,7 +7,7 @@ A launch takes as long as its slowest part, and a little of the second slowest:
     multiprocessor = norm(work, waiting)          cycles of the one that has most blocks
       work    = blocks of it * max(instructions of its warps / rate, turns of its memories)
       waiting = rounds of resident blocks * what one block cannot do at once: for each statement
-                turns of its loops * (latency of its loads / loads under way + additions in a chain),
+                turns of its loops * (latency of loads / loads under way + additions in a chain);
                 and its barriers
     second cache, memory = bytes / rate, of the different lines of each block, and of all of them
 
@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +77,11 @@ class LaunchTimes:
     """
 
     policy: Policy = field(default_factory=lambda: Policy(0.0, 0.02, 0.0, 10.0))
-    statistics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """As of `AnyTimeModel`; caches of choices know the sources of its formulas."""
+        return repr(self)
 
     def predict(self, features: Features, machine: Card) -> Prediction:
         """The times of programs.  Shapes:  features (programs, statements, features)."""
@@ -107,9 +110,7 @@ def launch_seconds(features: Features, card: Card) -> _Column:
     return seconds
 
 
-def _launch_seconds(
-    launch: Mapping[str, _Column], sums: Sequence[_Column], card: Card
-) -> _Column:
+def _launch_seconds(launch: Mapping[str, _Column], sums: Sequence[_Column], card: Card) -> _Column:
     """Seconds of a launch.
 
     sums   of its statements: cycles of instructions and of near memory, of all blocks; cycles that
