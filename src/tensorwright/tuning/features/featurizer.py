@@ -72,7 +72,7 @@ class Plan:
         for n, each in enumerate(formulas):
             self._place(n, each, levels, results)
         self._lanes = {
-            first: [LaneTable(group.accesses(nest), results) for nest in nests]
+            first: [LaneTable(group.of(nest), results) for nest in nests]
             for group, first in self._starts(LaneGroup)
         }
         self._program: ColumnProgram = own.program(list(results))

@@ -13,13 +13,25 @@ Source:   NVIDIA, CUDA C++ Best Practices Guide, "Coalesced access to global mem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import GpuTarget
+from tensorwright.expr import (
+    Condition,
+    Index,
+    Select,
+    Value,
+    ValueExpr,
+    Var,
+    children,
+    condition_sides,
+    free_vars,
+    substitute,
+)
 from tensorwright.loop import padded_extents
 from tensorwright.schedule import ForKind, MemoryLayout, Scope
 from tensorwright.tuning.features.access import BufferUse
@@ -27,17 +39,17 @@ from tensorwright.tuning.features.cell_tables import ResultNumbers
 from tensorwright.tuning.features.columns import (
     Cell,
     Column,
-    choose,
+    above,
+    any_flag,
     divided,
     floored,
     remainder,
     rounded_up,
-    same,
     smaller,
     total_of,
 )
 from tensorwright.tuning.features.formulas import Nest
-from tensorwright.tuning.features.launches import thread_work
+from tensorwright.tuning.features.launches import index_operations, thread_work
 
 SECTOR_BYTES = 32
 BANKS, WORD_BYTES = 32, 4
@@ -54,6 +66,7 @@ LANE_COLUMNS = (
     "shared_sectors",
     "shared_wavefronts",
     "bank_conflicts",
+    "index_operations",
 )
 """Loads and stores are instructions of warps, in the whole launch, and so are their sectors and
 wavefronts; `sectors_a_warp` is the average.  `bank_conflicts` is the worst: how many turns shared
@@ -65,8 +78,10 @@ class LaneAccess:
     """An access of a statement to global or shared memory.
 
     offsets   in elements from the first lane's, of each lane
-    width     elements that a lane moves at once
-    count     instructions of warps in the whole launch
+    last      the same of the last iteration of a loop over vectors; none without such a loop
+    width     iterations of that loop
+    is_split  1 where a condition depends on that loop, so that elements are loaded one by one
+    count     accesses of warps in the whole launch, if a vector is one
     """
 
     is_shared: bool
@@ -74,8 +89,18 @@ class LaneAccess:
     layout: MemoryLayout
     element_bytes: int
     offsets: tuple[Cell, ...]
+    last: tuple[Cell, ...]
     width: Cell
+    is_split: Cell
     count: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStatement:
+    """The accesses of a statement, and the operations that find their places once for a vector."""
+
+    accesses: tuple[LaneAccess, ...]
+    index_operations: Cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,56 +114,99 @@ class LaneGroup:
         """Always the same."""
         return LANE_COLUMNS
 
-    def accesses(self, nest: Nest) -> tuple[LaneAccess, ...]:
+    def of(self, nest: Nest) -> LaneStatement:
         """The accesses of a statement: one for each buffer and direction."""
-        return tuple(
+        accesses = tuple(
             _access(nest, use, self.target.warp, is_store=is_store)
             for use in nest.uses
             if use.buffer.scope is not Scope.LOCAL
             for is_store, flag in ((False, use.reads), (True, use.writes))
             if not isinstance(flag, int) or flag
         )
+        return LaneStatement(accesses, index_operations(nest))
 
 
 def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAccess:
     work = thread_work(nest)
-    warps = work.blocks * rounded_up(work.threads, warp)
-    width: Cell = 1
-    lanes = [n for n, kind in enumerate(nest.kinds.kinds) if kind is ForKind.VECTOR]
-    if lanes:
-        is_run = use.moves[lanes[-1]] * same(use.stride_of(lanes[-1]), 1)
-        width = choose(is_run, nest.loops.extents[lanes[-1]], 1)
-    return LaneAccess(
-        use.buffer.scope is Scope.SHARED,
-        is_store,
-        use.buffer.layout,
-        use.element_bytes,
-        _offsets(nest, use, warp, is_store=is_store),
-        width,
-        warps * work.turns * divided(use.elements[work.straight], width),
-    )
-
-
-def _offsets(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> tuple[Cell, ...]:
-    """Of each lane, from the first one's."""
     access = next(
         each
         for each in nest.operations.accesses
         if each.buffer is use.buffer and each.is_store is is_store
     )
+    width: Cell = 1
+    is_split: Cell = 0
+    last: tuple[Cell, ...] = ()
+    loop = next((one for one in nest.statement.loops if one.kind is ForKind.VECTOR), None)
+    offsets = _offsets(nest, use, access.indices, access.indices, warp)
+    if loop is not None:
+        width = nest.variables.extents[loop.var]
+        is_split = 0 if is_store else _depends(nest, loop.var)
+        ends = tuple(substitute(each, {loop.var: loop.extent - 1}) for each in access.indices)
+        last = _offsets(nest, use, access.indices, ends, warp)
+    return LaneAccess(
+        use.buffer.scope is Scope.SHARED,
+        is_store,
+        use.buffer.layout,
+        use.element_bytes,
+        offsets,
+        last,
+        width,
+        is_split,
+        work.blocks
+        * rounded_up(work.threads, warp)
+        * work.turns
+        * divided(use.elements[work.straight], width),
+    )
+
+
+def _depends(nest: Nest, var: Var) -> Cell:
+    """1 where it depends on a loop whether something is loaded."""
+    return any_flag(
+        [
+            above(nest.variables.condition_bounds(condition).open_count, 0)
+            for condition in _conditions(nest.statement.store.value)
+            if var in free_vars(*condition_sides(condition))
+        ]
+    )
+
+
+def _conditions(value: Value) -> Iterator[Condition]:
+    """The conditions on indices in a value."""
+    if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
+        yield value.condition
+    for child in children(value):
+        yield from _conditions(child)
+
+
+def _offsets(
+    nest: Nest,
+    use: BufferUse,
+    start: tuple[Index, ...],
+    indices: tuple[Index, ...],
+    warp: int,
+) -> tuple[Cell, ...]:
+    """Of each lane, from the first one's at the place `start`."""
+    variables = nest.variables
     strides: list[Cell] = [1]
     for length in reversed(padded_extents(use.buffer)[1:]):
-        strides.append(strides[-1] * nest.variables.first(length))
+        strides.append(strides[-1] * variables.first(length))
     strides.reverse()
     loops = [
-        (loop.var, nest.variables.first(loop.extent), nest.variables.extents[loop.var])
+        (loop.var, variables.first(loop.extent), variables.extents[loop.var])
         for kind in _ORDER
         for loop in nest.statement.loops
         if loop.kind is kind
     ]
+    pairs = list(zip(indices, strides, strict=True))
+    base = total_of(
+        [
+            (variables.first(index) - variables.first(begin)) * stride
+            for (index, stride), begin in zip(pairs, start, strict=True)
+        ]
+    )
     offsets: list[Cell] = []
     for lane in range(warp):
-        offset: Cell = 0
+        offset = base
         inside: Cell = 1  # threads of the indices before this one
         for number, (var, extent, used) in enumerate(loops):
             digit = floored(lane, inside)
@@ -146,9 +214,8 @@ def _offsets(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> tuple[
                 digit = remainder(digit, extent)
             digit = smaller(digit, used - 1)
             inside = inside * extent
-            moved = [nest.variables.moved(index, var, digit) for index in access.indices]
-            parts = [one * stride for one, stride in zip(moved, strides, strict=True)]
-            offset = offset + total_of(parts)
+            moved = [variables.moved(index, var, digit) * stride for index, stride in pairs]
+            offset = offset + total_of(moved)
         offsets.append(offset)
     return tuple(offsets)
 
@@ -156,31 +223,54 @@ def _offsets(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> tuple[
 class LaneTable:
     """The accesses of a statement, and where their offsets and counts are among columns."""
 
-    def __init__(self, accesses: Sequence[LaneAccess], results: ResultNumbers) -> None:
-        self._accesses = accesses
-        self._offsets = [_Row(each.offsets, results) for each in accesses]
-        self._counts = [_Row((each.count, each.width), results) for each in accesses]
+    def __init__(self, statement: LaneStatement, results: ResultNumbers) -> None:
+        self._accesses = statement.accesses
+        self._offsets = [_Row(each.offsets, results) for each in self._accesses]
+        self._last = [_Row(each.last, results) for each in self._accesses]
+        self._counts = [
+            _Row((each.count, each.width, each.is_split), results) for each in self._accesses
+        ]
+        self._index_operations = _Row((statement.index_operations,), results)
 
     def features(self, results: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         """The columns of the statement.  Shapes:  results (columns, n) -> (lane columns, n)."""
         found = np.zeros((len(LANE_COLUMNS), count))
-        at = {name: row for row, name in enumerate(LANE_COLUMNS)}
-        rows = zip(self._accesses, self._offsets, self._counts, strict=True)
-        for access, offsets, counts in rows:
-            runs, width = counts.filled(results, count)
-            nbytes = _placed(access, offsets.filled(results, count)) * access.element_bytes
+        at = {name: found[row] for row, name in enumerate(LANE_COLUMNS)}
+        singly = np.ones(count)  # elements that are moved one by one, of a vector
+        for n, access in enumerate(self._accesses):
+            runs, width, is_split = self._counts[n].filled(results, count)
+            offsets = self._offsets[n].filled(results, count)
+            if access.last:
+                is_run = _are_runs(offsets, self._last[n].filled(results, count), width)
+                is_run &= is_split == 0
+                runs = np.where(is_run, runs, runs * width)
+                singly = np.maximum(singly, np.where(is_run, 1, width))
+                width = np.where(is_run, width, 1)
+            nbytes = _placed(access, offsets) * access.element_bytes
             where = "shared" if access.is_shared else "global"
-            found[at[f"{where}_{'stores' if access.is_store else 'loads'}"]] += runs
-            found[at[f"{where}_sectors"]] += distinct(nbytes // SECTOR_BYTES) * runs
+            at[f"{where}_{'stores' if access.is_store else 'loads'}"] += runs
+            at[f"{where}_sectors"] += distinct(nbytes // SECTOR_BYTES) * runs
             if access.is_shared:
                 wavefronts = conflict_degree(nbytes)
                 words = np.maximum(width * access.element_bytes / WORD_BYTES, 1.0)
-                found[at["shared_wavefronts"]] += wavefronts * runs
-                conflicts = found[at["bank_conflicts"]]
-                np.maximum(conflicts, wavefronts / words, out=conflicts)
-        runs = found[at["global_loads"]] + found[at["global_stores"]]
-        found[at["sectors_a_warp"]] = found[at["global_sectors"]] / np.maximum(runs, 1.0)
+                at["shared_wavefronts"] += wavefronts * runs
+                np.maximum(at["bank_conflicts"], wavefronts / words, out=at["bank_conflicts"])
+        warps = np.maximum(at["global_loads"] + at["global_stores"], 1.0)
+        at["sectors_a_warp"][:] = at["global_sectors"] / warps
+        at["index_operations"][:] = self._index_operations.filled(results, count)[0] * singly
         return found
+
+
+def _are_runs(
+    first: NDArray[np.float64], last: NDArray[np.float64], width: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Whether the vectors of all lanes lie together, at multiples of their size.
+
+    Shapes:  first, last (lanes, n), width (n,) -> (n,)
+    """
+    lie: NDArray[np.bool_] = (last - first == width - 1) & (first % width == 0)
+    runs: NDArray[np.bool_] = np.logical_and.reduce(lie, axis=0)
+    return runs
 
 
 class _Row:

@@ -37,7 +37,7 @@ from tensorwright.tuning.features.formulas import Nest, Touching
 _ADDRESSES = 24  # registers of a thread that hold indices and addresses
 _REGISTER_UNIT = 256  # registers are given to a warp in such units
 _RESERVED_BYTES = 1024  # of shared memory, for each block
-_DIVISION = 5  # operations of a division of an index by a number that the compiler knows
+_DIVISION = 7  # operations that give quotient and remainder of a division by a known number
 
 LAUNCH_COLUMNS = (
     "launch",
@@ -62,7 +62,6 @@ THREAD_COLUMNS = (
     "lane_share",
     "thread_runs",
     "straight_runs",
-    "index_operations",
     "register_bytes",
     "block_bytes",
     "dram_bytes",
@@ -163,7 +162,6 @@ def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
         "lane_share": divided(work.threads, warps * target.warp),
         "thread_runs": work.runs,
         "straight_runs": work.turns,
-        "index_operations": work.blocks * work.threads * work.turns * _index_operations(nest, work),
         "register_bytes": nest.loops.inside[0]
         * total_of([use.count * use.element_bytes for use in nest.uses]),
         "block_bytes": work.blocks * total_of([_bytes(use, outside) for use in far]),
@@ -234,19 +232,22 @@ def _written_out(nest: Nest) -> Cell:
     return product_of([extent for kind, extent in pairs if kind is ForKind.UNROLLED])
 
 
-def _index_operations(nest: Nest, work: ThreadWork) -> Cell:
-    """Operations that find the places of accesses, of one turn of the loops that stay loops.
+def index_operations(nest: Nest) -> Cell:
+    """Operations of a launch that find the places of a statement's accesses, once for what is
+    written out.
 
     A loop that moves several dimensions has been fused, and takes divisions; those of blocks and
     threads are done once, before the loops.
     """
+    work = thread_work(nest)
     serial = [n for n in range(work.straight) if nest.kinds.kinds[n] not in BLOCKS | THREADS]
     far = [use for use in nest.uses if use.buffer.scope is not Scope.LOCAL]
     divisions = _largest(
         [total_of([larger(use.dimensions_moved[n] - 1, 0) for n in serial]) for use in far]
     )
     tests = nest.counts.get("int_cmp", 0) + nest.counts.get("select_op", 0)
-    return divisions * _DIVISION + 2 * len(far) + tests * 2
+    each = divisions * _DIVISION + 2 * len(far) + tests * 2
+    return work.blocks * work.threads * work.turns * each
 
 
 def _bytes(use: BufferUse, level: int) -> Cell:
