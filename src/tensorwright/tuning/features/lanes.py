@@ -33,7 +33,7 @@ from tensorwright.expr import (
     substitute,
 )
 from tensorwright.loop import padded_extents
-from tensorwright.schedule import ForKind, MemoryLayout, Scope
+from tensorwright.schedule import BLOCKS, THREADS, ForKind, MemoryLayout, Scope
 from tensorwright.tuning.features.access import BufferUse
 from tensorwright.tuning.features.cell_tables import ResultNumbers
 from tensorwright.tuning.features.columns import (
@@ -41,6 +41,7 @@ from tensorwright.tuning.features.columns import (
     Column,
     above,
     any_flag,
+    choose,
     divided,
     floored,
     remainder,
@@ -154,9 +155,23 @@ def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAcc
         is_split,
         work.blocks
         * rounded_up(work.threads, warp)
-        * work.turns
+        * _turns(nest, use, work.straight)
         * divided(use.elements[work.straight], width),
     )
+
+
+def _turns(nest: Nest, use: BufferUse, straight: int) -> Cell:
+    """Turns of a thread in which something is accessed: before and after loops that stay in one
+    place, the innermost of those that are not written out, and not in them.
+    """
+    turns: Cell = 1
+    is_same: Cell = 1
+    for n in reversed(range(straight)):
+        if nest.kinds.kinds[n] in BLOCKS | THREADS:
+            continue
+        is_same = is_same * (1 - use.moves[n])
+        turns = turns * choose(is_same, 1, nest.loops.extents[n])
+    return turns
 
 
 def _depends(nest: Nest, var: Var) -> Cell:

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import GpuTarget
+from tensorwright.expr import Load, free_vars
 from tensorwright.loop import Buffer, room_of
 from tensorwright.schedule import BLOCKS, THREADS, ForKind, Scope
 from tensorwright.tuning.features.access import BufferUse
@@ -37,6 +38,7 @@ from tensorwright.tuning.features.formulas import Nest, Touching
 _ADDRESSES = 24  # registers of a thread that hold indices and addresses
 _REGISTER_UNIT = 256  # registers are given to a warp in such units
 _RESERVED_BYTES = 1024  # of shared memory, for each block
+_WRITTEN_OUT = (ForKind.UNROLLED, ForKind.VECTOR)
 _DIVISION = 7  # operations that give quotient and remainder of a division by a known number
 
 LAUNCH_COLUMNS = (
@@ -62,6 +64,8 @@ THREAD_COLUMNS = (
     "lane_share",
     "thread_runs",
     "straight_runs",
+    "waiting_runs",
+    "meeting_runs",
     "register_bytes",
     "block_bytes",
     "dram_bytes",
@@ -88,7 +92,7 @@ def thread_work(nest: Nest) -> ThreadWork:
     """How a statement is dealt out."""
     kinds, extents = nest.kinds.kinds, nest.loops.extents
     straight = len(kinds)
-    while straight and kinds[straight - 1] in (ForKind.UNROLLED, ForKind.VECTOR):
+    while straight and _is_written_out(nest, straight - 1):
         straight -= 1
 
     def iterations(wanted: frozenset[ForKind]) -> Cell:
@@ -104,6 +108,16 @@ def thread_work(nest: Nest) -> ThreadWork:
         product_of([extents[n] for n in own]),
         product_of([extents[n] for n in own if n < straight]),
     )
+
+
+def _is_written_out(nest: Nest, number: int) -> bool:
+    """Whether a loop is written out, by us or the compiler: elements of a small buffer are
+    registers only where each has a place in the text.
+    """
+    store = nest.statement.store
+    is_own = store.buffer.scope is Scope.LOCAL and nest.kinds.kinds[number] is ForKind.SERIAL
+    moves = nest.loops.variables[number] in free_vars(*store.indices)
+    return nest.kinds.kinds[number] in _WRITTEN_OUT or (is_own and moves)
 
 
 def launch_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mapping[str, Cell]:
@@ -149,11 +163,14 @@ def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
 
     warp_runs       executions of one statement by a warp, all warps together
     lane_share      of the lanes of these warps that run it
+    straight_runs   turns of the loops of a thread that stay loops
+    waiting_runs    likewise, if the statement waits for what it loads
+    meeting_runs    likewise, those after which it waits for the others that fill shared memory
     block_bytes     different lines that each block touches, of all blocks: from the second cache
     dram_bytes      different lines that the launch touches
     register_bytes  of operands and results of all executions
     """
-    work = thread_work(nest)
+    work, meeting = thread_work(nest), _loops_to_meet(nest, touching)
     warps = rounded_up(work.threads, target.warp)
     far = [use for use in nest.uses if use.buffer.scope is Scope.GLOBAL]
     outside = sum(kind in BLOCKS for kind in nest.kinds.kinds)
@@ -162,11 +179,22 @@ def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
         "lane_share": divided(work.threads, warps * target.warp),
         "thread_runs": work.runs,
         "straight_runs": work.turns,
+        "waiting_runs": 0 if _goes_on(nest) else work.turns,
+        "meeting_runs": 0 if meeting is None or _goes_on(nest) else _turns(nest, meeting),
         "register_bytes": nest.loops.inside[0]
         * total_of([use.count * use.element_bytes for use in nest.uses]),
         "block_bytes": work.blocks * total_of([_bytes(use, outside) for use in far]),
         "dram_bytes": total_of([_bytes(use, 0) for use in far]),
     }
+
+
+def _goes_on(nest: Nest) -> bool:
+    """Whether a thread goes on while something is loaded: a copy that it has started, or one to
+    registers that it reads later.
+    """
+    statement = nest.statement
+    is_load = isinstance(statement.store.value, Load)
+    return statement.is_copy or (is_load and statement.store.buffer.scope is Scope.LOCAL)
 
 
 def _launch(nest: Nest) -> tuple[int, ...]:
@@ -201,29 +229,53 @@ def _registers(nest: Nest) -> Cell:
         product_of(nest.shape_of(buffer)) * buffer.dtype.size_bytes
         for buffer in _lives(nest, Scope.LOCAL)
     ]
-    straight = thread_work(nest).straight
+    inner = _operand_level(nest)
     operands = [
-        use.elements[straight] * use.element_bytes
+        use.elements[inner] * use.element_bytes
         for use in nest.uses
         if use.buffer.scope is not Scope.LOCAL
     ]
     return rounded_up(total_of([*kept, *operands]), 4) + _ADDRESSES
 
 
+def _operand_level(nest: Nest) -> int:
+    """The loops from here on are written out and make different results: their operands are in
+    registers at once.
+    """
+    level = len(nest.loops)
+    while level and _is_written_out(nest, level - 1):
+        if nest.loops.variables[level - 1] not in free_vars(*nest.statement.store.indices):
+            break
+        level -= 1
+    return level
+
+
 def _barriers(nests: Sequence[Nest], touching: Touching) -> Cell:
     """Barriers that a thread meets: two for each time that shared memory is filled and read."""
     levels: dict[tuple[int, tuple[int, ...]], Cell] = {}  # of each loop
     for nest in nests:
-        use = nest.uses[0]
-        if use.buffer.scope is not Scope.SHARED:
-            continue
-        others = [other for other in touching[use.buffer] if other is not nest]
-        shared = max((nest.statement.shared_loops(other.statement) for other in others), default=0)
-        pairs = zip(nest.kinds.kinds[:shared], nest.loops.extents[:shared], strict=True)
-        turns = product_of([extent for kind, extent in pairs if kind not in BLOCKS | THREADS])
-        depth = nest.statement.loop_steps[shared - 1] if shared else 0
-        levels[shared, nest.statement.path[:depth]] = turns * 2
+        shared = _loops_to_meet(nest, touching)
+        if shared is not None:
+            depth = nest.statement.loop_steps[shared - 1] if shared else 0
+            levels[shared, nest.statement.path[:depth]] = _turns(nest, shared) * 2
     return total_of(list(levels.values()))
+
+
+def _loops_to_meet(nest: Nest, touching: Touching) -> int | None:
+    """How many loops are around a statement that fills shared memory and those that read it; None
+    for one that fills none.
+    """
+    use = nest.uses[0]
+    if use.buffer.scope is not Scope.SHARED:
+        return None
+    others = [other for other in touching[use.buffer] if other is not nest]
+    return max((nest.statement.shared_loops(other.statement) for other in others), default=0)
+
+
+def _turns(nest: Nest, count: int) -> Cell:
+    """Turns of a thread of some of the outermost loops."""
+    pairs = zip(nest.kinds.kinds[:count], nest.loops.extents[:count], strict=True)
+    return product_of([extent for kind, extent in pairs if kind not in BLOCKS | THREADS])
 
 
 def _written_out(nest: Nest) -> Cell:

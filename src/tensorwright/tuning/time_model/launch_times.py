@@ -5,10 +5,9 @@ A launch takes as long as its slowest part, and a little of the second slowest:
     program = sum over launches of (start + launch)
     launch  = max(multiprocessor, second cache, memory)
     multiprocessor = norm(work, waiting)          cycles of the one that has most blocks
-      work    = blocks of it * max(instructions of its warps / rate, turns of its memories)
-      waiting = rounds of resident blocks * what one block cannot do at once: for each statement
-                turns of its loops * (latency of loads / loads under way + additions in a chain);
-                and its barriers
+      work    = its blocks * block                block = max(instructions / rate, near memory)
+      waiting = rounds of resident blocks * (block + what a block waits if it is alone: turns of
+                loops * (latency of loads / loads under way + additions in a chain), and barriers)
     second cache, memory = bytes / rate, of the different lines of each block, and of all of them
 
 So many small blocks of long reductions wait, few large ones leave multiprocessors idle, and what
@@ -51,6 +50,8 @@ _USED = (
     "launch",
     "lane_share",
     "straight_runs",
+    "waiting_runs",
+    "meeting_runs",
     "index_operations",
     "block_bytes",
     "dram_bytes",
@@ -122,9 +123,9 @@ def _launch_seconds(launch: Mapping[str, _Column], sums: Sequence[_Column], card
     most = np.ceil(blocks / card.units)  # blocks of the multiprocessor that has most
     spills = np.maximum(launch["registers"] / _MOST_REGISTERS, 1.0) ** 2
     for_threads = launch["barriers"] * unit.barrier_thread_cycles * launch["threads"]
-    work = most * (np.maximum(issue, near) / blocks * spills + for_threads)
-    alone = waits + launch["barriers"] * unit.barrier_cycles + unit.block_cycles
-    waiting = np.ceil(most / resident) * alone
+    each = np.maximum(issue, near) / blocks * spills + for_threads
+    alone = each + waits + launch["barriers"] * unit.barrier_cycles + unit.block_cycles
+    work, waiting = most * each, np.ceil(most / resident) * alone
     busy_s = (work**_NORM + waiting**_NORM) ** (1.0 / _NORM) / card.clock_hz
     memory_s = np.maximum(dram_bytes, block_bytes / unit.cache_rate) / bandwidth
     seconds: _Column = unit.launch_s + np.maximum(busy_s, memory_s)
@@ -163,7 +164,8 @@ def _waits(given: Mapping[str, _Column], card: Card) -> _Column:
     fresh = np.minimum(given["dram_bytes"] / np.maximum(given["block_bytes"], 1.0), 1.0)
     of_global = near + far * (cache - near + fresh * (memory - cache))
     of_shared = np.where(given["shared_loads"] > 0, unit.shared_latency, 0.0)
-    loads = np.where(given["global_loads"] > 0, of_global, of_shared) / unit.loads_at_once
+    loads = np.where(given["global_loads"] > 0, of_global, of_shared)
     adds = np.where(given["float_mad"] + given["float_addsub"] > 0, unit.add_latency, 0.0)
-    waits: _Column = given["straight_runs"] * (loads + adds)
+    rounds = np.maximum(given["waiting_runs"] / unit.loads_at_once, given["meeting_runs"])
+    waits: _Column = rounds * loads + given["straight_runs"] * adds
     return waits
