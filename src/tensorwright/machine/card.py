@@ -20,6 +20,7 @@ class Unit:
     shared_sector_cycles   likewise of shared memory, if it has no banks
     latencies        until a load arrives: from near memory, the second cache, memory
     shared_latency   likewise from shared memory
+    index_latency    of an operation that finds a place: most of them wait for the one before
     add_latency      until the next addition may use a sum
     loads_at_once    independent loads that a thread has under way, where a loop is not unrolled
     barrier_cycles   of a block for a barrier
@@ -35,6 +36,7 @@ class Unit:
     shared_sector_cycles: float
     latencies: tuple[float, float, float]
     shared_latency: float
+    index_latency: float
     add_latency: float
     loads_at_once: float
     barrier_cycles: float
@@ -49,11 +51,12 @@ CARD_UNIT = Unit(
     sector_cycles=0.25,
     wavefront_cycles=1.0,
     shared_sector_cycles=0.0,
-    latencies=(35.0, 270.0, 600.0),
+    latencies=(35.0, 300.0, 700.0),
     shared_latency=30.0,
+    index_latency=4.0,
     add_latency=4.0,
     loads_at_once=4.0,
-    barrier_cycles=30.0,
+    barrier_cycles=40.0,
     barrier_thread_cycles=0.0,
     block_cycles=600.0,
     launch_s=2.0e-6,
@@ -72,6 +75,7 @@ PROCESSOR_UNIT = Unit(
     shared_sector_cycles=1.0,
     latencies=(0.0, 0.0, 0.0),
     shared_latency=0.0,
+    index_latency=0.0,
     add_latency=0.0,
     loads_at_once=1.0,
     barrier_cycles=50.0,

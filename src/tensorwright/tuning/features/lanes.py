@@ -162,8 +162,11 @@ def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAcc
 
 def _turns(nest: Nest, use: BufferUse, straight: int) -> Cell:
     """Turns of a thread in which something is accessed: before and after loops that stay in one
-    place, the innermost of those that are not written out, and not in them.
+    place, the innermost of those that are not written out, and not in them.  What lies in shared
+    memory changes from turn to turn.
     """
+    if use.buffer.scope is Scope.SHARED:
+        return thread_work(nest).turns
     turns: Cell = 1
     is_same: Cell = 1
     for n in reversed(range(straight)):

@@ -48,6 +48,8 @@ from tensorwright.tuning.time_model import (
 
 _MOST_REMEMBERED = 4096
 _RACE_STEPS = 12_000  # of plans, where candidates are measured: other algorithms come last
+_CARD_EFFORT = Effort(plan_steps=_RACE_STEPS, draws=2048, parents=32, children=32)
+"""Plans for cards are longer, since they know lanes; there are few structures, with many tiles."""
 _SHORT_S = 20e-6  # to start threads takes 1 or 2 us: what takes longer than this needs them
 
 K = TypeVar("K")
@@ -307,7 +309,9 @@ def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Pr
     model = time_model_of(target)
     if model is None:
         return None
-    effort = Effort() if knobs.WINOGRAD.get() else Effort(algorithms=0)
+    effort = _CARD_EFFORT if isinstance(target, GpuTarget) else Effort()
+    if not knobs.WINOGRAD.get():
+        effort = replace(effort, algorithms=0)
     return _predictor(model, target, threads, is_cold, effort, knobs.HOME.get())
 
 

@@ -7,7 +7,8 @@ A launch takes as long as its slowest part, and a little of the second slowest:
     multiprocessor = norm(work, waiting)          cycles of the one that has most blocks
       work    = its blocks * block                block = max(instructions / rate, near memory)
       waiting = rounds of resident blocks * (block + what a block waits if it is alone: turns of
-                loops * (latency of loads / loads under way + additions in a chain), and barriers)
+                loops * (latency of loads / loads under way + additions in a chain), operations
+                that find places, which wait for each other, and barriers)
     second cache, memory = bytes / rate, of the different lines of each block, and of all of them
 
 So many small blocks of long reductions wait, few large ones leave multiprocessors idle, and what
@@ -166,6 +167,8 @@ def _waits(given: Mapping[str, _Column], card: Card) -> _Column:
     of_shared = np.where(given["shared_loads"] > 0, unit.shared_latency, 0.0)
     loads = np.where(given["global_loads"] > 0, of_global, of_shared)
     adds = np.where(given["float_mad"] + given["float_addsub"] > 0, unit.add_latency, 0.0)
+    threads = np.maximum(given["blocks"] * given["threads"], 1.0)
+    places = unit.index_latency * given["index_operations"] / threads
     rounds = np.maximum(given["waiting_runs"] / unit.loads_at_once, given["meeting_runs"])
-    waits: _Column = rounds * loads + given["straight_runs"] * adds
+    waits: _Column = rounds * loads + given["straight_runs"] * adds + places
     return waits
