@@ -6,10 +6,13 @@ are.
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.feature_set import (
     FEATURE_SETS,
+    LAUNCH,
     STATEMENT,
     FeatureSet,
     OpenSource,
+    describes_statements,
     feature_set,
+    features_for,
     unknown_features,
 )
 from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_of, lower_sketch
@@ -34,6 +37,7 @@ __all__ = [
     "FEATURE_NAMES",
     "FEATURE_SETS",
     "GPU_FEATURE_NAMES",
+    "LAUNCH",
     "REGISTER_BYTES",
     "SECTOR_BYTES",
     "STATEMENT",
@@ -48,7 +52,9 @@ __all__ = [
     "Plan",
     "ScalarGroup",
     "Statement",
+    "describes_statements",
     "feature_set",
+    "features_for",
     "features_of",
     "groups_of",
     "lower_sketch",
