@@ -123,7 +123,7 @@ def candidates(workload: Workload, target: GpuTarget, draws: int) -> dict[str, s
 
 
 def measure(workload: Workload, trace: Trace, target: GpuTarget, device: Device) -> float:
-    """Seconds of a call: the median of a few rows of calls."""
+    """Seconds of a call: the least of a few rows of calls, since others may use the machine."""
     kernel = build_kernel(workload, trace, target)
     code, random = load_kernel(kernel), np.random.default_rng(0)
     memories = [
@@ -137,7 +137,7 @@ def measure(workload: Workload, trace: Trace, target: GpuTarget, device: Device)
         device.time_calls(code.functions, table, workspace, 1, count=CALLS) / CALLS
         for _ in range(REPEATS)
     ]
-    return median(times_s)
+    return min(times_s)
 
 
 def ranks(values: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -15,7 +15,6 @@ from tensorwright.base import DType, GpuApi, GpuTarget
 class Unit:
     """What is assumed of a multiprocessor.  Times are in cycles.
 
-    lanes            threads that it runs an operation of in one cycle
     sector_cycles    of memory near it, for 32 bytes        wavefront_cycles   of shared memory
     shared_sector_cycles   likewise of shared memory, if it has no banks
     latencies        until a load arrives: from near memory, the second cache, memory
@@ -30,7 +29,6 @@ class Unit:
     cache_rate       of the second cache, in bandwidths of the memory
     """
 
-    lanes: int
     sector_cycles: float
     wavefront_cycles: float
     shared_sector_cycles: float
@@ -47,7 +45,6 @@ class Unit:
 
 
 CARD_UNIT = Unit(
-    lanes=128,
     sector_cycles=0.25,
     wavefront_cycles=1.0,
     shared_sector_cycles=0.0,
@@ -69,33 +66,39 @@ Source:  Jia et al., Dissecting the NVIDIA Volta GPU Architecture via Microbench
 """
 
 PROCESSOR_UNIT = Unit(
-    lanes=8,
-    sector_cycles=1.0,
+    sector_cycles=2.0,
     wavefront_cycles=0.0,
-    shared_sector_cycles=1.0,
+    shared_sector_cycles=2.0,
     latencies=(0.0, 0.0, 0.0),
     shared_latency=0.0,
     index_latency=0.0,
     add_latency=0.0,
     loads_at_once=1.0,
     barrier_cycles=50.0,
-    barrier_thread_cycles=4.0,
-    block_cycles=1000.0,
+    barrier_thread_cycles=10.0,
+    block_cycles=3000.0,
     launch_s=2e-5,
     cache_rate=4.0,
 )
-"""Of a core that runs the threads of a block one after the other, eight in a vector, and has no
-shared memory but its caches."""
-_PROCESSOR_HZ = 3e9
-_FEW_LANES = ("sm_75", "sm_80")  # 64 of them
+"""Of a core that runs the threads of a block one after the other, few of them in a vector, and has
+no shared memory but its caches; by measurements with PoCL (`benchmarks/device/prices.py`)."""
+_PROCESSOR_LANES, _PROCESSOR_HZ = 2.0, 3e9
+_OTHER_LANES, _OTHER_HZ = 64.0, 1.2e9  # of cards that do not say
+_LANES = 128.0  # of NVIDIA's cards
+_FEW_LANES = {"sm_75": 64.0, "sm_80": 64.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A target and what is assumed of it."""
+    """A target and what is assumed of it.
+
+    lanes      threads that a multiprocessor runs a multiply-add of in one cycle
+    clock_hz   with which its lanes reach its peak
+    """
 
     target: GpuTarget
     unit: Unit
+    lanes: float
     clock_hz: float
 
     @property
@@ -108,24 +111,12 @@ class Card:
         """Of the host that call a kernel: one, which launches it."""
         return 1
 
-    @property
-    def lanes(self) -> float:
-        """Threads that a multiprocessor runs a multiply-add of in one cycle."""
-        flops = dict(self.target.flops).get(DType.F32, 0.0)
-        if self.target.is_processor or not flops:
-            return float(self.unit.lanes)
-        return flops / (2.0 * self.units * self.clock_hz)
-
 
 def card_of(target: GpuTarget) -> Card:
-    """The card that a target stands for.
-
-    Its clock is the one at which its lanes reach its peak.
-    """
+    """The card that a target stands for."""
     if target.is_processor:
-        return Card(target, PROCESSOR_UNIT, _PROCESSOR_HZ)
-    lanes = 64 if target.arch in _FEW_LANES else CARD_UNIT.lanes
+        return Card(target, PROCESSOR_UNIT, _PROCESSOR_LANES, _PROCESSOR_HZ)
     if target.api is GpuApi.OPENCL:
-        return Card(target, CARD_UNIT, 1.2e9)
-    flops = dict(target.flops).get(DType.F32, 0.0)
-    return Card(target, CARD_UNIT, flops / (2.0 * target.multiprocessors * lanes))
+        return Card(target, CARD_UNIT, _OTHER_LANES, _OTHER_HZ)
+    lanes, flops = _FEW_LANES.get(target.arch, _LANES), dict(target.flops)[DType.F32]
+    return Card(target, CARD_UNIT, lanes, flops / (2.0 * target.multiprocessors * lanes))

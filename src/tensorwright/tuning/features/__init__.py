@@ -16,6 +16,7 @@ from tensorwright.tuning.features.feature_set import (
     unknown_features,
 )
 from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_of, lower_sketch
+from tensorwright.tuning.features.grid import SECTOR_BYTES
 from tensorwright.tuning.features.groups import (
     FEATURE_GROUPS,
     FEATURE_NAMES,
@@ -26,7 +27,6 @@ from tensorwright.tuning.features.groups import (
     ScalarGroup,
     groups_of,
 )
-from tensorwright.tuning.features.lanes import SECTOR_BYTES
 from tensorwright.tuning.features.names import CACHE_BYTES, REGISTER_BYTES
 from tensorwright.tuning.features.source import FeatureSource
 from tensorwright.tuning.features.statements import Statement, statements_of

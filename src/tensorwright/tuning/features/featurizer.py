@@ -21,6 +21,7 @@ from tensorwright.tuning.features.cell_tables import CellTable, Features, Result
 from tensorwright.tuning.features.column_program import ColumnProgram
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.formulas import Level, StatementFormulas, formulas_of
+from tensorwright.tuning.features.grid import LaneGroup, LaneTable
 from tensorwright.tuning.features.groups import (
     CPU_GROUPS,
     BufferGroup,
@@ -30,7 +31,6 @@ from tensorwright.tuning.features.groups import (
     groups_of,
     places_of,
 )
-from tensorwright.tuning.features.lanes import LaneGroup, LaneTable
 from tensorwright.tuning.features.names import BUFFER_FIELDS
 from tensorwright.tuning.features.source import PlansBySketch
 from tensorwright.tuning.space.sketch import Sketch

@@ -30,10 +30,11 @@ from tensorwright.tuning.features.columns import (
     total_of,
 )
 from tensorwright.tuning.features.formulas import Nest, ScalarFormula, Touching
-from tensorwright.tuning.features.lanes import LANE_COLUMNS, LaneGroup
-from tensorwright.tuning.features.launches import (
+from tensorwright.tuning.features.grid import (
+    LANE_COLUMNS,
     LAUNCH_COLUMNS,
     THREAD_COLUMNS,
+    LaneGroup,
     launch_features,
     thread_features,
 )

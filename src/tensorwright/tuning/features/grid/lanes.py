@@ -50,7 +50,7 @@ from tensorwright.tuning.features.columns import (
     total_of,
 )
 from tensorwright.tuning.features.formulas import Nest
-from tensorwright.tuning.features.launches import index_operations, thread_work
+from tensorwright.tuning.features.grid.launches import index_operations, thread_work
 
 SECTOR_BYTES = 32
 BANKS, WORD_BYTES = 32, 4
@@ -179,13 +179,12 @@ def _turns(nest: Nest, use: BufferUse, straight: int) -> Cell:
 
 def _depends(nest: Nest, var: Var) -> Cell:
     """1 where it depends on a loop whether something is loaded."""
-    return any_flag(
-        [
-            above(nest.variables.condition_bounds(condition).open_count, 0)
-            for condition in _conditions(nest.statement.store.value)
-            if var in free_vars(*condition_sides(condition))
-        ]
-    )
+    flags: list[Cell] = []
+    for condition in _conditions(nest.statement.store.value):
+        sides = [side for side in condition_sides(condition) if var in free_vars(side)]
+        moves = any_flag([above(nest.variables.dependence(side, var).span, 0) for side in sides])
+        flags.append(moves * above(nest.variables.condition_bounds(condition).open_count, 0))
+    return any_flag(flags)
 
 
 def _conditions(value: Value) -> Iterator[Condition]:
