@@ -204,10 +204,11 @@ def _offsets(
 ) -> tuple[Cell, ...]:
     """Of each lane, from the first one's at the place `start`."""
     variables = nest.variables
-    strides: list[Cell] = [1]
-    for length in reversed(padded_extents(use.buffer)[1:]):
-        strides.append(strides[-1] * variables.first(length))
-    strides.reverse()
+    strides: list[Cell] = []
+    size: Cell = 1
+    for length in reversed(padded_extents(use.buffer)):
+        strides.insert(0, size)
+        size = size * variables.first(length)
     loops = [
         (loop.var, variables.first(loop.extent), variables.extents[loop.var])
         for kind in _ORDER
