@@ -1,10 +1,11 @@
 """Does code for NVIDIA's cards run right on one, and how fast?  Kernels, networks, and errors.
 
 Kernels are compared with NumPy, networks with the answers of the processor's build; a rate is a
-share of the peak that the driver's numbers give. A case that fails does not stop the others. The
-machine needs a card, its driver and NVRTC, and no network and no compiler. Without the package
-llvmlite, which only code for processors needs, the answers come from a file that another machine
-has made.
+share of the peak that the driver's numbers give. Prices of the time model stand beside measured
+times of some candidates for convolutions, products and elementwise work (`prices.py`, at most 90
+seconds). A case that fails does not stop the others. The machine needs a card, its driver and
+NVRTC, and no network and no compiler. Without the package llvmlite, which only code for processors
+needs, the answers come from a file that another machine has made, and NumPy computes the prices.
 
 Run: python benchmarks/device/on_card.py [--make-answers FILE] [--answers FILE] [--json FILE]
      [--only TEXT] [--small] [--limit-s S]
@@ -37,9 +38,12 @@ sys.path[:0] = [str(HERE / "src"), str(HERE / "lab" / "src")]
 os.environ.setdefault("TENSORWRIGHT_HOME", tempfile.mkdtemp(prefix="tensorwright-on-card-"))
 
 
+HAS_NO_LLVM = importlib.util.find_spec("llvmlite") is None
+
+
 def _without_llvm() -> None:
     """Let the package be imported where llvmlite is missing; what uses it fails there."""
-    if importlib.util.find_spec("llvmlite") is None:
+    if HAS_NO_LLVM:
         package, binding = types.ModuleType("llvmlite"), types.ModuleType("llvmlite.binding")
         vars(binding).update(dict.fromkeys(("ModuleRef", "TargetMachine", "ExecutionEngine"), Any))
         vars(package)["binding"] = binding
@@ -49,6 +53,9 @@ def _without_llvm() -> None:
 _without_llvm()
 
 # ruff: noqa: E402
+import prices
+from numpy_columns import use_numpy
+
 import tensorwright
 from tensorwright.base import DType, GpuTarget, MachineError, TensorwrightError
 from tensorwright.build import build_kernel, load_backend, load_kernel
@@ -72,6 +79,7 @@ from tensorwright_lab.zoo import load_light
 
 NETWORKS = ("squeezenet", "resnet50")
 REPEATS, CALLS = 5, 10
+PRICES_S = 90.0  # for all candidates together
 F32 = DType.F32
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -108,11 +116,16 @@ class KernelCase:
 
 @dataclass
 class Run:
-    """A card, its target, and the results so far."""
+    """A card, its target, and the results so far.
+
+    end    when no more is begun          pairs   prices and times of candidates
+    """
 
     target: GpuTarget
     device: Device
     is_small: bool
+    end: float
+    pairs: list[dict[str, Any]] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
 
 
@@ -354,6 +367,19 @@ def run_network(run: Run, name: str, answers: dict[str, np.ndarray[Any, Any]]) -
     )
 
 
+# prices
+
+
+def run_prices(run: Run) -> Row:
+    """Candidates of ten workloads: how prices order them, and what the time model picks."""
+    limit_s = min(PRICES_S, run.end - time.monotonic())
+    pairs = prices.compare(run.target, 3, limit_s, "", is_large=not run.is_small)
+    run.pairs += [asdict(each) for each in pairs]
+    found = prices.summary(pairs)
+    note = "; ".join(f"{name} {value:.2f}" for name, value in found.items())
+    return Row("prices of candidates", bool(pairs), note=note)
+
+
 # errors
 
 
@@ -451,6 +477,7 @@ def cases(
     yield "open size", lambda: run_open_size(run)
     for name in NETWORKS:
         yield f"light:{name}", lambda name=name: run_network(run, name, answers)
+    yield "prices", lambda: run_prices(run)
     if not run.is_small:
         yield from error_cases(run)
 
@@ -496,7 +523,7 @@ def run_all(options: argparse.Namespace) -> int:
     end = time.monotonic() + options.limit_s
     target = named_target("cuda")
     assert isinstance(target, GpuTarget)
-    run = Run(target, device_of(target), options.small)
+    run = Run(target, device_of(target), options.small, end)
     describe(run)
     answers = dict(np.load(options.answers)) if options.answers else {}
     print(f"{'':5} {'case':42} {'differs':>8} {'ms':>9} {'GFLOP/s':>9} {'GB/s':>7}  of peak")
@@ -508,7 +535,8 @@ def run_all(options: argparse.Namespace) -> int:
         run.rows.append(row)
         print(text_of(row), flush=True)
     if options.json:
-        facts = {"target": target.key, "rows": [asdict(row) for row in run.rows]}
+        rows = [asdict(row) for row in run.rows]
+        facts = {"target": target.key, "rows": rows, "prices": run.pairs}
         Path(options.json).write_text(json.dumps(facts, indent=1))
     wrong = sum(not row.is_right for row in run.rows)
     print(f"{len(run.rows) - wrong} of {len(run.rows)} cases are right")
@@ -537,5 +565,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    if HAS_NO_LLVM:
+        use_numpy()
     load_backend("cuda")
     sys.exit(main())

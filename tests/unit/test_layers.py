@@ -66,6 +66,7 @@ ROOMS = {
     "schedule.primitives": "split fuse reorder marks rfactor groups",
     "tuning": "space features measuring models time_model population selection task strategies "
     "logs datasets learning task_scheduling session",
+    "tuning.features": "columns formulas grid groups featurizer feature_set",
     "tuning.models": "protocol training settings losses trees session_model",
     "tuning.space": "tile_limits knobs sketch axes register_tile steps defaults derived templates "
     "space",

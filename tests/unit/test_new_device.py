@@ -71,6 +71,7 @@ from tensorwright.tuning.space import (
 from tensorwright.tuning.space.derived import GENERATORS
 from tensorwright.tuning.space.derived.engine import FINISHERS
 from tensorwright.tuning.space.templates import TEMPLATES
+from tensorwright.tuning.time_model import TIME_MODELS
 from tensorwright.tuning.time_model.rows import MACHINE_COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -119,6 +120,7 @@ LISTS: dict[str, ByKind[Any]] = {
     "limits of tiles": TILE_LIMITS,
     "features": FEATURE_GROUPS,
     "columns of the machine": MACHINE_COLUMNS,
+    "time models": TIME_MODELS,
 }
 
 
@@ -129,20 +131,20 @@ def test_processors_have_every_list() -> None:
 def test_what_a_gpu_has_to_bring() -> None:
     """A list without its kind refuses its targets; in the others it has nothing to add yet."""
     missing = {what for what, lists in LISTS.items() if TargetKind.GPU not in lists}
-    assert missing == {"features", "columns of the machine"}
+    assert missing == {"columns of the machine"}
     brought = {what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)}
     programs = {"back ends", "devices", "passes of loops"}
     searched = {"heuristic schedules", "sketch generators", "finishers", "limits of tiles"}
-    assert brought == programs | searched
+    assert brought == programs | searched | {"features", "time models"}
 
 
 def test_a_kind_without_a_list_is_refused() -> None:
     card = parse_target("cuda:sm_90")
     assert of_kind(OTHER_ALGORITHMS, card, "algorithms") == ()
     with pytest.raises(MachineError) as refused:
-        of_kind(FEATURE_GROUPS, card, "features")
+        of_kind(MACHINE_COLUMNS, card, "columns of the machine")
     assert refused.value.message() == (
-        "target cuda:sm_90: there are no features for machines of the kind gpu\n"
+        "target cuda:sm_90: there are no columns of the machine for machines of the kind gpu\n"
         "  try: name a target of another kind: cpu"
     )
 
@@ -151,8 +153,6 @@ def test_a_kind_brings_its_features_and_limits_by_an_entry(monkeypatch: pytest.M
     card: Any = parse_target("cuda:sm_90")
     x = placeholder("x", (64,))
     state = state_of(program_workload([compute("y", (64,), lambda i: x[i] * 2.0)]))
-    with pytest.raises(MachineError, match="there are no features for machines of the kind gpu"):
-        Featurizer(state, card)
     stored = ScalarGroup(
         ("stored_bytes", "threads"), lambda nest, _: {"stored_bytes": 4 * nest.loops.inside[0]}
     )

@@ -6,6 +6,7 @@ are kept, `hardware.py` its fingerprint, `load.py` and `state.py` what others us
 measures.
 """
 
+from tensorwright.machine.card import Card, Unit, card_of
 from tensorwright.machine.ceilings import MEMORY, Ceilings, Level, better_of
 from tensorwright.machine.hardware import Hardware, detect_hardware
 from tensorwright.machine.kept import (
@@ -32,6 +33,7 @@ __all__ = [
     "MEMORY",
     "MOST_STEPS",
     "NOMINAL",
+    "Card",
     "Ceilings",
     "Hardware",
     "Level",
@@ -42,7 +44,9 @@ __all__ = [
     "Nominal",
     "Rates",
     "Steps",
+    "Unit",
     "better_of",
+    "card_of",
     "detect_hardware",
     "keep_ceilings",
     "keep_steps",

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import (
+    ON_PROCESSOR,
     Array,
     GpuApi,
     GpuTarget,
@@ -343,6 +344,7 @@ def detect_target() -> GpuTarget:
     generic = parse_target("opencl:generic")
     assert isinstance(generic, GpuTarget)
     shared_bytes = int(device.local_mem_size)
+    is_processor = bool(device.type & _driver().device_type.CPU)
     return replace(
         generic,
         name="opencl",
@@ -353,6 +355,7 @@ def detect_target() -> GpuTarget:
         opt_in_shared_bytes=shared_bytes,
         shared_bytes=shared_bytes,
         l2_bytes=int(device.global_mem_cache_size) or generic.l2_bytes,
+        features=(ON_PROCESSOR,) if is_processor else (),
     )
 
 

@@ -24,7 +24,7 @@ from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.session import check_measures_here
-from tensorwright.tuning.time_model import model_digest, pretrained_model
+from tensorwright.tuning.time_model import pretrained_model
 from tensorwright_lab.bench.machine import threads_of
 from tensorwright_lab.bench.plausible_workloads import (
     FIRST_SEED,
@@ -152,7 +152,7 @@ def _head(plan: _Plan) -> dict[str, object]:
         "seed": plan.seed,
         "candidates": plan.candidates,
         "families": sorted(plan.families),
-        "model": "" if model is None else model_digest(model),
+        "model": "" if model is None else model.digest,
     }
 
 

@@ -23,7 +23,7 @@ from tensorwright.machine import detect_hardware
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import choose_untuned
-from tensorwright.tuning.time_model import load_time_model, model_digest, pretrained_model
+from tensorwright.tuning.time_model import load_time_model, pretrained_model
 from tensorwright_lab.bench.machine import threads_of
 from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option
 from tensorwright_lab.bench.zero_groups import NETWORKS, Case, Group, groups_of
@@ -185,10 +185,10 @@ def _head(plan: Plan, target: CpuTarget, groups: Sequence[Group]) -> dict[str, o
         "workloads": plan.workloads,
         "candidates": plan.candidates,
         "trials": plan.trials,
-        "model": "" if model is None else model_digest(model),
+        "model": "" if model is None else model.digest,
         "networks": [network for group in groups for network in group.networks],
         "models": {
-            group.name: model_digest(load_time_model(group.model))
+            group.name: load_time_model(group.model).digest
             for group in groups
             if group.model is not None
         },

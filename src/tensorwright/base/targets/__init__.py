@@ -13,7 +13,7 @@ from tensorwright.base.targets.cpu import (
     CpuTarget,
     detect_target,
 )
-from tensorwright.base.targets.gpu import GPU_TARGETS, GpuApi, GpuTarget
+from tensorwright.base.targets.gpu import GPU_TARGETS, ON_PROCESSOR, GpuApi, GpuTarget
 from tensorwright.base.targets.launch import ON_THREADS, Extents, Grid, Launch, Threads
 from tensorwright.base.targets.named import (
     TARGETS,
@@ -30,6 +30,7 @@ __all__ = [
     "BYTE_TERMS",
     "CPU_TARGETS",
     "GPU_TARGETS",
+    "ON_PROCESSOR",
     "ON_THREADS",
     "TARGETS",
     "ByKind",

@@ -19,6 +19,8 @@ class GpuApi(StrEnum):
 
 
 _COPIES_SINCE = 80  # sm_80
+ON_PROCESSOR = "processor"
+"""The feature of a target that is a processor, which a driver shows as a graphics processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,11 @@ class GpuTarget:
         number = self.arch.removeprefix("sm_").rstrip("af")
         is_number = self.api is GpuApi.CUDA and number.isdigit()
         return is_number and int(number) >= _COPIES_SINCE
+
+    @property
+    def is_processor(self) -> bool:
+        """Whether its threads run one after the other, and its caches are all the shared memory."""
+        return ON_PROCESSOR in self.features
 
     def missing_on(self, machine: TargetProtocol) -> str:
         """What a machine lacks to run code for this target, for a person; "" where nothing."""

@@ -6,20 +6,26 @@ are.
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.feature_set import (
     FEATURE_SETS,
+    LAUNCH,
     STATEMENT,
     FeatureSet,
     OpenSource,
+    describes_statements,
     feature_set,
+    features_for,
     unknown_features,
 )
 from tensorwright.tuning.features.featurizer import Featurizer, Plan, features_of, lower_sketch
+from tensorwright.tuning.features.grid import SECTOR_BYTES
 from tensorwright.tuning.features.groups import (
     FEATURE_GROUPS,
     FEATURE_NAMES,
+    GPU_FEATURE_NAMES,
     BufferGroup,
     CurveGroup,
     FeatureGroup,
     ScalarGroup,
+    groups_of,
 )
 from tensorwright.tuning.features.names import CACHE_BYTES, REGISTER_BYTES
 from tensorwright.tuning.features.source import FeatureSource
@@ -30,7 +36,10 @@ __all__ = [
     "FEATURE_GROUPS",
     "FEATURE_NAMES",
     "FEATURE_SETS",
+    "GPU_FEATURE_NAMES",
+    "LAUNCH",
     "REGISTER_BYTES",
+    "SECTOR_BYTES",
     "STATEMENT",
     "BufferGroup",
     "ColumnGraph",
@@ -43,8 +52,11 @@ __all__ = [
     "Plan",
     "ScalarGroup",
     "Statement",
+    "describes_statements",
     "feature_set",
+    "features_for",
     "features_of",
+    "groups_of",
     "lower_sketch",
     "statements_of",
     "unknown_features",

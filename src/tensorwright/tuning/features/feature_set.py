@@ -11,15 +11,25 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from tensorwright.base import CpuTarget, LaboratoryPart, UsageError, did_you_mean
+from tensorwright.base import (
+    ByKind,
+    LaboratoryPart,
+    Target,
+    TargetKind,
+    TargetProtocol,
+    UsageError,
+    did_you_mean,
+    of_kind,
+)
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.features.featurizer import Featurizer
-from tensorwright.tuning.features.groups import FEATURE_NAMES
+from tensorwright.tuning.features.groups import FEATURE_NAMES, GPU_FEATURE_NAMES
 from tensorwright.tuning.features.source import FeatureSource
 from tensorwright.tuning.space.sketch import Space
 
-OpenSource = Callable[[ScheduleState, CpuTarget, Space], FeatureSource]
+OpenSource = Callable[[ScheduleState, Any, Space], FeatureSource]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +55,14 @@ class FeatureSet:
         return hashlib.sha256("\n".join(self.columns).encode()).hexdigest()[:16]
 
 
-def _statement(state: ScheduleState, target: CpuTarget, space: Space) -> FeatureSource:
+def _statement(state: ScheduleState, target: Target, space: Space) -> FeatureSource:
     return Featurizer(state, target)
 
 
 STATEMENT = FeatureSet("statement", FEATURE_NAMES, _statement)
+LAUNCH = FeatureSet("launch", GPU_FEATURE_NAMES, _statement)
+STATEMENT_SETS: ByKind[FeatureSet] = {TargetKind.CPU: (STATEMENT,), TargetKind.GPU: (LAUNCH,)}
+"""How statements are described to models of a kind of machine."""
 _OF_LABORATORY = (
     "knob",
     "itervar",
@@ -67,13 +80,29 @@ _CURVE_NAME = re.compile(r"([a-z-]+)[@:].*")
 
 def feature_set(name: str) -> FeatureSet:
     """The set of a name.  Raises: UsageError; MachineError for one of the laboratory without it."""
-    if name == STATEMENT.name:
-        return STATEMENT
+    for chosen in (STATEMENT, LAUNCH):
+        if name == chosen.name:
+            return chosen
     if _CURVE_NAME.sub(r"\1", name) not in _OF_LABORATORY:
         raise unknown_features(name)
     find = LaboratoryPart(f"features {name!r}", "feature_sets", "feature_set").load()
-    chosen: FeatureSet = find(name)
-    return chosen
+    named: FeatureSet = find(name)
+    return named
+
+
+def features_for(name: str, target: TargetProtocol) -> FeatureSet:
+    """The set of a name, for a target: `statement` has other columns for each kind of machine.
+
+    Raises:  as `feature_set`.
+    """
+    (own,) = of_kind(STATEMENT_SETS, target, "features of statements")
+    chosen = feature_set(name)
+    return own if describes_statements(chosen) else chosen
+
+
+def describes_statements(features: FeatureSet) -> bool:
+    """Whether analytic models can judge programs by these features."""
+    return features in (STATEMENT, LAUNCH)
 
 
 def unknown_features(name: str, reason: str = "there are no features of this name") -> UsageError:

@@ -14,20 +14,21 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import CpuTarget, of_kind, without_collection
+from tensorwright.base import Target, without_collection
 from tensorwright.loop import LoopProgram, lower
 from tensorwright.schedule import ScheduleState, Trace, replay
 from tensorwright.tuning.features.cell_tables import CellTable, Features, ResultNumbers
 from tensorwright.tuning.features.column_program import ColumnProgram
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.formulas import Level, StatementFormulas, formulas_of
+from tensorwright.tuning.features.grid import LaneGroup, LaneTable
 from tensorwright.tuning.features.groups import (
     CPU_GROUPS,
-    FEATURE_GROUPS,
     BufferGroup,
     CurveGroup,
     FeatureGroup,
     ScalarGroup,
+    groups_of,
     places_of,
 )
 from tensorwright.tuning.features.names import BUFFER_FIELDS
@@ -37,7 +38,7 @@ from tensorwright.tuning.space.sketch import Sketch
 _FIELDS = {name: n for n, name in enumerate(BUFFER_FIELDS)}
 
 
-Group = TypeVar("Group", BufferGroup, CurveGroup)
+Group = TypeVar("Group", BufferGroup, CurveGroup, LaneGroup)
 
 
 class Plan:
@@ -59,7 +60,7 @@ class Plan:
     ) -> None:
         own = graph or ColumnGraph()
         scalars = [group.of for group in groups if isinstance(group, ScalarGroup)]
-        formulas = formulas_of(program, own, scalars)
+        nests, formulas = formulas_of(program, own, scalars)
         self._groups, self._places = groups, places_of(groups)
         self.program = program
         self.statements = len(formulas)
@@ -70,6 +71,10 @@ class Plan:
         self._levels = CellTable((len(Level._fields), levels, self.statements))
         for n, each in enumerate(formulas):
             self._place(n, each, levels, results)
+        self._lanes = {
+            first: [LaneTable(group.of(nest), results) for nest in nests]
+            for group, first in self._starts(LaneGroup)
+        }
         self._program: ColumnProgram = own.program(list(results))
         if graph is None:
             own.clear()
@@ -99,6 +104,10 @@ class Plan:
             for n, table in enumerate(self._buffers):
                 rows = _ordered(table, results, count)[: group.buffers]
                 found[n, first : first + rows.size // count] = rows.reshape(-1, count)
+        for first, tables in self._lanes.items():
+            for n, lanes in enumerate(tables):
+                of_lanes = lanes.features(results, count)
+                found[n, first : first + len(of_lanes)] = of_lanes
         np.log2(np.add(found, 1, out=found), out=found)
         levels = self._levels.filled(results, count)
         for curve, first in self._starts(CurveGroup):
@@ -149,10 +158,17 @@ def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
     feature tells; its steps are not checked again.
     """
     if sketch.state is not None:
-        return lower(_without_prefetches(sketch.state))
+        return _lowered(_without_prefetches(sketch.state))
     for step in sketch.trace:
         state = step.apply(state)
-    return lower(_without_prefetches(state))
+    return _lowered(_without_prefetches(state))
+
+
+def _lowered(state: ScheduleState) -> LoopProgram:
+    """Without barriers: features count them by where shared memory is filled, since no proof that
+    one is needless works on open decisions as on numbers.
+    """
+    return lower(state, has_barriers=False)
 
 
 def _without_prefetches(state: ScheduleState) -> ScheduleState:
@@ -165,10 +181,10 @@ def _without_prefetches(state: ScheduleState) -> ScheduleState:
 class Featurizer:
     """Features of the schedules of one program; remembers what it has worked out for a sketch."""
 
-    def __init__(self, state: ScheduleState, target: CpuTarget) -> None:
+    def __init__(self, state: ScheduleState, target: Target) -> None:
         self.state = state
         self.target = target
-        self._groups = of_kind(FEATURE_GROUPS, target, "features")
+        self._groups = groups_of(target)
         self._plans: PlansBySketch[Plan] = PlansBySketch()
         self._graph = ColumnGraph()
         finalize(self, self._graph.clear)
@@ -193,7 +209,7 @@ class Featurizer:
 
     def of_trace(self, trace: Trace) -> Features:
         """The features of a trace without open decisions.  Shapes:  (1, statements, columns)."""
-        return self.of_program(lower(replay(self.state, trace)))
+        return self.of_program(_lowered(replay(self.state, trace)))
 
     def of_program(self, program: LoopProgram) -> Features:
         """The same of a trace that has been lowered."""

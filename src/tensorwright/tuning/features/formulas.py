@@ -66,14 +66,14 @@ class Level(NamedTuple):
 
 def formulas_of(
     program: LoopProgram, graph: ColumnGraph, scalars: Sequence[ScalarFormula]
-) -> tuple[StatementFormulas, ...]:
-    """The formulas of all statements of a program, in order."""
+) -> tuple[tuple[Nest, ...], tuple[StatementFormulas, ...]]:
+    """All statements of a program, in order, and their formulas."""
     touching: dict[Buffer, list[Nest]] = {}
     nests = nests_of(program, graph)
     for nest in nests:
         for use in nest.uses:
             touching.setdefault(use.buffer, []).append(nest)
-    return tuple(nest.formulas(touching, scalars) for nest in nests)
+    return nests, tuple(nest.formulas(touching, scalars) for nest in nests)
 
 
 def nests_of(program: LoopProgram, graph: ColumnGraph) -> tuple[Nest, ...]:

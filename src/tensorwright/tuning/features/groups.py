@@ -1,7 +1,8 @@
 """Groups of features by kind of machine: their columns, and what computes them.
 
 Those of processors are 173 for each statement, whatever the operator: Ansor's 164, and what comes
-from beyond registers and caches, and from other cores.
+from beyond registers and caches, and from other cores.  Those of graphics processors are Ansor's,
+and what launches, threads and warps do.
 
 Source:   Zheng et al., Ansor, OSDI 2020, section 5.2 and appendix B.
 """
@@ -10,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeAlias
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import ByKind, TargetKind
+from tensorwright.base import ByKind, GpuTarget, Target, TargetKind, of_kind
 from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.columns import (
     Cell,
@@ -29,6 +30,14 @@ from tensorwright.tuning.features.columns import (
     total_of,
 )
 from tensorwright.tuning.features.formulas import Nest, ScalarFormula, Touching
+from tensorwright.tuning.features.grid import (
+    LANE_COLUMNS,
+    LAUNCH_COLUMNS,
+    THREAD_COLUMNS,
+    LaneGroup,
+    launch_features,
+    thread_features,
+)
 from tensorwright.tuning.features.levels import intensity_curves, moved_beyond
 from tensorwright.tuning.features.loop_annotations import (
     ANNOTATIONS,
@@ -78,7 +87,15 @@ class CurveGroup:
     of: Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 
-FeatureGroup: TypeAlias = ScalarGroup | BufferGroup | CurveGroup
+FeatureGroup: TypeAlias = ScalarGroup | BufferGroup | CurveGroup | LaneGroup
+
+
+@dataclass(frozen=True, slots=True)
+class TargetGroup:
+    """Columns that depend on the target, too: `on` gives their group for one."""
+
+    columns: tuple[str, ...]
+    on: Callable[[Any], FeatureGroup]
 
 
 def operation_features(nest: Nest, touching: Touching) -> dict[str, Cell]:
@@ -165,23 +182,34 @@ def _with(prefixes: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{prefix}_{name}" for prefix in prefixes for name in names)
 
 
-FEATURE_GROUPS: ByKind[FeatureGroup] = {
+_EVERYWHERE: tuple[FeatureGroup, ...] = (
+    ScalarGroup(
+        (*_with(("float", "int"), OPERATION_CLASSES), "bool_op", "select_op"),
+        operation_features,
+    ),
+    ScalarGroup(_with(tuple(ANNOTATIONS), ANNOTATION_FIELDS), _annotations),
+    ScalarGroup(
+        ("is_gpu", *(f"{kind}_len" for kind in GPU_KINDS)),
+        lambda nest, touching: gpu_features(nest.kinds),
+    ),
+    BufferGroup(BUFFERS),
+    CurveGroup(tuple(f"intensity_{n}" for n in range(CURVE_POINTS)), intensity_curves),
+    ScalarGroup(("alloc_size", "alloc_prod", "alloc_outer_prod", "alloc_inner_prod"), _allocation),
+    ScalarGroup(("outer_prod", "num_loops", "auto_unroll_max_step"), _loops),
+)
+
+
+def _launch_group(target: GpuTarget) -> ScalarGroup:
+    return ScalarGroup(LAUNCH_COLUMNS, partial(launch_features, target))
+
+
+def _thread_group(target: GpuTarget) -> ScalarGroup:
+    return ScalarGroup(THREAD_COLUMNS, partial(thread_features, target))
+
+
+FEATURE_GROUPS: ByKind[FeatureGroup | TargetGroup] = {
     TargetKind.CPU: (
-        ScalarGroup(
-            (*_with(("float", "int"), OPERATION_CLASSES), "bool_op", "select_op"),
-            operation_features,
-        ),
-        ScalarGroup(_with(tuple(ANNOTATIONS), ANNOTATION_FIELDS), _annotations),
-        ScalarGroup(
-            ("is_gpu", *(f"{kind}_len" for kind in GPU_KINDS)),
-            lambda nest, touching: gpu_features(nest.kinds),
-        ),
-        BufferGroup(BUFFERS),
-        CurveGroup(tuple(f"intensity_{n}" for n in range(CURVE_POINTS)), intensity_curves),
-        ScalarGroup(
-            ("alloc_size", "alloc_prod", "alloc_outer_prod", "alloc_inner_prod"), _allocation
-        ),
-        ScalarGroup(("outer_prod", "num_loops", "auto_unroll_max_step"), _loops),
+        *_EVERYWHERE,
         ScalarGroup(("lines_of_other_threads",), _lines_of_other_threads),
         CurveGroup(
             (
@@ -190,14 +218,41 @@ FEATURE_GROUPS: ByKind[FeatureGroup] = {
             ),
             moved_beyond,
         ),
-    )
+    ),
+    TargetKind.GPU: (
+        *_EVERYWHERE,
+        TargetGroup(LAUNCH_COLUMNS, _launch_group),
+        TargetGroup(THREAD_COLUMNS, _thread_group),
+        TargetGroup(LANE_COLUMNS, LaneGroup),
+    ),
 }
 """What a statement has columns of, in order.  Counts are log2(x + 1), flags 0 or 1, the intensities
 log2 of operations per byte."""
 
-CPU_GROUPS = FEATURE_GROUPS[TargetKind.CPU]
-FEATURE_NAMES = tuple(name for group in CPU_GROUPS for name in group.columns)
+
+def names_of(kind: TargetKind) -> tuple[str, ...]:
+    """The columns of a kind of machine, in order."""
+    return tuple(name for group in FEATURE_GROUPS[kind] for name in group.columns)
+
+
+def groups_of(target: Target) -> tuple[FeatureGroup, ...]:
+    """The groups of a target.  Raises: MachineError where its kind has none."""
+    return _on(of_kind(FEATURE_GROUPS, target, "features"), target)
+
+
+@lru_cache(maxsize=8)
+def _on(groups: tuple[FeatureGroup | TargetGroup, ...], target: Target) -> tuple[FeatureGroup, ...]:
+    """The groups for one target: equal ones are the same objects."""
+    return tuple(each.on(target) if isinstance(each, TargetGroup) else each for each in groups)
+
+
+CPU_GROUPS = tuple(
+    each for each in FEATURE_GROUPS[TargetKind.CPU] if not isinstance(each, TargetGroup)
+)
+FEATURE_NAMES = names_of(TargetKind.CPU)
 """Of processors."""
+GPU_FEATURE_NAMES = names_of(TargetKind.GPU)
+"""Of graphics processors."""
 
 
 @lru_cache(maxsize=8)

@@ -166,6 +166,12 @@ class Variables:
         """The value where all loops are at their first iteration."""
         return self._value(index, None, 0)
 
+    def moved(self, index: Index, var: Var, iteration: Cell) -> Cell:
+        """How far the value at an iteration of a loop is from the one at its first."""
+        if var not in free_vars(index):
+            return 0
+        return self._value(index, var, iteration) - self.first(index)
+
     def dependence(self, index: Index, var: Var) -> LoopDependence:
         """How far an expression moves with a loop that occurs in it."""
         key = index, var, self.extents[var]

@@ -37,6 +37,7 @@ class Statement:
     lives: tuple[tuple[Buffer, int], ...]
     path: tuple[int, ...]
     loop_steps: tuple[int, ...]  # the length of the path at which each loop begins
+    is_copy: bool = False  # started here, awaited later
 
     def outside(self, buffer: Buffer) -> int:
         """How many loops are outside of the life of a buffer: none for one of the caller's."""
@@ -92,6 +93,6 @@ def _walk(statement: Stmt, around: _Around) -> Iterator[Statement]:
         case Store():
             yield Statement(statement, loops, guards, lives, path, steps)
         case StartCopy(store):
-            yield from _walk(store, around)
+            yield Statement(store, loops, guards, lives, path, steps, is_copy=True)
         case Prefetch() | GroupStatement():
             return

@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorwright.base import CpuTarget, RecordError, TensorwrightError, knobs
+from tensorwright.base import RecordError, Target, TensorwrightError, knobs
 from tensorwright.records import JsonLinesStore, RecordStore, SqliteStore
 from tensorwright.tuning.learning.options import USUAL, Learning
 from tensorwright.tuning.models import LearnedModel, SavedModel, load_model
@@ -63,7 +63,7 @@ class ModelFile:
 
 def model_file_of(
     store: RecordStore,
-    target: CpuTarget,
+    target: Target,
     threads: int,
     hardware: str,
     learning: Learning | None = None,

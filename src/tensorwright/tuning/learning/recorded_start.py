@@ -15,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, TensorwrightError
+from tensorwright.base import Target, TensorwrightError
 from tensorwright.records import Record, RecordStore, is_current, open_store
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.datasets import dataset, parse_workload
+from tensorwright.tuning.features import features_for
 from tensorwright.tuning.learning.options import Learning
 from tensorwright.tuning.models import LearnedModel, Sample, SavedModel
 from tensorwright.tuning.space import space_of
@@ -44,7 +45,7 @@ class Past:
 def learn_from_records(
     past: Past | None,
     learning: Learning,
-    target: CpuTarget,
+    target: Target,
     threads: int,
     seed: int = 0,
     path: Path | None = None,
@@ -58,7 +59,7 @@ def learn_from_records(
     """
     if past is None:
         return None
-    model = LearnedModel(learning.settings(seed), features=learning.feature_set)
+    model = LearnedModel(learning.settings(seed), features=features_for(learning.features, target))
     with nullcontext(past.store) if path is None else open_store(path, create=False) as store:
         for samples in described(store, past, learning, target, threads, seed):
             model.observe(samples)
@@ -73,7 +74,7 @@ def described(
     store: RecordStore,
     past: Past,
     learning: Learning,
-    target: CpuTarget,
+    target: Target,
     threads: int,
     seed: int,
 ) -> Iterator[tuple[Sample, ...]]:
@@ -87,14 +88,14 @@ def described(
         try:
             state = state_of(workload)
             space = space_of(state, target)
-            source = learning.feature_set.open(state, target, space)
+            source = features_for(learning.features, target).open(state, target, space)
             yield dataset(records, space, source).samples
         except TensorwrightError:  # of another version: it says nothing here
             continue
 
 
 def _groups(
-    store: RecordStore, past: Past, target: CpuTarget, threads: int
+    store: RecordStore, past: Past, target: Target, threads: int
 ) -> list[tuple[Workload, list[list[Record]]]]:
     """The workloads that teach, each with the records of every program that was timed."""
     own = {workload.key for workload in past.own}

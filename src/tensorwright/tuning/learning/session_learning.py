@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorwright.base import CpuTarget
-from tensorwright.tuning.features import STATEMENT
+from tensorwright.base import Target
+from tensorwright.tuning.features import describes_statements, features_for
 from tensorwright.tuning.learning.kept_model import ModelFile
 from tensorwright.tuning.learning.options import Learning, RecordedStart
 from tensorwright.tuning.learning.recorded_start import Past, learn_from_records
@@ -37,7 +37,7 @@ class SessionLearning:
 
 def open_learning(
     learning: Learning,
-    target: CpuTarget,
+    target: Target,
     threads: int,
     seed: int,
     file: ModelFile | None = None,
@@ -51,7 +51,7 @@ def open_learning(
     past    where records of other workloads are, for a start from them
     Raises:  RecordError for a model to start from that cannot be read, or is for other features.
     """
-    features = learning.feature_set
+    features = features_for(learning.features, target)
     file = file if features.is_shared else None
     before = file.load() if file is not None else None
     start = before
@@ -67,7 +67,7 @@ def open_learning(
             threads,
             seed,
             start,
-            prior=prior if features is STATEMENT else None,
+            prior=prior if describes_statements(features) else None,
             settings=learning.settings(seed),
             features=features,
             fading=learning.fading,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from tensorwright.base import CpuTarget, RecordError
+from tensorwright.base import CpuTarget, RecordError, Target
 from tensorwright.machine import machine_of
 from tensorwright.tuning.features import STATEMENT, FeatureSet
 from tensorwright.tuning.models.blended import BlendedModel
@@ -21,7 +21,7 @@ _TRAINED_HALF_LIFE = 512.0  # samples: what many workloads have taught outlasts 
 
 
 def make_model(
-    target: CpuTarget,
+    target: Target,
     threads: int,
     seed: int = 0,
     saved: SavedModel | str | os.PathLike[str] | None = None,
@@ -43,7 +43,7 @@ def make_model(
     """
     half_life = RefitPolicy().half_life if prior is None else _TRAINED_HALF_LIFE
     policy = RefitPolicy(half_life=half_life, fading=fading)
-    if features is STATEMENT:
+    if features is STATEMENT and isinstance(target, CpuTarget):
         prior = prior or RooflineModel(machine_of(target, threads))
     before = saved if saved is None or isinstance(saved, SavedModel) else _read(saved)
     if before is not None:

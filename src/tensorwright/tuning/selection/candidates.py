@@ -18,7 +18,7 @@ from numpy.random import Generator
 
 from tensorwright.base import TensorwrightError
 from tensorwright.loop import lower
-from tensorwright.machine import Machine
+from tensorwright.machine import Card, Machine
 from tensorwright.schedule import ScheduleState, Trace, format_trace, replay
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.population import (
@@ -32,7 +32,7 @@ from tensorwright.tuning.population.picking import find_new, pick_diverse
 from tensorwright.tuning.population.population import Population, by_sketch
 from tensorwright.tuning.population.space_tables import SpaceTables
 from tensorwright.tuning.space import Sketch, Space
-from tensorwright.tuning.time_model import Policy, Prediction, TimeModel, shared_lines_s
+from tensorwright.tuning.time_model import AnyTimeModel, Policy, Prediction, shared_lines_s
 
 _VARIETY = 0.1  # see `pick_diverse`
 
@@ -61,8 +61,8 @@ class Candidates:
     def __init__(
         self,
         state: ScheduleState,
-        model: TimeModel,
-        machine: Machine,
+        model: AnyTimeModel,
+        machine: Machine | Card,
         effort: Effort,
     ) -> None:
         self.state = state

@@ -15,9 +15,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, TensorwrightError, knobs, override, without_collection
+from tensorwright.base import (
+    GpuTarget,
+    Target,
+    TensorwrightError,
+    knobs,
+    override,
+    without_collection,
+)
 from tensorwright.expr import Tensor, topological_order
-from tensorwright.machine import NOMINAL, Machine
+from tensorwright.machine import NOMINAL, Card, Machine, card_of
 from tensorwright.runtime import this_machine
 from tensorwright.schedule import (
     Parallel,
@@ -33,15 +40,16 @@ from tensorwright.tuning.selection.choice_cache import choice_cache, choice_key,
 from tensorwright.tuning.selection.chosen import Chosen, Elite, Estimate
 from tensorwright.tuning.space import Sketch, algorithm_sketches, sketches_of
 from tensorwright.tuning.time_model import (
+    AnyTimeModel,
     PredictedTime,
     Prediction,
-    TimeModel,
-    model_digest,
-    pretrained_model,
+    time_model_of,
 )
 
 _MOST_REMEMBERED = 4096
 _RACE_STEPS = 12_000  # of plans, where candidates are measured: other algorithms come last
+_CARD_EFFORT = Effort(plan_steps=_RACE_STEPS, draws=2048, parents=32, children=32)
+"""Plans for cards are longer, since they know lanes; there are few structures, with many tiles."""
 _SHORT_S = 20e-6  # to start threads takes 1 or 2 us: what takes longer than this needs them
 
 K = TypeVar("K")
@@ -56,12 +64,14 @@ class Predictor:
     Threads:  any number may ask at once.
     """
 
-    def __init__(self, model: TimeModel, machine: Machine, effort: Effort | None = None) -> None:
+    def __init__(
+        self, model: AnyTimeModel, machine: Machine | Card, effort: Effort | None = None
+    ) -> None:
         self.counts: Counter[str] = Counter()
         self._model = model
         self._machine = machine
         self._effort = effort or Effort()
-        self._digest = model_digest(model)
+        self._digest = model.digest
         self._lock = threading.Lock()
         self._chosen: OrderedDict[str, Chosen] = OrderedDict()
         self._estimates: OrderedDict[tuple[str, str], Estimate | None] = OrderedDict()
@@ -273,7 +283,7 @@ class TopQuestion:
 
     tensors: tuple[Tensor, ...]
     workload: Workload
-    machine: Machine
+    machine: Machine | Card
     effort: Effort
     file: Path | None
     count: int
@@ -281,33 +291,40 @@ class TopQuestion:
     def answer(self) -> tuple[Elite, ...]:
         """As `Predictor.top`; none where the model cannot be loaded."""
         with override(time_model=self.file):
-            model = pretrained_model()
+            model = time_model_of(self.machine.target)
         if model is None:
             return ()
         predictor = Predictor(model, self.machine, self.effort)
         return predictor.top(self.workload, self.count)
 
 
-def open_predictor(target: CpuTarget, threads: int, *, is_cold: bool = False) -> Predictor | None:
-    """The predictor of the pre-trained model; None where there is none, and where the knob
+def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Predictor | None:
+    """The predictor of the time model of a target; None where there is none, and where the knob
     `default_schedule` says that the rule chooses.
 
     is_cold   constants come from memory in each call, as in a network
     """
     if knobs.DEFAULT_SCHEDULE.get() == "rule":
         return None
-    model = pretrained_model()
+    model = time_model_of(target)
     if model is None:
         return None
-    effort = Effort() if knobs.WINOGRAD.get() else Effort(algorithms=0)
+    effort = _CARD_EFFORT if isinstance(target, GpuTarget) else Effort()
+    if not knobs.WINOGRAD.get():
+        effort = replace(effort, algorithms=0)
     return _predictor(model, target, threads, is_cold, effort, knobs.HOME.get())
 
 
 @lru_cache(maxsize=16)
 def _predictor(
-    model: TimeModel, target: CpuTarget, threads: int, is_cold: bool, effort: Effort, _home: Path
+    model: AnyTimeModel, target: Target, threads: int, is_cold: bool, effort: Effort, _home: Path
 ) -> Predictor:
-    return Predictor(model, this_machine(target, threads, is_cold=is_cold), effort)
+    machine: Machine | Card
+    if isinstance(target, GpuTarget):
+        machine = card_of(target)
+    else:
+        machine = this_machine(target, threads, is_cold=is_cold)
+    return Predictor(model, machine, effort)
 
 
 def _estimate(prices: Prediction, number: int) -> Estimate:

@@ -167,14 +167,12 @@ def choose_untuned(
 ) -> Scheduled:
     """The schedule of a workload without measurements: by time model, or heuristic.
 
-    The time model is one of processors.
+    One with named sizes gets the heuristic schedule on graphics processors.
     """
-    predictor = None
-    if isinstance(target, CpuTarget):
-        if workload.sizes:
-            return _choose_open(workload, target, threads, MemoryStore(), is_cold=is_cold)
-        predictor = open_predictor(target, threads, is_cold=is_cold)
-    if predictor is None:
+    if workload.sizes and isinstance(target, CpuTarget):
+        return _choose_open(workload, target, threads, MemoryStore(), is_cold=is_cold)
+    predictor = open_predictor(target, threads, is_cold=is_cold)
+    if predictor is None or workload.sizes:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
     chosen = predictor.best(workload)
     return Scheduled(workload, chosen.trace, Source.RULE if chosen.is_by_rule else Source.MODEL)

@@ -31,7 +31,6 @@ from tensorwright.tuning.session.rounds import Session, seed_of
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import SpaceKind, sketches_of, space_of
 from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
-from tensorwright.tuning.strategies.random_search import RandomSearch
 from tensorwright.tuning.strategies.sources import MakeProposer
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
@@ -93,10 +92,8 @@ def tune(
         if runner is None:
             runner = owned.enter_context(ChildRunner(measuring, seed))
             runner.start()
-        predictor, learned = None, None
-        if isinstance(target, CpuTarget):
-            predictor = _predictor(target, setting, measuring) if own.make_space is None else None
-            learned = _learning(target, setting, store, search, tasks, predictor)
+        predictor = _predictor(target, setting, measuring) if own.make_space is None else None
+        learned = _learning(target, setting, store, search, tasks, predictor)
         tools = Tools(
             builder,
             runner,
@@ -112,20 +109,19 @@ def tune(
         session = Session(merge(tasks), setting, store, search, tools, name)
         owned.enter_context(session.interrupt.on_ctrl_c())
         result = session.run()
-        if learned is not None:
-            learned.keep()
+        learned.keep()
         return result
 
 
 def _predictor(
-    target: CpuTarget, setting: SessionSetting, measuring: MeasureOptions | None
+    target: Target, setting: SessionSetting, measuring: MeasureOptions | None
 ) -> Predictor | None:
     is_cold = measuring is not None and measuring.cold_bytes > 0
     return open_predictor(target, setting.threads, is_cold=is_cold)
 
 
 def _learning(
-    target: CpuTarget,
+    target: Target,
     setting: SessionSetting,
     store: RecordStore,
     search: SearchArguments,
@@ -149,13 +145,11 @@ def _strategy(
     search: SearchArguments,
     setting: SessionSetting,
     measuring: MeasureOptions | None,
-    learned: SessionLearning | None,
+    learned: SessionLearning,
     *,
     is_trained: bool,
 ) -> StrategyFactory:
-    """What makes the searches of tasks; those at random where no model judges programs."""
-    if learned is None or not isinstance(setting.target, CpuTarget):
-        return RandomSearch
+    """What makes the searches of tasks."""
     return choose_strategy(
         search.options.strategy,
         learned.make_guide,
@@ -165,13 +159,13 @@ def _strategy(
 
 
 def _proposers(
-    target: CpuTarget,
+    target: Target,
     search: SearchArguments,
     setting: SessionSetting,
     measuring: MeasureOptions | None,
 ) -> MakeProposer | None:
     model = search.options.proposing
-    if model is None:
+    if model is None or not isinstance(target, CpuTarget):
         return None
     is_cold = measuring is not None and measuring.cold_bytes > 0
     return model.proposers(this_machine(target, setting.threads, is_cold=is_cold))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, TensorwrightError
+from tensorwright.base import Target, TensorwrightError
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import FeatureSource, OpenSource
 from tensorwright.tuning.models import CostModel, Features, Sample
@@ -79,7 +79,7 @@ class ModelGuides:
     """
 
     def __init__(
-        self, make_model: Callable[[], CostModel], open_features: OpenSource, target: CpuTarget
+        self, make_model: Callable[[], CostModel], open_features: OpenSource, target: Target
     ) -> None:
         self._make_model = make_model
         self._open_features = open_features

@@ -6,8 +6,14 @@ Read `model.py` first: what is predicted, and how; `rows.py` says from what.
 from tensorwright.tuning.models.array_file import ArrayFile
 from tensorwright.tuning.models.trees.compact_trees import CompactTrees
 from tensorwright.tuning.models.trees.tree_walk import TreeWalk
+from tensorwright.tuning.time_model.launch_times import LaunchTimes, launch_seconds
 from tensorwright.tuning.time_model.model import Policy, Prediction, TimeModel
-from tensorwright.tuning.time_model.model_file import load_time_model, model_digest, save_time_model
+from tensorwright.tuning.time_model.model_file import load_time_model, save_time_model
+from tensorwright.tuning.time_model.models_by_kind import (
+    TIME_MODELS,
+    AnyTimeModel,
+    time_model_of,
+)
 from tensorwright.tuning.time_model.predicted_time import PredictedTime
 from tensorwright.tuning.time_model.pretrained import pretrained_model
 from tensorwright.tuning.time_model.rows import (
@@ -24,8 +30,11 @@ from tensorwright.tuning.time_model.trained_keys import TrainedKeys
 __all__ = [
     "ROW_DIGEST",
     "ROW_NAMES",
+    "TIME_MODELS",
+    "AnyTimeModel",
     "ArrayFile",
     "CompactTrees",
+    "LaunchTimes",
     "Policy",
     "PredictedTime",
     "Prediction",
@@ -33,13 +42,14 @@ __all__ = [
     "TimeModel",
     "TrainedKeys",
     "TreeWalk",
+    "launch_seconds",
     "line_transfers",
     "load_time_model",
     "log2_sum",
-    "model_digest",
     "pretrained_model",
     "program_scores",
     "rows_of",
     "save_time_model",
     "shared_lines_s",
+    "time_model_of",
 ]

@@ -14,6 +14,7 @@ little is known.  Among programs that look alike, the certain one is the better 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,9 +25,15 @@ from numpy.typing import NDArray
 from tensorwright.base import RecordError
 from tensorwright.machine import Machine
 from tensorwright.tuning.models import Features
-from tensorwright.tuning.models.trees.compact_trees import CompactTrees
+from tensorwright.tuning.models.trees.compact_trees import ARRAYS, CompactTrees
 from tensorwright.tuning.models.trees.tree_walk import TreeWalk
-from tensorwright.tuning.time_model.rows import ROW_NAMES, log2_sum, program_scores, rows_of
+from tensorwright.tuning.time_model.rows import (
+    ROW_DIGEST,
+    ROW_NAMES,
+    log2_sum,
+    program_scores,
+    rows_of,
+)
 from tensorwright.tuning.time_model.trained_keys import TrainedKeys
 
 Seconds = NDArray[np.float64]
@@ -125,6 +132,15 @@ class TimeModel:
                     remedy="train it again",
                 )
         object.__setattr__(self, "_walks", (TreeWalk(self.median), TreeWalk(self.upper)))
+
+    @property
+    def digest(self) -> str:
+        """A short text that another model does not have: for caches of what one has chosen."""
+        digest = hashlib.sha256(repr((ROW_DIGEST, self.policy)).encode())
+        for trees in (self.median, self.upper):
+            for name in ARRAYS:
+                digest.update(getattr(trees, name).tobytes())
+        return digest.hexdigest()[:16]
 
     def predict(self, features: Features, machine: Machine) -> Prediction:
         """The times of programs.  Shapes:  features (programs, statements, features)."""

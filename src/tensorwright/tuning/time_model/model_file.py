@@ -13,14 +13,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import asdict
 from typing import Any
 
 from tensorwright.base import RecordError
 from tensorwright.tuning.models.array_file import ArrayFile, Arrays
-from tensorwright.tuning.models.trees.compact_trees import ARRAYS, CompactTrees
+from tensorwright.tuning.models.trees.compact_trees import CompactTrees
 from tensorwright.tuning.time_model.model import Policy, TimeModel
 from tensorwright.tuning.time_model.rows import ROW_DIGEST, ROW_NAMES
 from tensorwright.tuning.time_model.trained_keys import TrainedKeys
@@ -65,15 +64,6 @@ def load_time_model(path: str | os.PathLike[str]) -> TimeModel:
     except (KeyError, TypeError) as error:
         reason = f"a field is missing, or is not what it should be: {error}"
         raise FILE.fault(path, reason) from None
-
-
-def model_digest(model: TimeModel) -> str:
-    """A short text that another model does not have: for caches of what one has chosen."""
-    digest = hashlib.sha256(repr((ROW_DIGEST, model.policy)).encode())
-    for trees in (model.median, model.upper):
-        for name in ARRAYS:
-            digest.update(getattr(trees, name).tobytes())
-    return digest.hexdigest()[:16]
 
 
 def _trees(arrays: Arrays, forest: str) -> CompactTrees:

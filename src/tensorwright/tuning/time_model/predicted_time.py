@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tensorwright.machine import Machine
+from tensorwright.machine import Card, Machine
 from tensorwright.tuning.models import Features, Sample, Scores
-from tensorwright.tuning.time_model.model import TimeModel
+from tensorwright.tuning.time_model.models_by_kind import AnyTimeModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictedTime:
     """A `CostModel`: minus log2 of the seconds predicted for one machine. Learns nothing."""
 
-    model: TimeModel
-    machine: Machine
+    model: AnyTimeModel
+    machine: Machine | Card
 
     def predict(self, features: Features) -> Scores:
         """As `CostModel.predict`."""

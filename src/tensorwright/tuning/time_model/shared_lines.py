@@ -20,7 +20,7 @@ from math import prod
 from tensorwright.base import LINE_BYTES
 from tensorwright.expr import Decision, Index, Symbol, Var, substitute
 from tensorwright.loop import LoopProgram, Store
-from tensorwright.machine import NOMINAL, Machine
+from tensorwright.machine import NOMINAL, Card, Machine
 from tensorwright.schedule import ForKind
 from tensorwright.tuning.features import Statement, statements_of
 
@@ -28,12 +28,14 @@ _Values = Mapping[Var | Symbol, Index]
 
 
 def shared_lines_s(
-    program: LoopProgram, machine: Machine, decisions: Mapping[str, int] | None = None
+    program: LoopProgram, machine: Machine | Card, decisions: Mapping[str, int] | None = None
 ) -> float:
-    """Seconds that the threads of a program wait for lines which others write.
+    """Seconds that the threads of a program wait for lines which others write; none on a card.
 
     decisions   those that the program leaves open
     """
+    if isinstance(machine, Card):
+        return 0.0
     transfers = line_transfers(program, machine.threads, decisions)
     return transfers * NOMINAL.line_cycles / NOMINAL.clock_hz
 

@@ -22,7 +22,6 @@ from tensorwright.tuning.time_model import (
     TimeModel,
     TreeWalk,
     load_time_model,
-    model_digest,
     pretrained_model,
     save_time_model,
 )
@@ -122,7 +121,7 @@ def test_a_saved_model_is_the_same(tmp_path: Path) -> None:
     found = load_time_model(path)
     assert found.policy == Policy(0.75, 0.2)
     assert found.statistics == {"samples": 0}
-    assert model_digest(found) == model_digest(model)
+    assert found.digest == model.digest
     features, machine = random_features(9, 3), machine_of(AVX2, 2)
     ours, theirs = model.predict(features, machine), found.predict(features, machine)
     assert ours.median.tolist() == theirs.median.tolist()
@@ -135,7 +134,7 @@ def test_a_saved_model_is_the_same(tmp_path: Path) -> None:
 def test_another_model_has_another_digest() -> None:
     model = random_model()
     others = (random_model(1), replace(model, policy=Policy(0.75, 0.3)), model_of())
-    assert len({model_digest(each) for each in (model, *others)}) == 4
+    assert len({each.digest for each in (model, *others)}) == 4
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
@@ -143,7 +142,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     save_time_model(random_model(), path)
     content = path.read_bytes()
-    expected = model_digest(load_time_model(path))
+    expected = load_time_model(path).digest
     refused = 0
     tried = range(0, len(content), len(content) // 200)
     for position in tried:
@@ -151,7 +150,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
         try:
-            assert model_digest(load_time_model(path)) == expected
+            assert load_time_model(path).digest == expected
         except RecordError:
             refused += 1
     assert refused > len(tried) / 2

@@ -1,0 +1,339 @@
+"""Features of warps: what the memory does for the accesses of all lanes at once.
+
+The addresses of the lanes of a block's first warp are formulas of the decisions, those of the first
+iteration of all loops.  What they cost is counted in arrays, for many candidates at once.
+
+    sectors      different pieces of 32 bytes that a warp touches: 4 where lanes lie side by side,
+                 32 where each is far from the others
+    wavefronts   turns that shared memory takes: a bank gives one word of 4 bytes in each
+
+Source:   NVIDIA, CUDA C++ Best Practices Guide, "Coalesced access to global memory" and "Shared
+          memory and memory banks".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import GpuTarget
+from tensorwright.expr import (
+    Condition,
+    Index,
+    Select,
+    Value,
+    ValueExpr,
+    Var,
+    children,
+    condition_sides,
+    free_vars,
+    substitute,
+)
+from tensorwright.loop import padded_extents
+from tensorwright.schedule import BLOCKS, THREADS, ForKind, MemoryLayout, Scope
+from tensorwright.tuning.features.access import BufferUse
+from tensorwright.tuning.features.cell_tables import ResultNumbers
+from tensorwright.tuning.features.columns import (
+    Cell,
+    Column,
+    above,
+    any_flag,
+    choose,
+    divided,
+    floored,
+    remainder,
+    rounded_up,
+    smaller,
+    total_of,
+)
+from tensorwright.tuning.features.formulas import Nest
+from tensorwright.tuning.features.grid.launches import index_operations, thread_work
+
+SECTOR_BYTES = 32
+BANKS, WORD_BYTES = 32, 4
+_ORDER = (ForKind.THREAD_X, ForKind.THREAD_Y, ForKind.THREAD_Z)
+_BANK_BITS = 40  # above the number of a word
+
+LANE_COLUMNS = (
+    "global_loads",
+    "global_stores",
+    "global_sectors",
+    "sectors_a_warp",
+    "shared_loads",
+    "shared_stores",
+    "shared_sectors",
+    "shared_wavefronts",
+    "bank_conflicts",
+    "index_operations",
+)
+"""Loads and stores are instructions of warps, in the whole launch, and so are their sectors and
+wavefronts; `sectors_a_warp` is the average.  `bank_conflicts` is the worst: how many turns shared
+memory takes for one that would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneAccess:
+    """An access of a statement to global or shared memory.
+
+    offsets   in elements from the first lane's, of each lane
+    last      the same of the last iteration of a loop over vectors; none without such a loop
+    width     iterations of that loop
+    is_split  1 where a condition depends on that loop, so that elements are loaded one by one
+    count     accesses of warps in the whole launch, if a vector is one
+    """
+
+    is_shared: bool
+    is_store: bool
+    layout: MemoryLayout
+    element_bytes: int
+    offsets: tuple[Cell, ...]
+    last: tuple[Cell, ...]
+    width: Cell
+    is_split: Cell
+    count: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStatement:
+    """The accesses of a statement, and the operations that find their places once for a vector."""
+
+    accesses: tuple[LaneAccess, ...]
+    index_operations: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class LaneGroup:
+    """Columns of the accesses of warps, as `LANE_COLUMNS` names them."""
+
+    target: GpuTarget
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Always the same."""
+        return LANE_COLUMNS
+
+    def of(self, nest: Nest) -> LaneStatement:
+        """The accesses of a statement: one for each buffer and direction."""
+        accesses = tuple(
+            _access(nest, use, self.target.warp, is_store=is_store)
+            for use in nest.uses
+            if use.buffer.scope is not Scope.LOCAL
+            for is_store, flag in ((False, use.reads), (True, use.writes))
+            if not isinstance(flag, int) or flag
+        )
+        return LaneStatement(accesses, index_operations(nest))
+
+
+def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAccess:
+    work = thread_work(nest)
+    access = next(
+        each
+        for each in nest.operations.accesses
+        if each.buffer is use.buffer and each.is_store is is_store
+    )
+    width: Cell = 1
+    is_split: Cell = 0
+    last: tuple[Cell, ...] = ()
+    loop = next((one for one in nest.statement.loops if one.kind is ForKind.VECTOR), None)
+    offsets = _offsets(nest, use, access.indices, access.indices, warp)
+    if loop is not None:
+        width = nest.variables.extents[loop.var]
+        is_split = 0 if is_store else _depends(nest, loop.var)
+        ends = tuple(substitute(each, {loop.var: loop.extent - 1}) for each in access.indices)
+        last = _offsets(nest, use, access.indices, ends, warp)
+    return LaneAccess(
+        use.buffer.scope is Scope.SHARED,
+        is_store,
+        use.buffer.layout,
+        use.element_bytes,
+        offsets,
+        last,
+        width,
+        is_split,
+        work.blocks
+        * rounded_up(work.threads, warp)
+        * _turns(nest, use, work.straight)
+        * divided(use.elements[work.straight], width),
+    )
+
+
+def _turns(nest: Nest, use: BufferUse, straight: int) -> Cell:
+    """Turns of a thread in which something is accessed: before and after loops that stay in one
+    place, the innermost of those that are not written out, and not in them.  What lies in shared
+    memory changes from turn to turn.
+    """
+    if use.buffer.scope is Scope.SHARED:
+        return thread_work(nest).turns
+    turns: Cell = 1
+    is_same: Cell = 1
+    for n in reversed(range(straight)):
+        if nest.kinds.kinds[n] in BLOCKS | THREADS:
+            continue
+        is_same = is_same * (1 - use.moves[n])
+        turns = turns * choose(is_same, 1, nest.loops.extents[n])
+    return turns
+
+
+def _depends(nest: Nest, var: Var) -> Cell:
+    """1 where it depends on a loop whether something is loaded."""
+    flags: list[Cell] = []
+    for condition in _conditions(nest.statement.store.value):
+        sides = [side for side in condition_sides(condition) if var in free_vars(side)]
+        moves = any_flag([above(nest.variables.dependence(side, var).span, 0) for side in sides])
+        flags.append(moves * above(nest.variables.condition_bounds(condition).open_count, 0))
+    return any_flag(flags)
+
+
+def _conditions(value: Value) -> Iterator[Condition]:
+    """The conditions on indices in a value."""
+    if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
+        yield value.condition
+    for child in children(value):
+        yield from _conditions(child)
+
+
+def _offsets(
+    nest: Nest,
+    use: BufferUse,
+    start: tuple[Index, ...],
+    indices: tuple[Index, ...],
+    warp: int,
+) -> tuple[Cell, ...]:
+    """Of each lane, from the first one's at the place `start`."""
+    variables = nest.variables
+    strides: list[Cell] = []
+    size: Cell = 1
+    for length in reversed(padded_extents(use.buffer)):
+        strides.insert(0, size)
+        size = size * variables.first(length)
+    loops = [
+        (loop.var, variables.first(loop.extent), variables.extents[loop.var])
+        for kind in _ORDER
+        for loop in nest.statement.loops
+        if loop.kind is kind
+    ]
+    pairs = list(zip(indices, strides, strict=True))
+    base = total_of(
+        [
+            (variables.first(index) - variables.first(begin)) * stride
+            for (index, stride), begin in zip(pairs, start, strict=True)
+        ]
+    )
+    offsets: list[Cell] = []
+    for lane in range(warp):
+        offset = base
+        inside: Cell = 1  # threads of the indices before this one
+        for number, (var, extent, used) in enumerate(loops):
+            digit = floored(lane, inside)
+            if number < len(loops) - 1:
+                digit = remainder(digit, extent)
+            digit = smaller(digit, used - 1)
+            inside = inside * extent
+            moved = [variables.moved(index, var, digit) * stride for index, stride in pairs]
+            offset = offset + total_of(moved)
+        offsets.append(offset)
+    return tuple(offsets)
+
+
+class LaneTable:
+    """The accesses of a statement, and where their offsets and counts are among columns."""
+
+    def __init__(self, statement: LaneStatement, results: ResultNumbers) -> None:
+        self._accesses = statement.accesses
+        self._offsets = [_Row(each.offsets, results) for each in self._accesses]
+        self._last = [_Row(each.last, results) for each in self._accesses]
+        self._counts = [
+            _Row((each.count, each.width, each.is_split), results) for each in self._accesses
+        ]
+        self._index_operations = _Row((statement.index_operations,), results)
+
+    def features(self, results: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+        """The columns of the statement.  Shapes:  results (columns, n) -> (lane columns, n)."""
+        found = np.zeros((len(LANE_COLUMNS), count))
+        at = {name: found[row] for row, name in enumerate(LANE_COLUMNS)}
+        singly = np.ones(count)  # elements that are moved one by one, of a vector
+        for n, access in enumerate(self._accesses):
+            runs, width, is_split = self._counts[n].filled(results, count)
+            offsets = self._offsets[n].filled(results, count)
+            if access.last:
+                is_run = _are_runs(offsets, self._last[n].filled(results, count), width)
+                is_run &= is_split == 0
+                runs = np.where(is_run, runs, runs * width)
+                singly = np.maximum(singly, np.where(is_run, 1, width))
+                width = np.where(is_run, width, 1)
+            nbytes = _placed(access, offsets) * access.element_bytes
+            where = "shared" if access.is_shared else "global"
+            at[f"{where}_{'stores' if access.is_store else 'loads'}"] += runs
+            at[f"{where}_sectors"] += distinct(nbytes // SECTOR_BYTES) * runs
+            if access.is_shared:
+                wavefronts = conflict_degree(nbytes)
+                words = np.maximum(width * access.element_bytes / WORD_BYTES, 1.0)
+                at["shared_wavefronts"] += wavefronts * runs
+                np.maximum(at["bank_conflicts"], wavefronts / words, out=at["bank_conflicts"])
+        warps = np.maximum(at["global_loads"] + at["global_stores"], 1.0)
+        at["sectors_a_warp"][:] = at["global_sectors"] / warps
+        at["index_operations"][:] = self._index_operations.filled(results, count)[0] * singly
+        return found
+
+
+def _are_runs(
+    first: NDArray[np.float64], last: NDArray[np.float64], width: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Whether the vectors of all lanes lie together, at multiples of their size.
+
+    Shapes:  first, last (lanes, n), width (n,) -> (n,)
+    """
+    lie: NDArray[np.bool_] = (last - first == width - 1) & (first % width == 0)
+    runs: NDArray[np.bool_] = np.logical_and.reduce(lie, axis=0)
+    return runs
+
+
+class _Row:
+    """Cells of a row: numbers, and columns by their number."""
+
+    def __init__(self, cells: Sequence[Cell], results: ResultNumbers) -> None:
+        self._numbers = np.array([0 if isinstance(each, Column) else each for each in cells])
+        moving = [(n, each) for n, each in enumerate(cells) if isinstance(each, Column)]
+        self._places = [n for n, _ in moving]
+        self._results = [results[column] for _, column in moving]
+
+    def filled(self, results: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+        """Shapes:  (cells, count)."""
+        found = np.repeat(self._numbers[:, None].astype(np.float64), count, axis=1)
+        found[self._places] = results[self._results]
+        return found
+
+
+def _placed(access: LaneAccess, offsets: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Offsets in memory: a swizzle moves them."""
+    whole = np.rint(offsets).astype(np.int64)
+    swizzle = access.layout.swizzle(access.element_bytes)
+    if swizzle is not None:
+        bits, base, shift = swizzle
+        whole ^= (whole >> shift) & (((1 << bits) - 1) << base)
+    return whole
+
+
+def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many different numbers the lanes have.  Shapes:  (lanes, n) -> (n,)."""
+    ordered = np.sort(numbers, axis=0)
+    changes: NDArray[np.int64] = (ordered[1:] != ordered[:-1]).sum(axis=0) + 1
+    return changes
+
+
+def conflict_degree(nbytes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The most different words that one bank has to give.  Shapes:  (lanes, n) -> (n,)."""
+    words = nbytes // WORD_BYTES
+    banks = words % BANKS
+    keys = np.sort((banks << _BANK_BITS) + (words & ((1 << _BANK_BITS) - 1)), axis=0)
+    is_new = np.ones(keys.shape, np.int64)
+    is_new[1:] = keys[1:] != keys[:-1]
+    begins = np.ones(keys.shape, np.bool_)
+    begins[1:] = (keys[1:] >> _BANK_BITS) != (keys[:-1] >> _BANK_BITS)
+    numbers = np.cumsum(is_new, axis=0)
+    before = np.maximum.accumulate(np.where(begins, numbers - 1, 0), axis=0)
+    degrees: NDArray[np.int64] = (numbers - before).max(axis=0)
+    return degrees

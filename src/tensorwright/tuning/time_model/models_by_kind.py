@@ -1,0 +1,46 @@
+"""The time model of a target: trained trees for processors, a page of formulas for cards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tensorwright.base import ByKind, TargetKind, TargetProtocol, of_kind
+from tensorwright.tuning.models import Features
+from tensorwright.tuning.time_model.launch_times import LaunchTimes
+from tensorwright.tuning.time_model.model import Policy, Prediction
+from tensorwright.tuning.time_model.pretrained import pretrained_model
+
+
+class AnyTimeModel(Protocol):
+    """What predicts times of programs for one kind of machine.  Threads: any number may ask."""
+
+    def __hash__(self) -> int:
+        """Of the model, which never changes."""
+
+    @property
+    def policy(self) -> Policy:
+        """How schedules are chosen by what it predicts."""
+
+    @property
+    def digest(self) -> str:
+        """A short text that another model does not have: for caches of what one has chosen."""
+
+    def predict(self, features: Features, machine: Any) -> Prediction:
+        """The times of programs, on a machine of its kind.
+
+        Shapes:  features (programs, statements, features) -> (programs,)
+        """
+
+
+TIME_MODELS: ByKind[Callable[[], AnyTimeModel | None]] = {
+    TargetKind.CPU: (pretrained_model,),
+    TargetKind.GPU: (LaunchTimes,),
+}
+"""One for each kind; None where the file of trees cannot be used."""
+
+
+def time_model_of(target: TargetProtocol) -> AnyTimeModel | None:
+    """The model in force for a target.  Raises: MachineError where its kind has none."""
+    (make,) = of_kind(TIME_MODELS, target, "time models")
+    return make()
