@@ -24,7 +24,7 @@ from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
-from tensorwright.tuning.space.derived.engine import derived_sketches, tiled_sketches
+from tensorwright.tuning.space.derived.engine import derived_sketches, likeliest_sketch
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
 from tensorwright.tuning.space.templates.space import template_sketches
 
@@ -33,7 +33,7 @@ Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
 
 HEURISTICS: ByKind[Heuristic] = {
     TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches),
-    TargetKind.GPU: (tiled_sketches, grid_sketches),
+    TargetKind.GPU: (likeliest_sketch, grid_sketches),
 }
 """One for each kind of program; the first that applies makes the schedule of an untuned one."""
 OTHER_ALGORITHMS: ByKind[Heuristic] = {

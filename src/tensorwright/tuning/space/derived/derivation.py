@@ -20,11 +20,13 @@ class TiledStage:
 
     stage   computes the tiles                 host     stores them: the consumer, or the stage
     places  loops that hold a tile, largest first: (stage, loop)
+    is_element   a tile is what one thread has: what is read for an element may be computed there
     """
 
     stage: str
     host: str
     places: tuple[tuple[str, str], ...]
+    is_element: bool = False
 
 
 @dataclass(frozen=True, slots=True)

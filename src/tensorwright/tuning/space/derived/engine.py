@@ -79,12 +79,9 @@ def derived_sketches(
     return islice(distinct(_in_turns(map(finish, derive(state, target))), attrgetter("name")), most)
 
 
-def tiled_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
-    """The sketches of the derivations that tile something."""
-    (finish,) = of_kind(FINISHERS, target, "finishers of sketches")
-    for derivation in derive(state, target):
-        if derivation.tiles:
-            yield from finish(derivation)
+def likeliest_sketch(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    """The first of the derived sketches: the schedule of an untuned program."""
+    return islice(derived_sketches(state, target), 1)
 
 
 def _in_turns(alternatives: Iterable[Iterator[Sketch]]) -> Iterator[Sketch]:

@@ -3,8 +3,11 @@
 from tensorwright.base import ByKind, TargetKind
 from tensorwright.tuning.space.derived.rule import SketchRule
 from tensorwright.tuning.space.derived.rules.constants import FoldConstants, SimplifyConstants
+from tensorwright.tuning.space.derived.rules.cross_threads import CrossThreadReduction
 from tensorwright.tuning.space.derived.rules.placement import AddCacheWrite, AlwaysInline, Skip
 from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
+from tensorwright.tuning.space.derived.rules.split_blocks import SplitReductionOverBlocks
+from tensorwright.tuning.space.derived.rules.streaming import Streaming
 from tensorwright.tuning.space.derived.rules.thread_tiling import (
     CacheThreadTile,
     ThreadTiling,
@@ -28,8 +31,11 @@ SKETCH_RULES: tuple[SketchRule, ...] = (
 GPU_RULES: tuple[SketchRule, ...] = (
     FoldConstants(),
     AlwaysInline(),
+    SplitReductionOverBlocks(),
+    CrossThreadReduction(),
     CacheThreadTile(),
     ThreadTiling(),
+    Streaming(),
     Skip(),
 )
 
@@ -42,11 +48,14 @@ __all__ = [
     "AddCacheWrite",
     "AlwaysInline",
     "CacheThreadTile",
+    "CrossThreadReduction",
     "FactorReduction",
     "FoldConstants",
     "MultiLevelTiling",
     "MultiLevelTilingWithFusion",
     "SimplifyConstants",
     "Skip",
+    "SplitReductionOverBlocks",
+    "Streaming",
     "ThreadTiling",
 ]
