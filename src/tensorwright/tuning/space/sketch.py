@@ -108,12 +108,14 @@ class Limit:
 class DeviceLimit:
     """What a device refuses, or runs badly: an expression of decisions that exceeds `most`.
 
-    what   is too much then, for a person
+    what      is too much then, for a person
+    is_wish   it runs badly
     """
 
     what: str
     index: Index
     most: int
+    is_wish: bool = False
     added: ClassVar[tuple[str, ...]] = ()
 
     @property

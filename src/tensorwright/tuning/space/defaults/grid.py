@@ -6,7 +6,7 @@ stage that is read once for each element of its reader is computed there, by the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from tensorwright.base import GpuTarget
@@ -106,7 +106,7 @@ def block_threads(stage: Stage, target: GpuTarget) -> int:
 
 
 def only_host(
-    state: ScheduleState, stage: Stage, innermost: dict[str, tuple[str, str]]
+    state: ScheduleState, stage: Stage, innermost: Mapping[str, tuple[str, str]]
 ) -> tuple[str, str] | None:
     """Where a stage may be computed for one element of its reader; None where it is read more
     often, or by several.

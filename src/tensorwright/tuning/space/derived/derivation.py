@@ -67,6 +67,11 @@ class Derivation:
         """Whether every stage has been decided."""
         return not self.current
 
+    @property
+    def elements(self) -> dict[str, tuple[str, str]]:
+        """The loops in which a thread has one element: stage -> (stage, loop)."""
+        return {tile.stage: tile.places[-1] for tile in self.tiles if tile.is_element}
+
     def grow(self) -> SketchBuilder:
         """A builder that goes on from here: do steps and open decisions, then call `then`."""
         builder = SketchBuilder(self.state)

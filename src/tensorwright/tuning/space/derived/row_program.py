@@ -1,9 +1,9 @@
 """Programs that fold rows: a stage that stores, folds along its other axes, and what they read.
 
-    top[i] = max of x[i, j] over j          rows i: the axes of every fold
-    e[i, j] = exp(x[i, j] - top[i])         a stage between: it has elements of rows
-    total[i] = sum of e[i, j] over j
-    out[i, j] = e[i, j] / total[i]          the host, with columns j
+top[i] = max of x[i, j] over j          rows i: the axes of every fold
+e[i, j] = exp(x[i, j] - top[i])         a stage between: it has elements of rows
+total[i] = sum of e[i, j] over j
+out[i, j] = e[i, j] / total[i]          the host, with columns j
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def plan_rows(state: ScheduleState, name: str) -> RowProgram | None:
     rows = [axis for axis in host.tensor.axes if axis.name in fewest]
     units = [axis for axis in host.tensor.axes if axis.extent == 1]
     row = rows[-1].name if rows else ""
-    stages = tuple(_row_stage(state.stage(each), axes, fewest, row) for each, axes in members.items())
+    stages = tuple(
+        _row_stage(state.stage(each), axes, fewest, row) for each, axes in members.items()
+    )
     if not rows and not units:
         return None  # there is no loop inside which a row could be computed
     return RowProgram(

@@ -40,9 +40,7 @@ class RowThreads:
         return ForKind.THREAD_Z if self.lanes else ForKind.THREAD_X
 
 
-def row_threads(
-    state: ScheduleState, program: RowProgram, target: GpuTarget
-) -> RowThreads | None:
+def row_threads(state: ScheduleState, program: RowProgram, target: GpuTarget) -> RowThreads | None:
     """The threads for folds of rows; None where a thread for each row is better.
 
     Neighbouring threads read neighbouring elements: lanes lie along the rows where these do, and

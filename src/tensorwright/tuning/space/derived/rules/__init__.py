@@ -7,7 +7,7 @@ from tensorwright.tuning.space.derived.rules.cross_threads import CrossThreadRed
 from tensorwright.tuning.space.derived.rules.placement import AddCacheWrite, AlwaysInline, Skip
 from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
 from tensorwright.tuning.space.derived.rules.split_blocks import SplitReductionOverBlocks
-from tensorwright.tuning.space.derived.rules.streaming import Streaming
+from tensorwright.tuning.space.derived.rules.streaming import Streaming, WaitForTile
 from tensorwright.tuning.space.derived.rules.thread_tiling import (
     CacheThreadTile,
     ThreadTiling,
@@ -35,6 +35,7 @@ GPU_RULES: tuple[SketchRule, ...] = (
     CrossThreadReduction(),
     CacheThreadTile(),
     ThreadTiling(),
+    WaitForTile(),
     Streaming(),
     Skip(),
 )
@@ -58,4 +59,5 @@ __all__ = [
     "SplitReductionOverBlocks",
     "Streaming",
     "ThreadTiling",
+    "WaitForTile",
 ]

@@ -116,9 +116,7 @@ class _Rows:
     def derive(self) -> Derivation:
         """Deal out the rows of the host, then compute what it reads in the same blocks."""
         builder, threads, host = self.builder, self.threads, self.host
-        rows = builder.choose(
-            f"{host}_rows", threads.rows, threads.default_rows, Kind.TILE, host
-        )
+        rows = builder.choose(f"{host}_rows", threads.rows, threads.default_rows, Kind.TILE, host)
         self.parts = builder.choose(
             f"{host}_parts", threads.parts, threads.default_parts, Kind.TILE, host
         )

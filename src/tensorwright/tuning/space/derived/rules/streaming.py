@@ -1,41 +1,50 @@
 """Stream elements through threads, without memory of a block: elementwise and moving programs.
 
-Neighbouring threads have neighbouring elements.  A thread has several of them, a block apart, and
-each may be a vector.  What is read once for each element is computed by the same thread.
-
 Source:  Zheng et al., Ansor, OSDI 2020, section 4.2 (what no rule tiles is split and bound).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
-from tensorwright.base import GpuTarget
-from tensorwright.expr import loads_of
-from tensorwright.schedule import (
-    AtRoot,
-    Bind,
-    ComputeAt,
-    ForKind,
-    Fuse,
-    Reorder,
-    Split,
-    Stage,
-    Unroll,
-    Vectorize,
-    is_legal,
-)
-from tensorwright.tuning.space.axes.accesses import is_contiguous
-from tensorwright.tuning.space.defaults.grid import block_threads, inline_cheap, only_host
+from tensorwright.schedule import ScheduleState
+from tensorwright.tuning.space.defaults.grid import inline_cheap
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
-from tensorwright.tuning.space.derived.predicates import is_untouched
+from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.sketch import Kind, SketchBuilder
+from tensorwright.tuning.space.derived.streams import can_stream, stream
+from tensorwright.tuning.space.derived.thread_tiles import plan_threads
 
-_EACH = (1, 2, 4, 8)  # elements, or vectors, of a thread
-_VECTORS = (1, 2, 4)
-_MOST_THREADS = 1024
+
+@dataclass(frozen=True, slots=True)
+class WaitForTile:
+    """Leave a stage to the fold that it reads: its threads may store the tiles of that."""
+
+    name: str = "wait for a tile"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where such a fold pays to be tiled."""
+        tensor = view.stage.tensor
+        folds = _tiled_by(view.state, view.current) if tensor.reduction is None else ()
+        pays = any(
+            plan_threads(view.state.stage(fold).tensor, tensor, view.target) for fold in folds
+        )
+        return Verdict.YES if pays else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """The same state at the next stage."""
+        return (view.then(view.grow()),)
+
+
+def _tiled_by(state: ScheduleState, name: str) -> tuple[str, ...]:
+    """The folds whose only reader a stage is, one to one."""
+    return tuple(
+        stage.name
+        for stage in state.stages
+        if stage.tensor.reduction is not None
+        and (reader := fusable_consumer(state, stage.name)) is not None
+        and reader.name == name
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,70 +55,14 @@ class Streaming:
 
     def applies(self, view: Derivation) -> Verdict:
         """Where a stage at the root has elements, and their number is known."""
-        axes = view.stage.tensor.axes
-        is_closed = all(isinstance(axis.extent, int) and axis.extent for axis in axes)
-        is_free = isinstance(view.stage.placement, AtRoot) and is_untouched(view.state, view.stage)
-        return Verdict.YES_AND_SKIP_REST if axes and is_closed and is_free else Verdict.NO
+        is_free = can_stream(view.stage) and is_untouched(view.state, view.stage)
+        return Verdict.YES_AND_SKIP_REST if is_free else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """In the thread of its only reader, or in blocks of its own."""
         builder = view.grow()
         inline_cheap(builder)
-        name = view.current
-        stage = builder.state.stage(name)
-        hosts = {tile.stage: tile.places[-1] for tile in view.tiles if tile.is_element}
-        host = only_host(builder.state, stage, hosts)
-        if host is not None and is_legal(ComputeAt(name, *host), builder.state):
-            builder.do(ComputeAt(name, *host))
-            tile = TiledStage(name, host[0], (host,), is_element=True)
-            return (view.then(builder, tile=tile),)
-        loop = _stream(builder, stage, view.target)
-        tile = TiledStage(name, name, ((name, loop),), is_element=True)
-        return (view.then(builder, f"{name} streamed", tile=tile),)
-
-
-def _stream(builder: SketchBuilder, stage: Stage, target: GpuTarget) -> str:
-    """Bind the elements of a stage; the loop in which a thread has one, or a vector."""
-    name = stage.name
-    elements = prod(axis.length for axis in stage.tensor.axes)
-    loops = tuple(loop for loop in stage.loops if loop not in stage.reduce_loops)
-    loop = loops[0]
-    if len(loops) > 1:
-        fuse = Fuse(name, loops)
-        builder.do(fuse)
-        loop = fuse.fused
-    default = block_threads(stage, target)
-    most = min(_MOST_THREADS, target.threads_per_block)
-    counts = tuple(n for n in _powers(most) if target.warp <= n <= elements) or (default,)
-    threads = builder.choose(f"{name}_threads", counts, default, Kind.TILE, name)
-    per_thread = tuple(n for n in _EACH if n == 1 or n * counts[0] <= elements)
-    each = builder.choose(f"{name}_each", per_thread, 1, Kind.TILE, name)
-    widths = _vectors(builder, stage)
-    vector = builder.choose(f"{name}_vector", widths, 1, Kind.OTHER, name)
-    has_lanes = len(widths) > 1
-    split = Split(name, loop, (each, threads, *((vector,) if has_lanes else ())))
-    builder.do(split)
-    blocks, own, thread, *lanes = split.children
-    builder.do(Reorder(name, (blocks, thread, own, *lanes)))
-    builder.do(Bind(name, blocks, ForKind.BLOCK_X))
-    builder.do(Bind(name, thread, ForKind.THREAD_X))
-    builder.do(Unroll(name, own))
-    for lane in lanes:
-        builder.do(Vectorize(name, lane))
-    return own
-
-
-def _vectors(builder: SketchBuilder, stage: Stage) -> tuple[int, ...]:
-    """How many neighbours a thread may store at once: those of one row, which it reads together."""
-    tensor = stage.tensor
-    reads_stage = any(builder.state.has_stage(load.source.name) for load in loads_of(tensor.body))
-    if tensor.reduction is not None or reads_stage:
-        return (1,)
-    long = [axis for axis in tensor.axes if axis.extent != 1]
-    if not long or not is_contiguous(tensor, long[-1]):
-        return (1,)
-    return tuple(n for n in _VECTORS if long[-1].length % n == 0)
-
-
-def _powers(most: int) -> tuple[int, ...]:
-    return tuple(1 << n for n in range(most.bit_length()))
+        place = stream(builder, view.current, view.target, view.elements)
+        tile = TiledStage(view.current, place[0], (place,), is_element=True)
+        note = f"{view.current} streamed" if place[0] == view.current else ""
+        return (view.then(builder, note, tile=tile),)
