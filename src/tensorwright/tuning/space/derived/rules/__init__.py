@@ -37,7 +37,6 @@ GPU_RULES: tuple[SketchRule, ...] = (
     ThreadTiling(),
     WaitForTile(),
     Streaming(),
-    Skip(),
 )
 
 GENERATORS: ByKind[SketchRule] = {TargetKind.CPU: SKETCH_RULES, TargetKind.GPU: GPU_RULES}

@@ -23,7 +23,7 @@ _TILE = 32 * 32  # elements of a block that uses its operands well
 _TERMS = 128  # of a part: fewer are not worth a second launch
 _MOST_PARTS = 32
 _WAVES = 2  # blocks for each multiprocessor that are wanted
-_OTHERS = (2, 4)  # times fewer parts are tried as well
+_FEWER = 2  # times fewer parts are tried as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,8 @@ def _parts(view: Derivation) -> tuple[int, ...]:
     is_free = isinstance(view.stage.placement, AtRoot) and is_untouched(view.state, view.stage)
     if tensor.reduction is None or not is_free or name.endswith(("_rf", "_cache")):
         return ()
+    if any(reader.name in view.elements for reader in view.state.readers(name)):
+        return ()
     if not all(isinstance(axis.extent, int) for axis in (*tensor.axes, *tensor.reduce_axes)):
         return ()
     wanted = _wanted(tensor, view.target)
@@ -67,8 +69,8 @@ def _parts(view: Derivation) -> tuple[int, ...]:
     if most < 2:
         return ()
     first = _divisor(longest, most)
-    others = (_divisor(longest, most // times) for times in _OTHERS)
-    return tuple(dict.fromkeys(n for n in (first, *others) if n > 1))
+    fewer = _divisor(longest, most // _FEWER)
+    return tuple(dict.fromkeys(n for n in (first, fewer) if n > 1))
 
 
 def _wanted(tensor: Compute, target: GpuTarget) -> int:

@@ -54,13 +54,16 @@ class Streaming:
     name: str = "streaming"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where a stage at the root has elements, and their number is known."""
-        is_free = can_stream(view.stage) and is_untouched(view.state, view.stage)
-        return Verdict.YES_AND_SKIP_REST if is_free else Verdict.NO
+        """Everywhere but in what other rules have made for themselves."""
+        return Verdict.NO if view.current.endswith(("_cache", "_rf")) else Verdict.YES
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """In the thread of its only reader, or in blocks of its own."""
+        """In the thread of its only reader, or in blocks of its own; unchanged where that is no
+        stage of the root or sizes are open.
+        """
         builder = view.grow()
+        if not can_stream(view.stage) or not is_untouched(view.state, view.stage):
+            return (view.then(builder),)
         inline_cheap(builder)
         place = stream(builder, view.current, view.target, view.elements)
         tile = TiledStage(view.current, place[0], (place,), is_element=True)
