@@ -12,7 +12,7 @@ from math import prod
 from tensorwright.base import GpuTarget
 from tensorwright.expr import Index, ceil_div, mod
 from tensorwright.loop import Allocate, LaunchNest, launches_of, lower, room_of, walk
-from tensorwright.schedule import BLOCKS, THREADS, At, ForKind, Scope, ScheduleState, Stage, analyse
+from tensorwright.schedule import BLOCKS, THREADS, At, ForKind, ScheduleState, Scope, Stage, analyse
 from tensorwright.tuning.space.sketch import DeviceLimit
 
 _IDLE = 4  # at most one of so many lanes of the warps of a block may have no thread
