@@ -100,6 +100,13 @@ def print_untuned(result: TuneResult) -> None:
         click.echo(f"  untuned {workload.key} {workload.name}: {share_text}{cause}")
 
 
+def print_cut(result: TuneResult) -> None:
+    """Say how many candidates were not built because the device would refuse them, and why."""
+    if result.cut:
+        counts = ", ".join(f"{count:,} over {what}" for what, count in result.cut)
+        click.echo(f"cut before building: {counts}")
+
+
 def ending(result: TuneResult) -> str:
     """The number of trials, the time, and why the session ended before its budget was spent."""
     reason = "" if result.reason is StopReason.BUDGET_SPENT else f" ({result.reason.value})"

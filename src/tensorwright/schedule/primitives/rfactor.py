@@ -41,13 +41,16 @@ class Rfactor(Primitive):
     Rewrite:  C[i] = sum over k_o, k_i of e(i, k)
               ->   C_rf[i, k_i] = sum over k_o of e(i, k);   C[i] = sum over k_i of C_rf[i, k_i]
     Requires: the loop carries the reduction, another reduction loop remains, and the stage is
-              marked nowhere and at the root.  Both stages start with fresh loops.  Float sums are
-              reassociated.
+              marked nowhere and at the root; the partial results have an axis `position`.  Both
+              stages start with fresh loops.  Float sums are reassociated.
+    The new axis of the partial results is the last (-1), or has another position: as the first,
+    neighbours lie together that are neighbours in C.
     Source:   Suriana, Adams, Kamil: Parallel associative reductions in Halide, CGO 2017.
     """
 
     stage: str
     loop: str
+    position: int = -1
 
     @property
     def partial(self) -> str:
@@ -65,6 +68,9 @@ class Rfactor(Primitive):
         if sum(loop in stage.reduce_loops for loop in stage.loops) < 2:
             reason = f"{self.loop} is the only loop of the reduction"
             raise refuse(self, state, reason, "split it first", here)
+        if not -1 <= self.position <= len(stage.tensor.axes):
+            reason = f"{self.partial} has no axis {self.position}"
+            raise refuse(self, state, reason, "-1 for the last, 0 for the first", here)
         hints = (
             stage.marks or stage.init_at or stage.prefetches or stage.intrinsic or stage.pipeline
         )
@@ -94,7 +100,8 @@ class Rfactor(Primitive):
             outside = identity_of(combiner, tensor.dtype)
             body = select(substitute_condition(guard, names), body, outside)
         rest = tuple(axes[loop] for loop in loops if loop != self.loop)
-        spatial = (*tensor.axes, axes[self.loop])
+        at = len(tensor.axes) if self.position == -1 else self.position
+        spatial = (*tensor.axes[:at], axes[self.loop], *tensor.axes[at:])
         partial = Compute(self.partial, spatial, body, Reduction(combiner, rest))
         stand_in = Placeholder(self.partial, partial.shape, partial.dtype)
         read = Load(stand_in, tuple(axis.var for axis in spatial))

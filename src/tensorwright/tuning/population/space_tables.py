@@ -104,7 +104,8 @@ class SpaceTables:
         for number, rows in by_sketch(population.sketch):
             sketch = self.space.sketches[number]
             if sketch.limits:
-                found[rows] = sketch.valid(population.genes[rows, : len(sketch.choices)])
+                genes = population.genes[rows, : len(sketch.choices)]
+                found[rows] = sketch.valid(genes, self.space.cut)
         return found
 
     def carried(self, population: Population, to: Sketches) -> Genes:

@@ -7,6 +7,7 @@ both equally.  Times on record may be minutes or days apart, and their quotient 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -113,6 +114,8 @@ class TaskResult:
                turns; without a comparison, `trace`
     earlier    the schedules that were on record before this run
     is_default_earlier   whether the time of the default schedule was on record before this run
+    cut        how many candidates were not built because the device would refuse them: pairs
+               (what is too much, count)
     """
 
     task: Task
@@ -126,6 +129,7 @@ class TaskResult:
     taken: str = ""
     earlier: frozenset[str] = frozenset()
     is_default_earlier: bool = False
+    cut: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_from_earlier(self) -> bool:
@@ -201,6 +205,16 @@ class TuneResult:
         total_s = sum(each.cost_s for each in self.tasks) or 1.0
         shares = [(each, each.cost_s / total_s) for each in self.tasks if each.is_untuned]
         return tuple(sorted(shares, key=lambda pair: -pair[1]))
+
+    @property
+    def cut(self) -> tuple[tuple[str, int], ...]:
+        """How many candidates of all workloads the device would have refused: pairs (what is too
+        much, count), the most first.
+        """
+        counts: Counter[str] = Counter()
+        for each in self.tasks:
+            counts.update(dict(each.cut))
+        return tuple(pair for pair in counts.most_common() if pair[1])
 
     @property
     def is_interrupted(self) -> bool:

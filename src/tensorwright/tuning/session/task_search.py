@@ -45,6 +45,7 @@ class TaskSearch:
     is_default_measured   whether it was measured in this run
     earlier            traces that were on record before this run
     ranked             the best that took turns at the end, against the default schedule
+    space              of the strategy; None before that is made
     """
 
     state: TaskState
@@ -60,6 +61,7 @@ class TaskSearch:
     earlier: frozenset[str] = frozenset()
     ranked: Ranked | None = None
     is_default_measured: bool = False
+    space: Space | None = None
 
     @property
     def key(self) -> str:
@@ -187,6 +189,7 @@ class TaskSearch:
             self.ranked.trace if self.ranked is not None else best,
             self.earlier,
             not self.is_default_measured and math.isfinite(state.default_s),
+            () if self.space is None else tuple(self.space.cut.most_common()),
         )
 
 
@@ -218,7 +221,8 @@ def open_search(
         return search
 
     def make_strategy() -> Strategy:
-        strategy = tools.make_strategy(task, make_space(), seed)
+        search.space = make_space()
+        strategy = tools.make_strategy(task, search.space, seed)
         strategy.observe(records_of(store, setting, key))
         return strategy
 

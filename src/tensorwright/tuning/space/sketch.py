@@ -12,6 +12,7 @@ is an array and each decision a column.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -108,12 +109,14 @@ class Limit:
 class DeviceLimit:
     """What a device refuses, or runs badly: an expression of decisions that exceeds `most`.
 
-    what   is too much then, for a person
+    what      it limits, for a person: "over" it
+    is_wish   it runs badly
     """
 
     what: str
     index: Index
     most: int
+    is_wish: bool = False
     added: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -185,13 +188,18 @@ class Sketch:
         """The trace with its decisions taken."""
         return bind(self.trace, decisions)
 
-    def sample(self, random_source: random.Random) -> dict[str, int]:
-        """Decisions drawn uniformly from those within the limits."""
+    def sample(
+        self, random_source: random.Random, cut: Counter[str] | None = None
+    ) -> dict[str, int]:
+        """Decisions drawn uniformly from those within the limits; `cut` counts what is not."""
         for _ in range(_DRAWS):
             rows = tuple(random_source.choice(each.values) for each in self.choices)
             drawn = _named(self.choices, rows)
-            if self.is_valid(drawn):
+            broken = next((each for each in self.limits if not each.holds(drawn)), None)
+            if broken is None:
                 return drawn
+            if cut is not None and isinstance(broken, DeviceLimit):
+                cut[broken.what] += 1
         return self.defaults
 
     # The same for arrays of candidates
@@ -207,12 +215,17 @@ class Sketch:
             found |= dict(zip(choice.names, rows.T, strict=True))
         return found
 
-    def valid(self, genes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of many candidates keep to the limits."""
+    def valid(self, genes: NDArray[np.int64], cut: Counter[str] | None = None) -> NDArray[np.bool_]:
+        """Which of many candidates keep to the limits; `cut` counts those that a limit of the
+        device refuses, each for the first of them.
+        """
         columns = self.columns(genes)
         found = np.ones(len(genes), np.bool_)
         for limit in self.limits:
-            found &= limit.holds(columns)
+            left = found & limit.holds(columns)
+            if cut is not None and isinstance(limit, DeviceLimit):
+                cut[limit.what] += int(found.sum() - left.sum())
+            found = left
         return found
 
     def refused(self, samples: int = 20_000, seed: int = 0) -> dict[str, float]:
@@ -265,9 +278,14 @@ def _named(
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """All schedules that a search may try for one program."""
+    """All schedules that a search may try for one program.
+
+    cut   how many candidates a search has drawn that the device would refuse, by what is too much;
+          searches add to it
+    """
 
     sketches: tuple[Sketch, ...]
+    cut: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -293,7 +311,7 @@ class Space:
             width = max((len(name) for name in counts), default=0)
             lines += [f"    {name:{width}}  {count} values" for name, count in counts.items()]
             refused = {what: cut for each in sketches for what, cut in each.refused().items()}
-            lines += [f"    {cut:.0%} cut off: too many {what}" for what, cut in refused.items()]
+            lines += [f"    {cut:.0%} cut off: over {what}" for what, cut in refused.items()]
         return "\n".join(lines)
 
 

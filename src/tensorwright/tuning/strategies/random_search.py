@@ -59,7 +59,7 @@ class RandomSearch:
             yield default_candidate(self._space)
         for _ in range(most):
             sketch = self._random.choice(sketches)
-            decisions = tuple(sorted(sketch.sample(self._random).items()))
+            decisions = tuple(sorted(sketch.sample(self._random, self._space.cut).items()))
             if (sketch.name, decisions) not in self._drawn:
                 self._drawn.add((sketch.name, decisions))
                 yield candidate_of(sketch, decisions)

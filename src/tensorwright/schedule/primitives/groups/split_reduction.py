@@ -10,7 +10,6 @@ from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import Primitive, need_loop_of, refuse
 from tensorwright.schedule.primitives.groups.compound import Compound
 from tensorwright.schedule.primitives.marks import Bind
-from tensorwright.schedule.primitives.reorder import Reorder
 from tensorwright.schedule.primitives.rfactor import Rfactor
 from tensorwright.schedule.primitives.split import Split, loop_extent
 from tensorwright.schedule.state import AtRoot, ScheduleState, own_loops
@@ -21,8 +20,8 @@ class SplitReduction(Compound):
     """Let blocks fold parts of a reduction, and a second launch fold what they have found.
 
     Rewrite:  C[i] = sum over k in 0..n of e(i, k)    with p parts
-              ->  for b in 0..p @block.z: C_rf[i, b] = sum over k_i of e(i, b*ceil(n/p) + k_i)
-                  C[i] = sum over b of C_rf[i, b]
+              ->  for b in 0..p @block.z: C_rf[b, i] = sum over k_i of e(i, b*ceil(n/p) + k_i)
+                  C[i] = sum over b of C_rf[b, i]
     Requires: the stage is at the root and not scheduled yet; the loop is one of its reduction;
               parts >= 1.  Float sums are reassociated.
     Small outputs have fewer blocks than a card has multiprocessors; the reduction has more.
@@ -58,8 +57,6 @@ class SplitReduction(Compound):
         extent = loop_extent(state, stage, self.loop)
         split = Split(self.stage, self.loop, (ceil_div(extent, self.parts),))
         part = split.children[0]
-        yield from (split, Rfactor(self.stage, part))
-        spatial = tuple(axis.name for axis in stage.tensor.axes)
-        if spatial:
-            yield Reorder(self.partial, (part, *spatial))
+        yield split
+        yield Rfactor(self.stage, part, 0)
         yield Bind(self.partial, part, ForKind.BLOCK_Z)

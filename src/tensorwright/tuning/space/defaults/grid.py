@@ -6,7 +6,7 @@ stage that is read once for each element of its reader is computed there, by the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from tensorwright.base import GpuTarget
@@ -57,7 +57,7 @@ def bind_rest(
         current = builder.state.stage(stage.name)
         if stage.name in done or not isinstance(current.placement, AtRoot):
             continue
-        host = _only_host(builder.state, current, innermost)
+        host = only_host(builder.state, current, innermost)
         if host is not None and is_legal(ComputeAt(stage.name, *host), builder.state):
             builder.do(ComputeAt(stage.name, *host))
             innermost[stage.name] = host
@@ -81,7 +81,7 @@ def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
         fuse = Fuse(name, loops)
         builder.do(fuse)
         loop = fuse.fused
-    split = Split(name, loop, (_threads(stage, target),))
+    split = Split(name, loop, (block_threads(stage, target),))
     builder.do(split)
     blocks, threads = split.children
     builder.do(Bind(name, blocks, ForKind.BLOCK_X))
@@ -89,7 +89,7 @@ def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
     return threads
 
 
-def _threads(stage: Stage, target: GpuTarget) -> int:
+def block_threads(stage: Stage, target: GpuTarget) -> int:
     """How many threads a block has: more where there are elements enough for all multiprocessors,
     and no more than elements.
     """
@@ -105,8 +105,8 @@ def _threads(stage: Stage, target: GpuTarget) -> int:
     return max(1, min(threads, elements))
 
 
-def _only_host(
-    state: ScheduleState, stage: Stage, innermost: dict[str, tuple[str, str]]
+def only_host(
+    state: ScheduleState, stage: Stage, innermost: Mapping[str, tuple[str, str]]
 ) -> tuple[str, str] | None:
     """Where a stage may be computed for one element of its reader; None where it is read more
     often, or by several.

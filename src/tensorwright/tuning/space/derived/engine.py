@@ -96,6 +96,11 @@ def tiled_sketches(
             yield from finish(derivation)
 
 
+def likeliest_sketch(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    """The first of the derived sketches: the schedule of an untuned program."""
+    return islice(derived_sketches(state, target), 1)
+
+
 def batched_winograd_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     """Those for graphics processors that compute a convolution by Winograd's algorithm."""
     return _of_other_algorithm(state, target, WINOGRAD_RULES)

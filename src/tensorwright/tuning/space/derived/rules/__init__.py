@@ -4,9 +4,12 @@ from tensorwright.base import ByKind, TargetKind
 from tensorwright.tuning.space.derived.rule import SketchRule
 from tensorwright.tuning.space.derived.rules.batched_winograd import BatchedWinograd
 from tensorwright.tuning.space.derived.rules.constants import FoldConstants, SimplifyConstants
+from tensorwright.tuning.space.derived.rules.cross_threads import CrossThreadReduction
 from tensorwright.tuning.space.derived.rules.matrix_tiling import MatrixTiling
 from tensorwright.tuning.space.derived.rules.placement import AddCacheWrite, AlwaysInline, Skip
 from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
+from tensorwright.tuning.space.derived.rules.split_blocks import SplitReductionOverBlocks
+from tensorwright.tuning.space.derived.rules.streaming import Streaming, WaitForTile
 from tensorwright.tuning.space.derived.rules.thread_tiling import (
     CacheThreadTile,
     ThreadTiling,
@@ -31,11 +34,14 @@ SKETCH_RULES: tuple[SketchRule, ...] = (
 GPU_RULES: tuple[SketchRule, ...] = (
     FoldConstants(),
     AlwaysInline(),
+    SplitReductionOverBlocks(),
+    CrossThreadReduction(),
     MatrixTiling(),
     WindowTiling(),
     CacheThreadTile(),
     ThreadTiling(),
-    Skip(),
+    WaitForTile(),
+    Streaming(),
 )
 
 WINOGRAD_RULES: tuple[SketchRule, ...] = (
@@ -65,6 +71,7 @@ __all__ = [
     "AlwaysInline",
     "BatchedWinograd",
     "CacheThreadTile",
+    "CrossThreadReduction",
     "FactorReduction",
     "FoldConstants",
     "MatrixTiling",
@@ -72,6 +79,9 @@ __all__ = [
     "MultiLevelTilingWithFusion",
     "SimplifyConstants",
     "Skip",
+    "SplitReductionOverBlocks",
+    "Streaming",
     "ThreadTiling",
+    "WaitForTile",
     "WindowTiling",
 ]

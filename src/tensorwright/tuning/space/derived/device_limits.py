@@ -1,0 +1,78 @@
+"""What a graphics processor refuses, or runs badly, as limits of the decisions of a sketch.
+
+The expressions are those of the lowered program, so they are exact for each candidate, and hold for
+whole columns of candidates: nothing is built that the device must refuse.  Registers are estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from tensorwright.base import GpuTarget
+from tensorwright.expr import Index, ceil_div, mod
+from tensorwright.loop import Allocate, LaunchNest, launches_of, lower, room_of, walk
+from tensorwright.schedule import BLOCKS, THREADS, At, ForKind, ScheduleState, Scope, Stage, analyse
+from tensorwright.tuning.space.sketch import DeviceLimit
+
+_IDLE = 4  # at most one of so many lanes of the warps of a block may have no thread
+_THREAD_REGISTERS = 255
+_OTHER_REGISTERS = 32  # of a thread: for operands, addresses and counters
+_LAYERS = 64  # of threads in a block
+_BLOCKS_ACROSS = 65_535  # along y and z
+_BLOCKS = 2**31 - 1
+
+
+def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLimit]:
+    """What a device demands of a program with open decisions.
+
+    Limits of what it runs badly are wishes: the choice by rule may break them.
+    """
+    for nest in launches_of(lower(state, has_barriers=False)).nests:
+        yield from _of_threads(nest, target)
+        yield from _of_blocks(nest)
+        shared: Index = sum(room_of(each) * each.dtype.size_bytes for each in nest.shared)
+        yield DeviceLimit("shared memory", shared, target.opt_in_shared_bytes)
+    for stage in state.stages:
+        yield from _of_vectors(state, stage)
+
+
+def _of_threads(nest: LaunchNest, target: GpuTarget) -> Iterator[DeviceLimit]:
+    """As many threads as a block may have, in whole warps, with registers for each."""
+    threads: Index = prod(nest.extent(kind) for kind in THREADS)
+    yield DeviceLimit("threads", threads, target.threads_per_block)
+    yield DeviceLimit("layers of threads", nest.extent(ForKind.THREAD_Z), _LAYERS)
+    idle = _IDLE * mod(-threads, target.warp) - threads
+    yield DeviceLimit("idle lanes", idle, 0, is_wish=True)
+    own = [part.buffer for part in walk(nest.body) if isinstance(part, Allocate)]
+    kept: Index = sum(
+        room_of(each) * max(1, each.dtype.size_bytes // 4)
+        for each in own
+        if each.scope is Scope.LOCAL
+    )
+    registers = kept + _OTHER_REGISTERS
+    yield DeviceLimit("registers of a thread", registers, _THREAD_REGISTERS, is_wish=True)
+    warps = ceil_div(threads, target.warp)
+    of_block = registers * warps * target.warp
+    yield DeviceLimit("registers of a block", of_block, target.registers, is_wish=True)
+
+
+def _of_blocks(nest: LaunchNest) -> Iterator[DeviceLimit]:
+    """As many blocks as a grid may have."""
+    for kind in BLOCKS:
+        most = _BLOCKS if kind is ForKind.BLOCK_X else _BLOCKS_ACROSS
+        yield DeviceLimit("blocks", nest.extent(kind), most)
+
+
+def _of_vectors(state: ScheduleState, stage: Stage) -> Iterator[DeviceLimit]:
+    """Vectors that lie within a row of what is computed: others are loaded element by element."""
+    nest = analyse(state).nests[stage.name]
+    for loop, kind in stage.marks:
+        long = [axis for axis in stage.tensor.axes if axis.extent != 1]
+        if kind is not ForKind.VECTOR or not long:
+            continue
+        row = long[-1].extent
+        if isinstance(stage.placement, At):
+            row = nest.extents.get(long[-1].name, row)
+        rest = mod(row, nest.extents[loop])
+        yield DeviceLimit("vectors across rows", rest, 0, is_wish=True)

@@ -1,0 +1,227 @@
+"""Fold rows by the threads of a block: softmax, normalisation, means, products with one row.
+
+A block stores some rows.  Each of its threads folds some terms of a row; what the threads have is
+folded by the lanes of a warp, or in shared memory, and the parts of the warps by one thread.  All
+stages of the rows are computed in this one launch.
+
+Source:  Zheng et al., Ansor, OSDI 2020, section 4.1 (reduction across threads).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tensorwright.base import GpuApi
+from tensorwright.expr import Index
+from tensorwright.schedule import (
+    Bind,
+    CacheWrite,
+    ComputeAt,
+    ComputeInline,
+    ForKind,
+    Fuse,
+    Reorder,
+    Rfactor,
+    ShuffleReduce,
+    Split,
+    is_legal,
+)
+from tensorwright.tuning.space.defaults.grid import inline_cheap
+from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
+from tensorwright.tuning.space.derived.predicates import is_untouched
+from tensorwright.tuning.space.derived.row_program import RowProgram, RowStage, plan_rows
+from tensorwright.tuning.space.derived.row_sizes import RowThreads, row_threads
+from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.thread_tiles import plan_threads
+from tensorwright.tuning.space.sketch import Kind, SketchBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class CrossThreadReduction:
+    """Compute the rows of a stage in blocks, and fold them across threads."""
+
+    name: str = "reduction across threads"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where folds of rows are long enough, and are no products that share operands."""
+        return Verdict.YES if _prepared(view) is not None else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """What is expensive and read twice is kept in shared memory, or computed again."""
+        prepared = _prepared(view)
+        assert prepared is not None, "the rule has asked"
+        kept = _Rows(view, *prepared, is_kept=True).derive()
+        if all(stage.is_fold for stage in prepared[1].stages):
+            return (kept,)
+        return (kept, _Rows(view, *_need(_prepared(view)), is_kept=False).derive())
+
+
+_Prepared = tuple[SketchBuilder, RowProgram, RowThreads]
+
+
+def _need(prepared: _Prepared | None) -> _Prepared:
+    assert prepared is not None, "the rule has asked"
+    return prepared
+
+
+def _prepared(view: Derivation) -> _Prepared | None:
+    """A builder that has inlined what is cheap, the rows of the stage and their threads."""
+    builder = view.grow()
+    if not is_untouched(view.state, view.stage) or _is_of_rows(view):
+        return None
+    inline_cheap(builder)
+    if view.stage.tensor.reduction is not None:
+        cache = CacheWrite(view.current)
+        if not is_legal(cache, builder.state):
+            return None
+        builder.do(cache)
+    program = plan_rows(builder.state, view.current)
+    if program is None or not program.folds:
+        return None
+    for fold in program.folds:
+        tensor = builder.state.stage(fold.name).tensor
+        if plan_threads(tensor, tensor, view.target):
+            return None
+    threads = row_threads(builder.state, program, view.target)
+    return None if threads is None else (builder, program, threads)
+
+
+def _is_of_rows(view: Derivation) -> bool:
+    """Whether a reader has been asked that could have computed the stage with its rows."""
+    programs = (plan_rows(view.state, each.name) for each in view.state.readers(view.current))
+    return any(
+        program is not None and any(stage.name == view.current for stage in program.stages)
+        for program in programs
+    )
+
+
+class _Rows:
+    """Mutable working state while the rows of one stage are dealt out."""
+
+    def __init__(
+        self,
+        view: Derivation,
+        builder: SketchBuilder,
+        program: RowProgram,
+        threads: RowThreads,
+        is_kept: bool,
+    ) -> None:
+        self.view, self.builder, self.program, self.threads = view, builder, program, threads
+        self.is_kept = is_kept
+        self.host = program.host.name
+        self.place = ""
+        self.parts: Index = 1
+
+    def derive(self) -> Derivation:
+        """Deal out the rows of the host, then compute what it reads in the same blocks."""
+        builder, threads, host = self.builder, self.threads, self.host
+        rows = builder.choose(f"{host}_rows", threads.rows, threads.default_rows, Kind.TILE, host)
+        self.parts = builder.choose(
+            f"{host}_parts", threads.parts, threads.default_parts, Kind.TILE, host
+        )
+        self._deal_out_rows(rows)
+        for stage in self.program.stages:
+            if stage.is_fold:
+                self._fold(stage)
+            elif self.is_kept or not is_legal(ComputeInline(stage.name), builder.state):
+                self._keep(stage)
+            else:
+                builder.do(ComputeInline(stage.name))
+        ways = [f"{host} across {'threads' if threads.lanes else 'rows of threads'}"]
+        if not self.is_kept:
+            ways.append("computed again")
+        tile = TiledStage(self.program.folds[0].name, host, ((host, self.place),))
+        return self.view.then(builder, ", ".join(ways), tile=tile)
+
+    def _deal_out_rows(self, rows: Index) -> None:
+        """Bind the rows of the host to blocks and threads, and its columns to threads."""
+        host, program = self.host, self.program
+        outer = list(program.outer)
+        inner: list[str] = []
+        if program.row:
+            split = Split(host, program.row, (rows,))
+            self.builder.do(split)
+            outer.append(split.children[0])
+            inner.append(split.children[1])
+        self.builder.do(Reorder(host, (*outer, *inner, *program.host.columns)))
+        self.place = self._fused(host, tuple(outer))
+        self.builder.do(Bind(host, self.place, ForKind.BLOCK_X))
+        for loop in inner:
+            self.builder.do(Bind(host, loop, self.threads.row_index))
+        self._deal_out_columns(host, program.host.columns)
+
+    def _fused(self, stage: str, loops: tuple[str, ...]) -> str:
+        """The one loop that some are fused to."""
+        if len(loops) == 1:
+            return loops[0]
+        fuse = Fuse(stage, loops)
+        self.builder.do(fuse)
+        return fuse.fused
+
+    def _levels(self) -> tuple[tuple[Index, ForKind], ...]:
+        """The threads along a row, slowest first."""
+        parts = (self.parts, ForKind.THREAD_Y)
+        lanes = self.threads.lanes
+        return (parts, (lanes, ForKind.THREAD_X)) if lanes else (parts,)
+
+    def _split(self, stage: str, loops: tuple[str, ...]) -> tuple[str, ...]:
+        """Split the loops over a row into what a thread does and the threads."""
+        step = Split(stage, self._fused(stage, loops), tuple(size for size, _ in self._levels()))
+        self.builder.do(step)
+        return step.children
+
+    def _deal_out_columns(self, stage: str, columns: tuple[str, ...]) -> None:
+        if not columns:
+            return
+        each, *threads = self._split(stage, columns)
+        loops = self.builder.state.stage(stage).loops
+        before = tuple(loop for loop in loops if loop not in {each, *threads})
+        self.builder.do(Reorder(stage, (*before, *threads, each)))
+        for loop, (_, kind) in zip(threads, self._levels(), strict=True):
+            self.builder.do(Bind(stage, loop, kind))
+
+    def _keep(self, stage: RowStage) -> None:
+        """Compute a stage between, together, into shared memory."""
+        self._put(stage.name, stage.row)
+        self._deal_out_columns(stage.name, stage.columns)
+
+    def _put(self, name: str, row: str) -> None:
+        """Compute a stage for the rows of a block."""
+        self.builder.do(ComputeAt(name, self.host, self.place))
+        if row:
+            self.builder.do(Bind(name, row, self.threads.row_index))
+
+    def _fold(self, stage: RowStage) -> None:
+        """Fold a row in steps: by each thread, by lanes, and by one thread."""
+        builder, name = self.builder, stage.name
+        axes = builder.state.stage(name).tensor.reduce_axes
+        _, *threads = self._split(name, tuple(axis.name for axis in axes))
+        for loop in threads:
+            builder.do(Rfactor(name, loop))
+            name += "_rf"
+        self._put(stage.name, stage.row)
+        partial = f"{stage.name}_rf"
+        if len(threads) > 1 and self._can_shuffle(partial, threads[1]):
+            self._put(partial, stage.row)
+            builder.do(Bind(partial, threads[0], ForKind.THREAD_Y))
+            builder.do(ShuffleReduce(partial, threads[1]))
+            builder.do(ComputeAt(f"{partial}_rf", partial, threads[1]))
+            return
+        for name, bound in self._partial_results(partial, threads):
+            self._put(name, stage.row)
+            for loop, (_, kind) in zip(bound, self._levels(), strict=False):
+                builder.do(Bind(name, loop, kind))
+
+    def _partial_results(
+        self, name: str, threads: list[str]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The stages of partial results with the loops that are threads, last first."""
+        for count in range(1, len(threads) + 1):
+            yield name, tuple(threads[:count])
+            name += "_rf"
+
+    def _can_shuffle(self, name: str, loop: str) -> bool:
+        """Whether the lanes of a warp exchange numbers: OpenCL has no function for that."""
+        has_exchange = self.view.target.api is GpuApi.CUDA
+        return has_exchange and is_legal(ShuffleReduce(name, loop), self.builder.state)

@@ -1,0 +1,71 @@
+"""Stream elements through threads, without memory of a block: elementwise and moving programs.
+
+Source:  Zheng et al., Ansor, OSDI 2020, section 4.2 (what no rule tiles is split and bound).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorwright.schedule import ScheduleState
+from tensorwright.tuning.space.defaults.grid import inline_cheap
+from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
+from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
+from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.streams import can_stream, stream
+from tensorwright.tuning.space.derived.thread_tiles import plan_threads
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForTile:
+    """Leave a stage to the fold that it reads: its threads may store the tiles of that."""
+
+    name: str = "wait for a tile"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where such a fold pays to be tiled."""
+        tensor = view.stage.tensor
+        folds = _tiled_by(view.state, view.current) if tensor.reduction is None else ()
+        pays = any(
+            plan_threads(view.state.stage(fold).tensor, tensor, view.target) for fold in folds
+        )
+        return Verdict.YES if pays else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """The same state at the next stage."""
+        return (view.then(view.grow()),)
+
+
+def _tiled_by(state: ScheduleState, name: str) -> tuple[str, ...]:
+    """The folds whose only reader a stage is, one to one."""
+    return tuple(
+        stage.name
+        for stage in state.stages
+        if stage.tensor.reduction is not None
+        and (reader := fusable_consumer(state, stage.name)) is not None
+        and reader.name == name
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """Deal the elements of a stage out to blocks and threads, all sizes open."""
+
+    name: str = "streaming"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Everywhere but in what other rules have made for themselves."""
+        return Verdict.NO if view.current.endswith(("_cache", "_rf")) else Verdict.YES
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """In the thread of its only reader, or in blocks of its own; unchanged where that is no
+        stage of the root or sizes are open.
+        """
+        builder = view.grow()
+        if not can_stream(view.stage) or not is_untouched(view.state, view.stage):
+            return (view.then(builder),)
+        inline_cheap(builder)
+        place = stream(builder, view.current, view.target, view.elements)
+        tile = TiledStage(view.current, place[0], (place,), is_element=True)
+        note = f"{view.current} streamed" if place[0] == view.current else ""
+        return (view.then(builder, note, tile=tile),)
