@@ -190,7 +190,8 @@ def tile_seconds(
                 np.full_like(running, _LATENCY / shape.ahead),
             ]
         )
-        return (1 - _SHARE) * limits.max(0) + _SHARE * limits.sum(0)
+        cycles: Column = (1 - _SHARE) * limits.max(0) + _SHARE * limits.sum(0)
+        return cycles
 
     blocks = shape.batch * np.ceil(shape.rows / height) * np.ceil(shape.columns / width)
     each = np.ceil(blocks / target.multiprocessors)
