@@ -32,8 +32,11 @@ from tensorwright.expr import (
 from tensorwright.loop import launches_of, lower, room_of
 from tensorwright.schedule import ForKind, format_trace, replay, uses_algorithm
 from tensorwright.tuning.space import Sketch, default_trace, heuristic_sketches, space_of
-from tensorwright.tuning.space.derived import derived_sketches
-from tensorwright.tuning.space.derived.engine import batched_winograd_sketches, tiled_sketches
+from tensorwright.tuning.space.derived import (
+    batched_winograd_sketches,
+    derived_sketches,
+    tiled_sketches,
+)
 from tensorwright.tuning.space.sketch import DeviceLimit
 from tensorwright_lab.loop_interpreter import interpret
 
