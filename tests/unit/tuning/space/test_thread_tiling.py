@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -154,6 +155,16 @@ def test_winograd_is_the_default_where_it_is_faster(
     assert uses_algorithm(default_trace(state, SM_90A)) is is_faster
     with override(winograd=False):
         assert not uses_algorithm(default_trace(state, SM_90A))
+
+
+def test_blocks_are_numbered_in_groups_where_the_cache_is_small() -> None:
+    expression, target = matmul(24, 24, 4), replace(SM_80, l2_bytes=1024)
+    sketch = tiled(expression, target)
+    tile = {"c_i_apart": 1, "c_i_threads": 2, "c_i_each": 4, "c_group": 2}
+    tile |= {"c_j_apart": 1, "c_j_threads": 8, "c_j_each": 1}
+    trace = sketch.bound(sketch.defaults | tile)
+    assert "block_order(c, i_0, j_0, 2)" in format_trace(trace)
+    check(expression, trace)
 
 
 def test_pixels_are_one_axis_of_whole_tiles() -> None:
