@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -32,8 +33,11 @@ from tensorwright.expr import (
 from tensorwright.loop import launches_of, lower, room_of
 from tensorwright.schedule import ForKind, format_trace, replay, uses_algorithm
 from tensorwright.tuning.space import Sketch, default_trace, space_of
-from tensorwright.tuning.space.derived import derived_sketches
-from tensorwright.tuning.space.derived.engine import batched_winograd_sketches, tiled_sketches
+from tensorwright.tuning.space.derived import (
+    batched_winograd_sketches,
+    derived_sketches,
+    tiled_sketches,
+)
 from tensorwright.tuning.space.sketch import DeviceLimit
 from tensorwright_lab.loop_interpreter import interpret
 
@@ -153,6 +157,16 @@ def test_winograd_is_the_default_where_it_is_faster(
     assert uses_algorithm(default_trace(state, SM_90A)) is is_faster
     with override(winograd=False):
         assert not uses_algorithm(default_trace(state, SM_90A))
+
+
+def test_blocks_are_numbered_in_groups_where_the_cache_is_small() -> None:
+    expression, target = matmul(24, 24, 4), replace(SM_80, l2_bytes=1024)
+    sketch = tiled(expression, target)
+    tile = {"c_i_apart": 1, "c_i_threads": 2, "c_i_each": 4, "c_group": 2}
+    tile |= {"c_j_apart": 1, "c_j_threads": 8, "c_j_each": 1}
+    trace = sketch.bound(sketch.defaults | tile)
+    assert "block_order(c, i_0, j_0, 2)" in format_trace(trace)
+    check(expression, trace)
 
 
 def test_pixels_are_one_axis_of_whole_tiles() -> None:

@@ -19,6 +19,7 @@ from tensorwright.base import GpuTarget
 from tensorwright.expr import Axis, Index, Load, Range, Var, loads_of, simplify, substitute
 from tensorwright.schedule import (
     AtRoot,
+    BlockOrder,
     CacheRead,
     ComputeAt,
     ComputeInline,
@@ -56,11 +57,12 @@ from tensorwright.tuning.space.derived.matrix_tiles import (
 )
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.derived.thread_steps import bind_fused
+from tensorwright.tuning.space.derived.thread_steps import bind_fused, fused
 from tensorwright.tuning.space.derived.thread_tiles import fold_sizes, stored_axes
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import is_cheap
 
+_GROUPS = (1, 2, 4, 8)  # rows of blocks that are gone through column by column
 _VECTORS = (1, 2, 4)  # elements that a thread fetches at once
 _PADDING = 4  # elements: rows stay aligned for vectors
 _MOST_UNROLLED = 16  # terms of the longest axis of the reduction
@@ -204,7 +206,7 @@ class _Tiling:
         ]
         (block, threads, apart, each) = (tuple(level[n] for level in levels) for n in (0, 2, 1, 3))
         builder.do(Reorder(host, (*others, *both, *block, *threads, *apart, *each)))
-        bind_fused(builder, host, (*others, *both, *block), ForKind.BLOCK_X)
+        self._number_blocks((*others, *both, block[0]), block[1])
         thread = bind_fused(builder, host, threads, ForKind.THREAD_X)
         for loop in (*apart, each[0]):
             builder.do(Unroll(host, loop))
@@ -212,6 +214,19 @@ class _Tiling:
         step = Vectorize if last in joined[1] else Unroll
         builder.do(step(host, each[1]))
         return thread
+
+    def _number_blocks(self, rows: tuple[str, ...], columns: str) -> None:
+        """Bind the loops over blocks; in groups of rows where the second cache is too small for
+        the operands: blocks that run at once read the same parts of them.
+        """
+        builder, host = self.builder, self.host
+        read = {load.source for load in loads_of(self.view.stage.tensor.body)}
+        if sum(map(bytes_of, read)) <= self.target.l2_bytes // 2:
+            bind_fused(builder, host, (*rows, columns), ForKind.BLOCK_X)
+            return
+        name = f"{self.base}_group"
+        group = builder.choose(name, _GROUPS, _GROUPS[-1], Kind.OTHER, self.base)
+        builder.do(BlockOrder(host, fused(builder, host, rows), columns, group))
 
     def _joined(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
         return self.found.rows, self.found.columns
