@@ -48,7 +48,7 @@ from tensorwright.tuning.time_model import (
 
 _MOST_REMEMBERED = 4096
 _RACE_STEPS = 12_000  # of plans, where candidates are measured: other algorithms come last
-_CARD_EFFORT = Effort(plan_steps=_RACE_STEPS, draws=2048, parents=32, children=32)
+_CARD_EFFORT = Effort(plan_steps=2 * _RACE_STEPS, draws=2048, parents=32, children=32)
 """Plans for cards are longer, since they know lanes; there are few structures, with many tiles."""
 _SHORT_S = 20e-6  # to start threads takes 1 or 2 us: what takes longer than this needs them
 
@@ -202,7 +202,10 @@ class Predictor:
 
     def _best(self, workload: Workload) -> Chosen:
         state = state_of(workload)
-        sketches = sketches_of(state, self._machine.target, algorithms=False)
+        is_card = isinstance(self._machine, Card)
+        sketches = sketches_of(
+            state, self._machine.target, algorithms=is_card and self._effort.algorithms > 0
+        )
         by_rule = next(sketches)
         rule = by_rule.bound(by_rule.defaults)
         unpriced = Chosen(
@@ -211,7 +214,8 @@ class Predictor:
         if any(isinstance(step, Tensorize) for step in rule):  # the model knows no instructions
             return unpriced
         candidates = self._candidates(state)
-        other = self._by_algorithm(workload, rule, candidates)
+        # on cards sizes decide about algorithms, too: all are candidates of one search
+        other = None if is_card else self._by_algorithm(workload, rule, candidates)
         if other is not None:
             return other
         ranked = self._ranked(workload, by_rule, sketches, candidates)

@@ -50,7 +50,7 @@ def test_far_lanes_and_few_threads_are_slower() -> None:
     near, far = copied(1024, 1024), copied(1024, 1024, is_turned=True)
     assert seconds(far, bound) > 1.3 * seconds(near, bound)
     alone = seconds(near, "bind(y, i, block.x)")
-    assert alone > 10 * seconds(near, bound)
+    assert alone > 5 * seconds(near, bound)
 
 
 @pytest.mark.parametrize("target", [SM_80, POCL, parse_target("cuda:sm_90a")], ids=str)
@@ -63,10 +63,9 @@ def test_the_choice_is_no_more_expensive_than_the_rule(target: GpuTarget) -> Non
         chosen = choose_untuned(program, target, 1)
     assert chosen.source is Source.MODEL
     features = Featurizer(state, target)
-    price = [
-        launch_seconds(features.of_trace(each), card_of(target)) for each in (rule, chosen.trace)
-    ]
-    assert price[1] < price[0]
+    card, traces = card_of(target), (rule, chosen.trace)
+    of_rule, of_choice = (launch_seconds(features.of_trace(each), card) for each in traces)
+    assert of_choice < of_rule
     assert lower(replay(state, chosen.trace))
 
 
@@ -77,8 +76,7 @@ def test_rules_choose_where_they_are_asked_for() -> None:
         assert open_predictor(SM_80, 1) is None
 
 
-def test_long_folds_of_few_threads_wait() -> None:
-    """The model estimates less for the same sums by more threads."""
+def test_a_program_of_one_element_has_a_price() -> None:
     predictor = open_predictor(SM_80, 1)
     assert predictor is not None
     program = program_workload(list(total().outputs))
