@@ -27,7 +27,7 @@ def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:
         stage.name for stage in builder.state.stages if not is_untouched(builder.state, stage)
     )
     bind_rest(builder, derivation.target, done)
-    if builder.choices:
+    if builder.choices or not all(tile.is_element for tile in derivation.tiles):
         defaults = builder.sketch("").defaults
         for limit in device_limits(builder.state, derivation.target):
             if limit.holds(defaults):
