@@ -427,6 +427,11 @@ def divisors(number: int, most: int) -> tuple[int, ...]:
     return (*low, *(n for n in high if n <= most))
 
 
+def powers(most: int) -> tuple[int, ...]:
+    """The powers of two up to a limit, ascending."""
+    return tuple(1 << n for n in range(most.bit_length()))
+
+
 def factorisations(
     extent: int, levels: int, innermost: int, waste: float = 0.0
 ) -> tuple[tuple[int, ...], ...]:
