@@ -54,8 +54,9 @@ from tests.unit.codegen.kernels import (
     program,
     sample,
 )
-from tests.unit.schedule.expressions import Expression
+from tests.unit.schedule.expressions import Expression, matmul
 from tests.unit.schedule.test_random_traces import schedules
+from tests.unit.tuning.space.row_programs import softmax
 
 from tensorwright.base import DType, GpuTarget, UnsupportedError
 from tensorwright.build import loop_program
@@ -63,6 +64,7 @@ from tensorwright.codegen import Backend
 from tensorwright.codegen.cuda import find_nvrtc
 from tensorwright.expr import (
     Cast,
+    Compute,
     Element,
     Fn,
     Load,
@@ -333,6 +335,24 @@ def test_random_schedules() -> None:
             np.testing.assert_allclose(each[name], want, 1e-4, 1e-4, err_msg=str(source))
 
 
+def by_rule(output: Compute, target: GpuTarget, name: str) -> LoopProgram:
+    """The loops that the rules make of a program."""
+    workload = program_workload([output])
+    return loop_program(workload, default_trace(state_of(workload), target), target, name)
+
+
+def split_product(target: GpuTarget) -> LoopProgram:
+    """Few elements and many terms: blocks fold parts of them."""
+    (product,) = matmul(16, 32, 1024).outputs
+    return by_rule(product, target, "split")
+
+
+def long_rows(target: GpuTarget) -> LoopProgram:
+    """The softmax of rows of 1000 elements: the threads of a block fold a row."""
+    (output,) = softmax(64, 1000).outputs
+    return by_rule(output, target, "rows")
+
+
 def product_by(steps: str) -> LoopProgram:
     """A product of 16x24x32 by shared tiles, with more steps."""
     r = reduce_axis("k", 32)
@@ -447,12 +467,16 @@ def test_threads_of_a_warp_exchange_values() -> None:
         assert CUDA_BACKEND.compile(CUDA_BACKEND.emit(source, SM_80), SM_80)[:4] == b"\x7fELF"
 
 
-@pytest.mark.parametrize("name", ["product", "softmax", "tiles", "copies"])
+@pytest.mark.parametrize("name", ["product", "softmax", "rows", "split", "tiles", "copies"])
 @pytest.mark.parametrize("backend", [OPENCL, CUDA_BACKEND], ids=lambda backend: backend.name)
 def test_text(backend: Backend[GpuTarget], name: str, golden: Callable[..., None]) -> None:
     target = OPENCL_GENERIC if backend is OPENCL else SM_80
     if name == "copies":
         source = product_by(PIPELINES[name])
+    elif name == "split":
+        source = split_product(target)
+    elif name == "rows":
+        source = long_rows(target)
     else:
         source = tiled_product(64, 64, 64) if name == "tiles" else grid_program(name, target)
     golden(backend.emit(source, target).text, suffix=backend.suffix)

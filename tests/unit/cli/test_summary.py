@@ -8,7 +8,12 @@ from dataclasses import replace
 import pytest
 from tests.unit.tuning.helpers import doubled
 
-from tensorwright.cli.printing.summary import print_networks, print_untuned, print_workloads
+from tensorwright.cli.printing.summary import (
+    print_cut,
+    print_networks,
+    print_untuned,
+    print_workloads,
+)
 from tensorwright.tuning.session import (
     Comparison,
     NetworkResult,
@@ -118,3 +123,13 @@ def test_an_untuned_workload_with_a_time_has_its_share_of_the_time(
     timed_line, never_line = capsys.readouterr().out.splitlines()
     assert timed_line.endswith(" timed: 25.0% of the time")  # 2 x 1 ms beside 3 x 2 ms
     assert never_line.endswith(" never: not measured")
+
+
+def test_what_was_cut_is_counted_over_all_workloads(capsys: pytest.CaptureFixture[str]) -> None:
+    one = replace(RECORDED, cut=(("threads", 1200), ("shared memory", 30)))
+    other = replace(RECORDED, cut=(("shared memory", 5), ("threads", 4), ("blocks", 0)))
+    print_cut(TuneResult("s", StopReason.BUDGET_SPENT, 5, 1.0, 0.0, 0.0, (one, other)))
+    text = "cut before building: 1,204 over threads, 35 over shared memory\n"
+    assert capsys.readouterr().out == text
+    print_cut(TuneResult("s", StopReason.BUDGET_SPENT, 5, 1.0, 0.0, 0.0, (RECORDED,)))
+    assert not capsys.readouterr().out

@@ -229,8 +229,8 @@ class Sketch:
         return found
 
     def refused(self, samples: int = 20_000, seed: int = 0) -> dict[str, float]:
-        """The share of all combinations of decisions that each limit of the device cuts off, by
-        what it counts; from a sample where there are more combinations.
+        """The share of all combinations of decisions that limits of the device cut off, by what
+        they limit; from a sample where there are more combinations.
         """
         limits = [limit for limit in self.limits if isinstance(limit, DeviceLimit)]
         counts = [len(choice.values) for choice in self.choices]
@@ -241,10 +241,11 @@ class Sketch:
         else:
             genes = np.random.default_rng(seed).integers(0, counts, (samples, len(counts)))
         columns = self.columns(genes)
-        return {
-            limit.what: 1.0 - float(np.broadcast_to(limit.holds(columns), len(genes)).mean())
-            for limit in limits
-        }
+        kept: dict[str, NDArray[np.bool_]] = {}
+        for limit in limits:
+            is_within = kept.get(limit.what, np.ones(len(genes), np.bool_))
+            kept[limit.what] = is_within & limit.holds(columns)
+        return {what: 1.0 - float(each.mean()) for what, each in kept.items() if not each.all()}
 
     def genes_of(self, decisions: Mapping[str, int]) -> tuple[int, ...] | None:
         """The rows that decisions are; None where they are not of this sketch."""
@@ -425,6 +426,11 @@ def divisors(number: int, most: int) -> tuple[int, ...]:
     low = [n for n in range(1, min(isqrt(number), most) + 1) if number % n == 0]
     high = (number // n for n in reversed(low) if n * n < number)
     return (*low, *(n for n in high if n <= most))
+
+
+def powers(most: int) -> tuple[int, ...]:
+    """The powers of two up to a limit, ascending."""
+    return tuple(1 << n for n in range(most.bit_length()))
 
 
 def factorisations(

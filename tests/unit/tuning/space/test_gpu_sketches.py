@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
+from math import prod
 
 import numpy as np
-from tests.grids import MACHINES, SM_80, run_all_on_cpu
+import pytest
+from tests.grids import MACHINES, OPENCL_GENERIC, SM_80, run_all_on_cpu
 from tests.unit.schedule.expressions import Expression, conv, matmul
 from tests.unit.tuning.space.row_programs import (
     dense_of_one_row,
@@ -21,10 +24,18 @@ from tests.unit.tuning.space.row_programs import (
 )
 
 from tensorwright.base import GpuTarget
-from tensorwright.loop import LoopProgram, lower, run_passes
-from tensorwright.schedule import format_trace, parse_trace, replay
-from tensorwright.tuning.space import Sketch
+from tensorwright.loop import LoopProgram, launches_of, lower, room_of, run_passes
+from tensorwright.schedule import (
+    THREADS,
+    ForKind,
+    ShuffleReduce,
+    format_trace,
+    parse_trace,
+    replay,
+)
+from tensorwright.tuning.space import Sketch, Space, default_trace
 from tensorwright.tuning.space.derived import derived_sketches
+from tensorwright.tuning.space.sketch import DeviceLimit
 
 ROWS = {
     "softmax": softmax(6, 70),
@@ -54,13 +65,12 @@ def sketches(expression: Expression, target: GpuTarget = SM_80) -> tuple[Sketch,
 
 
 def drawn(expression: Expression, target: GpuTarget, seed: str) -> Iterator[LoopProgram]:
-    """Programs of each sketch: that by rule, and one drawn."""
+    """The schedule by rule, and one drawn of each sketch."""
     drawing = random.Random(seed)
-    for sketch in sketches(expression, target):
-        for decisions in (sketch.defaults, sketch.sample(drawing)):
-            trace = sketch.bound(decisions)
-            assert parse_trace(format_trace(trace)) == trace
-            yield run_passes(lower(replay(expression.state, trace)))
+    traces = [sketch.bound(sketch.sample(drawing)) for sketch in sketches(expression, target)]
+    for trace in (default_trace(expression.state, target), *traces):
+        assert parse_trace(format_trace(trace)) == trace
+        yield run_passes(lower(replay(expression.state, trace)))
 
 
 def compare(expression: Expression, results: dict[str, np.ndarray]) -> None:
@@ -80,3 +90,90 @@ def test_draws_compute_what_the_programs_mean() -> None:
     found = run_all_on_cpu([program for _, program in cases], [e.arrays() for e, _ in cases])
     for (expression, _), results in zip(cases, found, strict=True):
         compare(expression, results)
+
+
+@pytest.mark.parametrize("name", ["softmax", "product_with_relu", "scaled"])
+def test_defaults_run_on_a_device(name: str) -> None:
+    (by_opencl, _) = MACHINES
+    by_opencl.require()
+    expression = EVERYTHING[name]
+    trace = default_trace(expression.state, OPENCL_GENERIC)
+    program = run_passes(lower(replay(expression.state, trace)))
+    compare(expression, by_opencl.run(program, expression.arrays()))
+
+
+def names(expression: Expression, target: GpuTarget = SM_80) -> list[str]:
+    return [sketch.name for sketch in sketches(expression, target)]
+
+
+def test_what_is_derived() -> None:
+    assert names(ROWS["softmax"]) == [
+        "out across threads",
+        "out across threads, computed again",
+        "out streamed, total streamed, e streamed, top streamed",
+    ]
+    assert names(ROWS["layer_norm"])[0] == "out across threads"
+    assert names(ROWS["transposed_dense"])[0] == "relu across rows of threads"
+    assert names(SPLIT["product"]) == [
+        "c split over 4 blocks, c_rf in blocks of threads",
+        "c split over 2 blocks, c_rf in blocks of threads",
+        "c in blocks of threads",
+        "c streamed",
+    ]
+    assert names(matmul(1024, 1024, 1024)) == ["c in blocks of threads", "c streamed"]
+    assert names(SPLIT["sum"])[0] == "s split over 5 blocks, s_rf across threads"
+    assert names(STREAMED["scaled"]) == ["y streamed"]
+
+
+def test_rows_are_one_launch() -> None:
+    """Lanes exchange numbers where the language can say it; all else is in shared memory."""
+    for target in (SM_80, OPENCL_GENERIC):
+        trace = default_trace(ROWS["softmax"].state, target)
+        (launch,) = launches_of(lower(replay(ROWS["softmax"].state, trace))).nests
+        shuffles = sum(isinstance(step, ShuffleReduce) for step in trace)
+        assert shuffles == (2 if target is SM_80 else 0)
+        assert {buffer.name for buffer in launch.shared} > {"e", "top", "total"}
+
+
+def test_a_split_reduction_is_two_launches() -> None:
+    trace = default_trace(SPLIT["product"].state, SM_80)
+    first, second = launches_of(lower(replay(SPLIT["product"].state, trace))).nests
+    assert first.shared
+    assert not second.shared
+    assert "rfactor(c, k_o, 0)" in format_trace(trace)
+
+
+@pytest.mark.parametrize("target", [OPENCL_GENERIC, SM_80], ids=str)
+def test_no_draw_is_beyond_the_device(target: GpuTarget) -> None:
+    drawing = random.Random(1)
+    for expression in (softmax(64, 9000), matmul(32, 32, 4096), scaled(512, 4096)):
+        for sketch in sketches(expression, target):
+            trace = sketch.bound(sketch.sample(drawing))
+            for launch in launches_of(lower(replay(expression.state, trace))).nests:
+                threads = [launch.extent(kind) for kind in THREADS]
+                shared = sum(room_of(each) * each.dtype.size_bytes for each in launch.shared)
+                assert prod(threads) <= target.threads_per_block
+                assert launch.extent(ForKind.THREAD_Z) <= 64
+                assert shared <= target.opt_in_shared_bytes
+
+
+def test_a_row_that_does_not_fit_is_computed_again() -> None:
+    """9000 exponentials are more than the 32 KiB that a block may share."""
+    assert names(softmax(64, 9000), OPENCL_GENERIC)[0] == "out across threads, computed again"
+
+
+def test_what_is_cut_is_counted() -> None:
+    """By draws one by one and by columns, each for the first limit that it breaks."""
+    (sketch, *_) = sketches(matmul(1024, 1024, 1024), OPENCL_GENERIC)
+    space, drawing = Space((sketch,)), random.Random(0)
+    for _ in range(20):
+        sketch.sample(drawing, space.cut)
+    assert space.cut["threads"] > 0
+    assert space.cut["shared memory"] > 0
+    counts = [len(choice.values) for choice in sketch.choices]
+    genes = np.random.default_rng(0).integers(0, counts, (1000, len(counts)))
+    columns: Counter[str] = Counter()
+    is_valid = sketch.valid(genes, columns)
+    tiles = [limit for limit in sketch.limits if not isinstance(limit, DeviceLimit)]
+    by_tiles = ~np.all([limit.holds(sketch.columns(genes)) for limit in tiles], axis=0)
+    assert columns.total() + by_tiles.sum() == 1000 - is_valid.sum()

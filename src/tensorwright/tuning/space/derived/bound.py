@@ -23,7 +23,8 @@ def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:
     family = ", ".join(derivation.notes) or "an element a thread"
     for words, builder in fetch_variants(derivation):
         _bind(builder, derivation)
-        if not builder.choices or _note_limits(builder, derivation.target):
+        is_plain = not builder.choices and all(tile.is_element for tile in derivation.tiles)
+        if is_plain or _note_limits(builder, derivation.target):
             yield builder.sketch(f"{family}; {words}" if words else family, family)
 
 

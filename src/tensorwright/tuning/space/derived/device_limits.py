@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from math import prod
 
 from tensorwright.base import GpuTarget
-from tensorwright.expr import Index, ceil_div, mod
+from tensorwright.expr import Axis, Index, Load, ceil_div, free_vars, loads_of, mod
 from tensorwright.loop import Allocate, LaunchNest, launches_of, lower, room_of, walk
 from tensorwright.schedule import BLOCKS, THREADS, At, ForKind, ScheduleState, Scope, Stage, analyse
 from tensorwright.tuning.space.sketch import DeviceLimit
@@ -71,8 +71,15 @@ def _of_vectors(state: ScheduleState, stage: Stage) -> Iterator[DeviceLimit]:
         long = [axis for axis in stage.tensor.axes if axis.extent != 1]
         if kind is not ForKind.VECTOR or not long:
             continue
-        row = long[-1].extent
-        if isinstance(stage.placement, At):
-            row = nest.extents.get(long[-1].name, row)
-        rest = mod(row, nest.extents[loop])
-        yield DeviceLimit("vectors across rows", rest, 0, is_wish=True)
+        last, lanes = long[-1], nest.extents[loop]
+        is_part = isinstance(stage.placement, At)
+        own = nest.extents.get(last.name, last.extent) if is_part else last.extent
+        for row in dict.fromkeys((own, *(load.source.shape[-1] for load in _along(stage, last)))):
+            yield DeviceLimit("vectors across rows", mod(row, lanes), 0, is_wish=True)
+
+
+def _along(stage: Stage, axis: Axis) -> Iterator[Load]:
+    """The reads of a stage whose last position moves along an axis."""
+    for load in loads_of(stage.tensor.body):
+        if load.indices and axis.var in free_vars(load.indices[-1]):
+            yield load

@@ -9,7 +9,7 @@ from tensorwright.base import GpuTarget
 from tensorwright.schedule import ForKind, ScheduleState
 from tensorwright.tuning.space.derived.predicates import contiguous_axis
 from tensorwright.tuning.space.derived.row_program import RowProgram
-from tensorwright.tuning.space.sketch import divisors
+from tensorwright.tuning.space.sketch import divisors, powers
 
 _LEAST_TERMS = 16  # fewer are folded by one thread
 _MOST_PARTS = 32  # of a row that are folded by one thread in the end
@@ -54,7 +54,7 @@ def row_threads(state: ScheduleState, program: RowProgram, target: GpuTarget) ->
     resident = target.multiprocessors * _RESIDENT
     if along:
         lanes = min(target.warp, _power_below(terms))
-        parts = tuple(n for n in _powers(_MOST_PARTS) if lanes * n < 2 * terms)
+        parts = tuple(n for n in powers(_MOST_PARTS) if lanes * n < 2 * terms)
         default = max((n for n in parts if n * lanes * _TERMS <= terms and n <= 8), default=1)
         rows = divisors(program.extent, _MOST_ROWS)
         fitting = (n for n in rows if n * lanes * default <= _THREADS)
@@ -64,13 +64,9 @@ def row_threads(state: ScheduleState, program: RowProgram, target: GpuTarget) ->
     if is_alone and program.count >= resident * target.warp:
         return None  # as many threads as rows fill the processor, and read as well
     rows = divisors(program.extent, _THREADS)
-    parts = tuple(n for n in _powers(_MOST_PARTS) if n <= terms)
+    parts = tuple(n for n in powers(_MOST_PARTS) if n <= terms)
     default = max((n for n in parts if n * _TERMS <= terms and n <= 8), default=1)
     return RowThreads(0, parts, default, rows, max(n for n in rows if n <= target.warp))
-
-
-def _powers(most: int) -> tuple[int, ...]:
-    return tuple(1 << n for n in range(most.bit_length()))
 
 
 def _power_below(number: int) -> int:

@@ -26,7 +26,7 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space.axes.accesses import is_contiguous
 from tensorwright.tuning.space.defaults.grid import block_threads, only_host
-from tensorwright.tuning.space.sketch import Kind, SketchBuilder
+from tensorwright.tuning.space.sketch import Kind, SketchBuilder, powers
 
 _EACH = (1, 2, 4, 8)  # elements, or vectors, of a thread
 _VECTORS = (1, 2, 4)
@@ -71,7 +71,7 @@ def _blocks(builder: SketchBuilder, stage: Stage, target: GpuTarget) -> str:
         loop = fuse.fused
     default = block_threads(stage, target)
     most = min(_MOST_THREADS, target.threads_per_block)
-    counts = tuple(n for n in _powers(most) if target.warp <= n <= elements) or (default,)
+    counts = tuple(n for n in powers(most) if target.warp <= n <= elements) or (default,)
     threads = builder.choose(f"{name}_threads", counts, default, Kind.TILE, name)
     per_thread = tuple(n for n in _EACH if n == 1 or n * counts[0] <= elements)
     each = builder.choose(f"{name}_each", per_thread, 1, Kind.TILE, name)
@@ -100,7 +100,3 @@ def _vectors(builder: SketchBuilder, stage: Stage) -> tuple[int, ...]:
     if not long or not is_contiguous(tensor, long[-1]):
         return (1,)
     return tuple(n for n in _VECTORS if long[-1].length % n == 0)
-
-
-def _powers(most: int) -> tuple[int, ...]:
-    return tuple(1 << n for n in range(most.bit_length()))

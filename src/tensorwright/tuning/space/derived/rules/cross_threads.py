@@ -71,6 +71,8 @@ def _prepared(view: Derivation) -> _Prepared | None:
     if not is_untouched(view.state, view.stage) or _is_of_rows(view):
         return None
     inline_cheap(builder)
+    if not builder.state.has_stage(view.current):
+        return None
     if view.stage.tensor.reduction is not None:
         cache = CacheWrite(view.current)
         if not is_legal(cache, builder.state):

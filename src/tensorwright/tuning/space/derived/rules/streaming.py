@@ -65,6 +65,8 @@ class Streaming:
         if not can_stream(view.stage) or not is_untouched(view.state, view.stage):
             return (view.then(builder),)
         inline_cheap(builder)
+        if not builder.state.has_stage(view.current):
+            return (view.then(builder),)
         place = stream(builder, view.current, view.target, view.elements)
         tile = TiledStage(view.current, place[0], (place,), is_element=True)
         note = f"{view.current} streamed" if place[0] == view.current else ""
