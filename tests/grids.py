@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,9 @@ from tensorwright.codegen.c_family import emit_grid
 from tensorwright.codegen.cuda import CUDA
 from tensorwright.loop import LoopProgram, Role
 from tensorwright.runtime import Device, device_of, kernel_spec
+from tensorwright_lab.cards import Arrays, empty_results, run_on
 
 SHIM = Path(__file__).parent / "shims" / "cuda.h"
-Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
 def gpu_target(name: str) -> GpuTarget:
@@ -61,10 +61,12 @@ CUDA_ON_CPU = replace(
 class Machine:
     """A way to run programs.
 
+    layer     the layer of tests that it is
     missing   why it is not here; "" where it is
     """
 
     name: str
+    layer: str
     missing: Callable[[], str]
     run: Callable[[LoopProgram, Arrays], dict[str, np.ndarray[Any, Any]]]
 
@@ -107,23 +109,8 @@ def missing_compiler() -> str:
 
 def run_on_opencl(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[Any, Any]]:
     """The outputs of a program by the OpenCL device."""
-    device = opencl_device()
-    source = OPENCL.emit(program, OPENCL_GENERIC)
-    spec = kernel_spec(source.signature)
-    code = device.load(OPENCL.compile(source, OPENCL_GENERIC), spec.symbols)
-    results = _results(program)
-    memories = [
-        device.memory_of(results.get(each.buffer.name, arrays.get(each.name, np.zeros(0))))
-        for each in program.parameters
-    ]
-    workspace = device.allocate(spec.scratch_bytes(0))
-    for symbol, launch in zip(spec.symbols, spec.launches, strict=True):
-        device.launch(code.address(symbol), launch, memories, workspace)
-    device.wait()
-    for each, memory in zip(program.parameters, memories, strict=True):
-        if each.role is Role.OUTPUT:
-            device.copy_out(memory, results[each.buffer.name])
-    return results
+    opencl_device()
+    return run_on(OPENCL_GENERIC, program, arrays)
 
 
 def run_on_cpu(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[Any, Any]]:
@@ -150,7 +137,7 @@ def run_all_on_cpu(
     launchers = compiled_on_cpu(sources)
     found: list[dict[str, np.ndarray[Any, Any]]] = []
     for program, source, given, launch in zip(programs, sources, arrays, launchers, strict=True):
-        results = _results(program)
+        results = empty_results(program)
         placed = [
             np.ascontiguousarray(results.get(each.buffer.name, given.get(each.name)))
             for each in program.parameters
@@ -205,16 +192,18 @@ def _launchers(source: Source) -> Iterator[str]:
         )
 
 
-def _results(program: LoopProgram) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays for the outputs, full of what no program computes."""
-    return {
-        each.buffer.name: np.full(each.buffer.extents, 77).astype(each.buffer.dtype.numpy)
-        for each in program.parameters
-        if each.role is Role.OUTPUT
-    }
-
-
 MACHINES = (
-    Machine("opencl", missing_opencl, run_on_opencl),
-    Machine("cuda-on-cpu", missing_compiler, run_on_cpu),
+    Machine("opencl", "pocl", missing_opencl, run_on_opencl),
+    Machine("cuda-on-cpu", "shim", missing_compiler, run_on_cpu),
 )
+EACH_MACHINE = [
+    pytest.param(each, id=each.name, marks=pytest.mark.layer(each.layer)) for each in MACHINES
+]
+"""They as parameters of a fixture."""
+
+
+def machine_of(request: pytest.FixtureRequest) -> Machine:
+    """The machine of a parameter; the body of a fixture.  Skips where it is missing."""
+    chosen: Machine = request.param
+    chosen.require()
+    return chosen

@@ -238,6 +238,9 @@ class _LoopsOfStage:
         values: dict[str, Index],
     ) -> None:
         rest: Index = values[relation.child]
+        fused = Range.of_extent(extents[relation.child])
+        # A split by more than there are has no outer loop: its variable, too, goes beyond the end.
+        is_split = not isinstance(rest, Var) or self.bounds[rest] != fused
         for position in range(len(relation.parents) - 1, -1, -1):
             loop = relation.parents[position]
             if extents[loop] == 1:
@@ -255,7 +258,6 @@ class _LoopsOfStage:
             self.real[virtual] = substitute(value, self.real)
             reach = interval(self.real[virtual], self.bounds)
             whole = self.bounds[virtual]
-            is_split = not isinstance(values[relation.child], Var)
             if reach is not None and is_split and _may_be_less(whole.high, reach.high):
                 self.beyond[virtual] = reach
 

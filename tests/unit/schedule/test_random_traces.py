@@ -366,6 +366,7 @@ def test_a_legal_trace_keeps_the_meaning(case: tuple[Expression, Trace, dict[str
     check_program(expression, lower(replay(expression.state, trace)))
 
 
+@pytest.mark.layer("interpreter")
 @settings(max_examples=100, **_SETTINGS)
 @given(schedules(on_card=True))
 def test_a_trace_for_a_card_keeps_the_meaning(

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorwright.expr import (
     Compute,
     Placeholder,
-    Value,
     all_of,
     compute,
     evaluate,
@@ -96,13 +95,40 @@ cooperate(b_c_cache_cache, [16, 16], 4)
 """Blocks of 128x128 by 256 threads, each with 8x8 sums; steps of 8 in shared memory."""
 
 
-def product(rows: int, columns: int, depth: int) -> CardKernel:
-    """A product by shared tiles; while one step is computed, registers hold the next."""
-    return CardKernel(
-        "product",
-        _product(rows, columns, depth),
-        PRODUCT_TILES + "pipeline(c_cache, k_o, 2, registers)",
-    )
+SMALL_TILES = """cache_write(c)
+split(c, i, [4, 2])
+split(c, j, [2, 4])
+reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
+bind(c, i_0, block.y)
+bind(c, j_0, block.x)
+bind(c, i_1, thread.y)
+bind(c, j_1, thread.x)
+compute_at(c_cache, c, j_1)
+split(c_cache, k, [4])
+reorder(c_cache, [k_o, k_i, i, j])
+cache_read(a, c_cache, shared)
+cache_read(b, c_cache, shared)
+compute_at(a_c_cache_cache, c_cache, k_o)
+compute_at(b_c_cache_cache, c_cache, k_o)
+cooperate(a_c_cache_cache, [4, 2], 4)
+cooperate(b_c_cache_cache, [4, 2], 4)
+"""
+"""Blocks of 8x8 by 8 threads, each with 2x4 sums, to be read and interpreted."""
+
+
+def product(
+    rows: int,
+    columns: int,
+    depth: int,
+    tiles: str = PRODUCT_TILES,
+    more: str = "pipeline(c_cache, k_o, 2, registers)",
+) -> CardKernel:
+    """A product by shared tiles; while one step is computed, registers hold the next.
+
+    tiles   other tiles
+    more    other steps after them
+    """
+    return CardKernel("product", _product(rows, columns, depth), tiles + more)
 
 
 def split_product(rows: int, columns: int, depth: int) -> CardKernel:
@@ -142,7 +168,7 @@ bind(y, f_0, block.x)
 bind(y, f_1, thread.y)
 bind(y, i, thread.x)
 compute_at(y_cache, y, i)
-split(y_cache, ic, [4])
+split(y_cache, ic, [8])
 reorder(y_cache, [ic_o, ic_i, kh, kw, f, i, j])
 unroll(y_cache, ic_i)
 unroll(y_cache, kh)
@@ -212,9 +238,11 @@ def depthwise(channels: int, size: int) -> CardKernel:
     x, w = placeholder("x", (channels, size, size)), placeholder("w", (channels, TAPS, TAPS))
     padded, kh, kw = _padded(x), reduce_axis("kh", TAPS), reduce_axis("kw", TAPS)
 
-    def term(c: Value, i: Value, j: Value) -> Value:
-        return sum_over(padded[c, i + kh, j + kw] * w[c, kh, kw], kh, kw)
-
+    y = compute(
+        "y",
+        (channels, size, size),
+        lambda c, i, j: sum_over(padded[c, i + kh, j + kw] * w[c, kh, kw], kh, kw),
+    )
     trace = f"""cache_write(y)
 split(y, j, [7])
 bind(y, c, block.x)
@@ -228,7 +256,7 @@ unroll(y_cache, j)
 compute_at(pad, y, c)
 set_scope(pad, shared)
 cooperate(pad, [{size}, {-(-size // 7)}])"""
-    return CardKernel("depthwise", compute("y", (channels, size, size), term), trace)
+    return CardKernel("depthwise", y, trace)
 
 
 def softmax(rows: int, columns: int) -> CardKernel:
@@ -256,16 +284,18 @@ bind(top_rf, j_i, thread.x)"""
     return CardKernel("softmax", out, trace)
 
 
-SMALL: tuple[tuple[Callable[..., CardKernel], tuple[int, ...]], ...] = (
+Sizes: TypeAlias = tuple[tuple[Callable[..., CardKernel], tuple[int, ...]], ...]
+"""Makers of kernels, each with its sizes."""
+SMALL: Sizes = (
     (product, (12, 20, 20)),
-    (split_product, (9, 36, 140)),
+    (split_product, (9, 12, 140)),
     (convolution, (5, 33, 3)),
     (winograd, (3, 9, 7)),
     (depthwise, (3, 9)),
     (softmax, (3, 200)),
 )
 """Sizes that tests compute: with rests, and of few operations."""
-LARGE: tuple[tuple[Callable[..., CardKernel], tuple[int, ...]], ...] = (
+LARGE: Sizes = (
     (product, (1024, 1024, 1024)),
     (split_product, (64, 64, 16384)),
     (convolution, (512, 512, 7)),
@@ -276,7 +306,9 @@ LARGE: tuple[tuple[Callable[..., CardKernel], tuple[int, ...]], ...] = (
 """Sizes of networks; the convolutions are C12, the last one of ResNet-18."""
 
 
-def kernels(sizes: tuple[tuple[Callable[..., CardKernel], tuple[int, ...]], ...]) -> list[CardKernel]:
+def kernels(
+    sizes: tuple[tuple[Callable[..., CardKernel], tuple[int, ...]], ...],
+) -> list[CardKernel]:
     """The six kernels of these sizes: `SMALL` or `LARGE`."""
     return [make(*numbers) for make, numbers in sizes]
 
