@@ -197,7 +197,9 @@ def test_loops_are_read_off_the_text_of_machine_code() -> None:
     """Two loops, one inside the other, in a function; and one that only waits for ever."""
     (function,) = functions_of(TEXT)
     assert function.name == "kernel"
-    (loop,) = function.loops
+    loop, around = function.loops
+    assert (loop.operations, around.own) == (loop.own, {"STL": 1, "BRA": 1})
+    assert (around.size, function.main_loop) == (7, loop)
     assert dict(loop.operations) == {"FFMA": 2, "LDL": 1, "LDS": 1, "BRA": 1}
     assert (loop.size, loop.multiply_adds, loop.local, loop.share) == (5, 2, 1, 0.4)
 

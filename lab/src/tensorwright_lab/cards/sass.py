@@ -27,9 +27,14 @@ class NoDisassemblerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The instructions of a loop that has no loop inside: how often each operation is there."""
+    """The instructions of a loop: how often each operation is there.
+
+    operations   of the whole loop, those of loops inside once
+    own          without those of loops inside
+    """
 
     operations: Counter[str]
+    own: Counter[str]
 
     @property
     def size(self) -> int:
@@ -54,10 +59,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """The machine code of one function.
-
-    loops   the innermost, in the order of their ends
-    """
+    """The machine code of one function, with its loops in the order of their ends."""
 
     name: str
     operations: Counter[str]
@@ -65,8 +67,8 @@ class Function:
 
     @property
     def main_loop(self) -> Loop | None:
-        """The loop with most multiply-adds, and then with most instructions."""
-        return max(self.loops, key=lambda each: (each.multiply_adds, each.size), default=None)
+        """The loop with most multiply-adds of its own, and then with most instructions."""
+        return max(self.loops, key=lambda each: (each.own["FFMA"], each.own.total()), default=None)
 
 
 def find_disassembler() -> Path | None:
@@ -125,10 +127,19 @@ def _function(name: str, lines: list[str]) -> Function:
             operations.append(operation.partition(".")[0])
             if target is not None and places.get(target[1], len(operations)) < len(operations) - 1:
                 ranges.append((places[target[1]], len(operations)))
-    innermost = [
-        (first, end)
-        for first, end in ranges
-        if not any((a, b) != (first, end) and first <= a and b <= end for a, b in ranges)
-    ]
-    loops = tuple(Loop(Counter(operations[first:end])) for first, end in innermost)
+    loops = tuple(_loop(operations, each, ranges) for each in ranges)
     return Function(name, Counter(operations), loops)
+
+
+def _loop(operations: list[str], place: tuple[int, int], ranges: list[tuple[int, int]]) -> Loop:
+    """The loop at a range of instructions, among those of the function."""
+    first, end = place
+    whole = Counter(operations[first:end])
+    inside = {
+        number
+        for start, stop in ranges
+        if (start, stop) != place and first <= start and stop <= end
+        for number in range(start, stop)
+    }
+    own = Counter(operations[number] for number in range(first, end) if number not in inside)
+    return Loop(whole, own)
