@@ -229,6 +229,44 @@ def print_loops(rows: list[LoopRow]) -> None:
         )
 
 
+@dataclass
+class Results:
+    """The rows so far, with those that a file has of other networks and architectures; mutable."""
+
+    path: Path | None
+    networks: dict[tuple[str, str], NetworkRow]
+    loops: dict[tuple[str, str, str], LoopRow]
+
+    @classmethod
+    def read(cls, path: Path | None) -> Results:
+        """What a file has; nothing where there is none."""
+        kept = json.loads(path.read_text()) if path and path.exists() else {}
+        results = cls(path, {}, {})
+        for row in kept.get("networks", ()):
+            results.add(NetworkRow(**row))
+        for row in kept.get("loops", ()):
+            results.add(LoopRow(**row))
+        return results
+
+    def add(self, row: NetworkRow | LoopRow) -> None:
+        """Take a row, in the place of an older one."""
+        if isinstance(row, NetworkRow):
+            self.networks[row.network, row.architecture] = row
+        else:
+            self.loops[row.kernel, row.schedule, row.architecture] = row
+
+    def write(self) -> None:
+        """Keep all in the file."""
+        if self.path is not None:
+            contents = {
+                "measured": datetime.now(UTC).date().isoformat(),
+                "nvrtc": ".".join(map(str, require_nvrtc().version)),
+                "networks": [asdict(each) for each in self.networks.values()],
+                "loops": [asdict(each) for each in self.loops.values()],
+            }
+            self.path.write_text(json.dumps(contents, indent=1) + "\n")
+
+
 def main() -> None:
     """Measure what is asked for, and print and keep all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -236,30 +274,25 @@ def main() -> None:
     parser.add_argument("--architectures", nargs="+", default=ARCHITECTURES)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    kept = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
-    networks = {
-        (row["network"], row["architecture"]): NetworkRow(**row) for row in kept.get("networks", ())
-    }
-    targets = [parse_target(f"cuda:{each}") for each in given.architectures]
+    results = Results.read(given.json)
+    targets = [gpu_target(f"cuda:{each}") for each in given.architectures]
+    for target in targets:
+        for row in loops_of_kernels(target):
+            results.add(row)
     for name in given.networks:
         graph = network(name)
         for target in targets:
-            assert isinstance(target, GpuTarget)
-            row = measure_network(name, graph, target)
-            networks[name, target.arch] = row
-            print(row, flush=True)
-    loops = [row for target in targets for row in loops_of_kernels(target)]
-    print_networks(list(networks.values()))
-    print_loops(loops)
-    if given.json:
-        nvrtc = ".".join(map(str, require_nvrtc().version))
-        found = {
-            "measured": datetime.now(UTC).date().isoformat(),
-            "nvrtc": nvrtc,
-            "networks": [asdict(each) for each in networks.values()],
-            "loops": [asdict(each) for each in loops],
-        }
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
+            results.add(measure_network(name, graph, target))
+            results.write()
+    results.write()
+    print_networks(list(results.networks.values()))
+    print_loops(list(results.loops.values()))
+
+
+def gpu_target(name: str) -> GpuTarget:
+    target = parse_target(name)
+    assert isinstance(target, GpuTarget)
+    return target
 
 
 if __name__ == "__main__":
