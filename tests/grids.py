@@ -27,7 +27,7 @@ from tensorwright.codegen.c_family import emit_grid
 from tensorwright.codegen.cuda import CUDA
 from tensorwright.loop import LoopProgram, Role
 from tensorwright.runtime import Device, device_of, kernel_spec
-from tensorwright_lab.cards import Arrays, empty_results, run_on
+from tensorwright_lab.cards import Arrays, empty_results, given_array, run_on
 
 SHIM = Path(__file__).parent / "shims" / "cuda.h"
 
@@ -139,7 +139,7 @@ def run_all_on_cpu(
     for program, source, given, launch in zip(programs, sources, arrays, launchers, strict=True):
         results = empty_results(program)
         placed = [
-            np.ascontiguousarray(results.get(each.buffer.name, given.get(each.name)))
+            np.ascontiguousarray(results.get(each.buffer.name, given_array(each, given)))
             for each in program.parameters
         ]
         workspace = np.zeros(kernel_spec(source.signature).scratch_bytes(0) + 64, np.uint8)

@@ -97,7 +97,7 @@ from tensorwright.loop import (
 )
 from tensorwright.schedule import ForKind, Scope, Trace, parse_trace, replay, state_of
 from tensorwright.tuning.space import default_trace
-from tensorwright_lab.cards import PRODUCT_TILES, SMALL_TILES
+from tensorwright_lab.cards import SMALL_TILES, product_tiles
 from tensorwright_lab.cards import product as product_of
 from tensorwright_lab.loop_interpreter import interpret
 
@@ -364,7 +364,7 @@ def test_sums_of_a_thread_are_in_registers() -> None:
     nvrtc = find_nvrtc()
     if nvrtc is None:
         pytest.skip("NVRTC is not installed")
-    source = product_of(256, 256, 256, PRODUCT_TILES, "").program
+    source = product_of(256, 256, 256, product_tiles(), "").program
     text = CUDA_BACKEND.emit(source, SM_80)
     (taken,) = nvrtc.resources(text.text, SM_80.arch, "kernel")
     assert taken.function == "kernel"

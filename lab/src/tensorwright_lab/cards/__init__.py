@@ -17,17 +17,17 @@ from tensorwright_lab.cards.faults import (
 )
 from tensorwright_lab.cards.kernels import (
     LARGE,
-    PRODUCT_TILES,
     SMALL,
     SMALL_TILES,
     CardKernel,
     convolution,
     kernels,
     product,
+    product_tiles,
     winograd,
 )
 from tensorwright_lab.cards.oclgrind import missing_oclgrind, run_by_oclgrind
-from tensorwright_lab.cards.running import Arrays, empty_results, run_on
+from tensorwright_lab.cards.running import Arrays, empty_results, given_array, run_on
 from tensorwright_lab.cards.sass import (
     Function,
     Loop,
@@ -40,7 +40,6 @@ from tensorwright_lab.cards.sass import (
 __all__ = [
     "FAULTS",
     "LARGE",
-    "PRODUCT_TILES",
     "SMALL",
     "SMALL_TILES",
     "Arrays",
@@ -55,9 +54,11 @@ __all__ = [
     "empty_results",
     "find_disassembler",
     "functions_of",
+    "given_array",
     "kernels",
     "missing_oclgrind",
     "product",
+    "product_tiles",
     "run_by_oclgrind",
     "run_on",
     "winograd",

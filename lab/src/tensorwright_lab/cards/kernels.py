@@ -69,7 +69,9 @@ class CardKernel:
         return [each for each in order if isinstance(each, Placeholder)]
 
 
-PRODUCT_TILES = """cache_write(c)
+def product_tiles(step: int = 8) -> str:
+    """Blocks of 128x128 by 256 threads, each with 8x8 sums; steps of the depth in shared memory."""
+    return f"""cache_write(c)
 split(c, i, [16, 8])
 split(c, j, [16, 8])
 reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
@@ -80,7 +82,7 @@ bind(c, j_1, thread.x)
 split(c, j_2, [4])
 vectorize(c, j_2_i)
 compute_at(c_cache, c, j_1)
-split(c_cache, k, [8])
+split(c_cache, k, [{step}])
 split(c_cache, j, [4])
 reorder(c_cache, [k_o, k_i, i, j_o, j_i])
 unroll(c_cache, k_i)
@@ -92,7 +94,6 @@ compute_at(b_c_cache_cache, c_cache, k_o)
 cooperate(a_c_cache_cache, [16, 16], 4)
 cooperate(b_c_cache_cache, [16, 16], 4)
 """
-"""Blocks of 128x128 by 256 threads, each with 8x8 sums; steps of 8 in shared memory."""
 
 
 SMALL_TILES = """cache_write(c)
@@ -120,15 +121,15 @@ def product(
     rows: int,
     columns: int,
     depth: int,
-    tiles: str = PRODUCT_TILES,
+    tiles: str = "",
     more: str = "pipeline(c_cache, k_o, 2, registers)",
 ) -> CardKernel:
     """A product by shared tiles; while one step is computed, registers hold the next.
 
-    tiles   other tiles
+    tiles   other tiles than `product_tiles()`
     more    other steps after them
     """
-    return CardKernel("product", _product(rows, columns, depth), tiles + more)
+    return CardKernel("product", _product(rows, columns, depth), (tiles or product_tiles()) + more)
 
 
 def split_product(rows: int, columns: int, depth: int) -> CardKernel:

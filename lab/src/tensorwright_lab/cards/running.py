@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorwright.base import GpuTarget
 from tensorwright.build import backend_of
-from tensorwright.loop import LoopProgram, Role
+from tensorwright.loop import LoopProgram, Parameter, Role, pack
 from tensorwright.runtime import device_of, kernel_spec
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
@@ -28,7 +28,7 @@ def run_on(target: GpuTarget, program: LoopProgram, arrays: Arrays) -> dict[str,
     code = device.load(backend.compile(source, target), spec.symbols)
     results = empty_results(program)
     memories = [
-        device.memory_of(results.get(each.buffer.name, arrays.get(each.name, np.zeros(0))))
+        device.memory_of(results.get(each.buffer.name, given_array(each, arrays)))
         for each in program.parameters
     ]
     workspace = device.allocate(spec.scratch_bytes(0))
@@ -39,6 +39,12 @@ def run_on(target: GpuTarget, program: LoopProgram, arrays: Arrays) -> dict[str,
         if each.role is Role.OUTPUT:
             device.copy_out(memory, results[each.buffer.name])
     return results
+
+
+def given_array(parameter: Parameter, arrays: Arrays) -> np.ndarray[Any, Any]:
+    """What a program gets for a parameter: a constant as it has been packed."""
+    array = arrays.get(parameter.name, np.zeros(0))
+    return array if parameter.packing is None else pack(array, parameter.packing)
 
 
 def empty_results(program: LoopProgram) -> dict[str, np.ndarray[Any, Any]]:
