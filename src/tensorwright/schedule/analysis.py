@@ -231,11 +231,6 @@ class _LoopsOfStage:
             guards.append(value < extent)
         return value
 
-    def _goes_beyond(self, value: Index, extent: Index) -> bool:
-        """Whether a loop is split into tiles, the last of which may go beyond its end."""
-        is_split = not isinstance(value, Var)
-        return is_split or _may_be_less(extent - 1, self.bounds[value].high)
-
     def _fuse_values(
         self,
         relation: FuseRelation,
@@ -243,6 +238,9 @@ class _LoopsOfStage:
         values: dict[str, Index],
     ) -> None:
         rest: Index = values[relation.child]
+        fused = Range.of_extent(extents[relation.child])
+        # A split by more than there are has no outer loop: its variable, too, goes beyond the end.
+        is_split = not isinstance(rest, Var) or self.bounds[rest] != fused
         for position in range(len(relation.parents) - 1, -1, -1):
             loop = relation.parents[position]
             if extents[loop] == 1:
@@ -260,7 +258,6 @@ class _LoopsOfStage:
             self.real[virtual] = substitute(value, self.real)
             reach = interval(self.real[virtual], self.bounds)
             whole = self.bounds[virtual]
-            is_split = self._goes_beyond(values[relation.child], extents[relation.child])
             if reach is not None and is_split and _may_be_less(whole.high, reach.high):
                 self.beyond[virtual] = reach
 
