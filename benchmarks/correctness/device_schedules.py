@@ -4,12 +4,12 @@
                                                       [--json FILE]
 
 A third of the schedules are candidates of the space that a search for cards has, for products and
-convolutions with rests.  The others are legal traces of small expressions, drawn as the tests draw
-them; in half of these threads share memory, wait for each other or exchange values.  Each program
-is interpreted and compared with NumPy; then so many run as CUDA's text, compiled by g++ with the
-shim of the tests, and so many, evenly among them, by OpenCL on this machine (PoCL).  Programs that
-OpenCL has no text for, folds over lanes, are passed over.  Prints counts and the faults.  Exit code
-1 if there are any.
+convolutions with rests, with a pipeline where one may be.  The others are legal traces of small
+expressions, drawn as the tests draw them; in half of these threads share memory, wait for each
+other or exchange values.  Each program is interpreted and compared with NumPy; then so many run as
+CUDA's text, compiled by g++ with the shim of the tests, and so many, evenly among them, by OpenCL
+on this machine (PoCL).  Programs that OpenCL has no text for, folds over lanes, are passed over.
+Prints counts and the faults.  Exit code 1 if there are any.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ sys.path[:0] = [str(Path(__file__).parents[2])]
 # ruff: noqa: E402
 from tests.grids import (
     OPENCL_GENERIC,
+    SM_80,
     missing_compiler,
     missing_opencl,
     run_all_on_cpu,
     run_on_opencl,
 )
 from tests.unit.schedule.expressions import Expression, conv, matmul
-from tests.unit.schedule.test_random_traces import schedules
+from tests.unit.schedule.test_random_traces import pipelines_of, schedules
 
 from tensorwright.base import TensorwrightError, UnsupportedError
 from tensorwright.build import loop_program
@@ -113,7 +114,10 @@ def from_spaces(count: int, number: int) -> Iterator[Case]:
             chosen = space.sketches[sketch]
             decisions = chosen.decisions_of(tuple(genes[: len(chosen.choices)].tolist()))
             trace = chosen.bound(decisions)
-            yield Case(expression, trace, loop_program(expression, trace, OPENCL_GENERIC))
+            pipelines = pipelines_of(replay(expression.state, trace))
+            if pipelines:
+                trace = (*trace, pipelines[source.integers(len(pipelines))])
+            yield Case(expression, trace, loop_program(expression, trace, SM_80))
 
 
 def from_traces(count: int, plain: int, number: int) -> list[Case]:
