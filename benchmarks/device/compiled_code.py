@@ -12,7 +12,8 @@ those by hand.
 
 kernels   different ones; functions are the launches of all of them
 build/s   kernels a second by two processes: lowering, text and NVRTC; load is that of the machine
-cpu s     seconds of a processor for that, and those of them that NVRTC takes
+alone/s   the same by the seconds of processors: what two cores do that nothing else uses
+nvrtc     the part of these seconds that NVRTC takes
 regs      the most registers of a thread
 spills    functions that spill registers; stack: those with arrays that are in none
 local     loads and stores of local memory in loops
@@ -205,13 +206,15 @@ def loop_row(name: str, schedule: str, program: LoopProgram, target: GpuTarget) 
 def print_networks(rows: list[NetworkRow]) -> None:
     print(
         f"{'network':20} {'arch':7} {'kernels':>7} {'functions':>9} {'s':>5} {'build/s':>7} "
-        f"{'load':>4} {'cpu s':>11} {'regs':>4} {'spills':>6} {'stack':>5} {'local':>5}"
+        f"{'load':>4} {'alone/s':>7} {'nvrtc':>5} {'regs':>4} {'spills':>6} {'stack':>5} "
+        f"{'local':>5}"
     )
     for each in rows:
         print(
             f"{each.network:20} {each.architecture:7} {each.kernels:7} {each.functions:9} "
             f"{each.build_s:5.1f} {each.kernels_a_second:7.1f} {each.load:4.1f} "
-            f"{each.processor_s:5.1f} {each.nvrtc_s:5.1f} {each.most_registers:4} "
+            f"{PROCESSES * each.kernels / each.processor_s:7.1f} "
+            f"{each.nvrtc_s / each.processor_s:5.0%} {each.most_registers:4} "
             f"{each.spilling_functions:6} {each.functions_with_stack:5} {each.local_in_loops:5}"
         )
 

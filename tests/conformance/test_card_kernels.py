@@ -171,7 +171,7 @@ def test_nothing_is_spilled(target: GpuTarget, kernel: CardKernel) -> None:
     assert len(taken) == len(source.signature.launches)
     for each in taken:
         assert (each.stack_bytes, each.spilled_bytes) == (0, 0)
-        assert each.registers <= 168
+        assert each.registers <= 192
 
 
 LEAST_SHARES = {"product": 0.85, "split_product": 0.8, "convolution": 0.55, "winograd": 0.75}
