@@ -6,6 +6,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS := -n 2 --dist loadfile
 READY := .venv/.ready
+LAYERS := interpreter shim pocl oclgrind nvrtc sass
+# The tests of a layer are marked; they are in these folders.
+LAYERED := tests/conformance/test_grids.py tests/conformance/test_card_kernels.py \
+  tests/unit/loop tests/unit/runtime tests/unit/schedule/test_random_traces.py
 MODULES := $(wildcard src/tensorwright/__init__.py src/tensorwright/*/__init__.py)
 MAKEFLAGS += --no-print-directory
 # Tests start hundreds of processes: without bytecode each of them would compile the package again.
@@ -26,11 +30,12 @@ test: $(READY)  ## run all tests, and the examples in docstrings and pages
 test-target: $(READY)  ## run the tests that run code of one target, for AVX2
 	TENSORWRIGHT_TARGET=x86-64-avx2 $(BIN)/python -m pytest -q $(WORKERS) -m target tests/unit/runtime tests/unit/tuning
 
-test-device: $(READY)  ## run the tests that need a graphics card
-	@$(BIN)/python -m pytest -q -m device || { test $$? -eq 5 && echo "no test needs a graphics card yet"; }
+test-device: $(READY)  ## run the tests of code for graphics processors: all layers, or LAYER=interpreter ...
+	@for layer in $(or $(LAYER),$(LAYERS)); do echo "layer $$layer"; \
+	  $(BIN)/python -m pytest -q -rs -m "" --layer $$layer $(LAYERED) || exit 1; done
 
-devices: $(READY)  ## install what tests of graphics processors run with: PoCL, NVRTC (150 MB)
-	$(BIN)/python -m pip install --quiet -e '.[opencl,pocl,cuda]'
+devices: $(READY)  ## install what tests of graphics processors run with: PoCL, NVRTC, Oclgrind, nvdisasm (200 MB)
+	$(BIN)/python -m pip install --quiet -e '.[opencl,pocl,cuda,cards]'
 
 check: $(READY)  ## lint, formatting, types, order of the folders
 	$(BIN)/ruff check .

@@ -11,6 +11,8 @@ from tests.targets import native_target
 
 from tensorwright.runtime import this_machine
 
+LAYERS = ("interpreter", "shim", "pocl", "oclgrind", "nvrtc", "sass")
+"""How code for graphics processors is tested where no card is; marks of tests name them."""
 GOLDEN = Path(__file__).parent / "golden"
 SHARED = ("kernels", "machine")
 """What is in a home from the beginning."""
@@ -31,6 +33,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--golden-update", action="store_true", help="write the golden files instead of comparing"
     )
+    parser.addoption(
+        "--layer", choices=LAYERS, help="run one layer of tests for graphics processors"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,9 +43,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where golden files are written, run nothing but what compares with them."""
+    """Where golden files are written, run nothing but what compares with them; or one layer."""
     if config.getoption("--golden-update"):
         items[:] = [item for item in items if _has_golden_file(item)]
+    layer = config.getoption("--layer")
+    if layer is not None:
+        items[:] = [item for item in items if _is_of_layer(item, layer)]
+
+
+def _is_of_layer(item: pytest.Item, layer: str) -> bool:
+    return any(layer in marker.args for marker in item.iter_markers("layer"))
 
 
 def _has_golden_file(item: pytest.Item) -> bool:

@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,11 @@ from tensorwright.codegen.c.dialect import C
 from tensorwright.codegen.c_family import emit_grid
 from tensorwright.codegen.cuda import CUDA
 from tensorwright.expr import Placeholder, topological_order
-from tensorwright.loop import LoopProgram, Parameter, Role, pack
+from tensorwright.loop import LoopProgram, Parameter, Role
 from tensorwright.runtime import Device, device_of, kernel_spec
+from tensorwright_lab.cards import Arrays, empty_results, given_array, run_on
 
 SHIM = Path(__file__).parent / "shims" / "cuda.h"
-Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
 def gpu_target(name: str) -> GpuTarget:
@@ -62,10 +62,12 @@ CUDA_ON_CPU = replace(
 class Machine:
     """A way to run programs.
 
+    layer     the layer of tests that it is
     missing   why it is not here; "" where it is
     """
 
     name: str
+    layer: str
     missing: Callable[[], str]
     run: Callable[[LoopProgram, Arrays], dict[str, np.ndarray[Any, Any]]]
 
@@ -108,23 +110,8 @@ def missing_compiler() -> str:
 
 def run_on_opencl(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[Any, Any]]:
     """The outputs of a program by the OpenCL device."""
-    device = opencl_device()
-    source = OPENCL.emit(program, OPENCL_GENERIC)
-    spec = kernel_spec(source.signature)
-    code = device.load(OPENCL.compile(source, OPENCL_GENERIC), spec.symbols)
-    results = _results(program)
-    memories = [
-        device.memory_of(results.get(each.buffer.name, _given(each, arrays)))
-        for each in program.parameters
-    ]
-    workspace = device.allocate(spec.scratch_bytes(0))
-    for symbol, launch in zip(spec.symbols, spec.launches, strict=True):
-        device.launch(code.address(symbol), launch, memories, workspace)
-    device.wait()
-    for each, memory in zip(program.parameters, memories, strict=True):
-        if each.role is Role.OUTPUT:
-            device.copy_out(memory, results[each.buffer.name])
-    return results
+    opencl_device()
+    return run_on(OPENCL_GENERIC, program, arrays)
 
 
 def run_on_cpu(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[Any, Any]]:
@@ -151,9 +138,9 @@ def run_all_on_cpu(
     launchers = compiled_on_cpu(sources)
     found: list[dict[str, np.ndarray[Any, Any]]] = []
     for program, source, given, launch in zip(programs, sources, arrays, launchers, strict=True):
-        results = _results(program)
+        results = empty_results(program)
         placed = [
-            np.ascontiguousarray(results.get(each.buffer.name, _given(each, given)))
+            np.ascontiguousarray(results.get(each.buffer.name, given_array(each, given)))
             for each in program.parameters
         ]
         workspace = np.zeros(kernel_spec(source.signature).scratch_bytes(0) + 64, np.uint8)
@@ -206,12 +193,6 @@ def _launchers(source: Source) -> Iterator[str]:
         )
 
 
-def _given(parameter: Parameter, arrays: Arrays) -> np.ndarray[Any, Any]:
-    """What a program gets for a parameter: a constant as it has been packed."""
-    array = arrays.get(parameter.name, np.zeros(0))
-    return array if parameter.packing is None else pack(array, parameter.packing)
-
-
 def caller_shape(parameter: Parameter) -> tuple[Any, ...]:
     """The shape of what a caller passes for a parameter: of a constant before it is packed."""
     packing = parameter.packing
@@ -224,16 +205,18 @@ def caller_shape(parameter: Parameter) -> tuple[Any, ...]:
     return constant.shape
 
 
-def _results(program: LoopProgram) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays for the outputs, full of what no program computes."""
-    return {
-        each.buffer.name: np.full(each.buffer.extents, 77).astype(each.buffer.dtype.numpy)
-        for each in program.parameters
-        if each.role is Role.OUTPUT
-    }
-
-
 MACHINES = (
-    Machine("opencl", missing_opencl, run_on_opencl),
-    Machine("cuda-on-cpu", missing_compiler, run_on_cpu),
+    Machine("opencl", "pocl", missing_opencl, run_on_opencl),
+    Machine("cuda-on-cpu", "shim", missing_compiler, run_on_cpu),
 )
+EACH_MACHINE = [
+    pytest.param(each, id=each.name, marks=pytest.mark.layer(each.layer)) for each in MACHINES
+]
+"""They as parameters of a fixture."""
+
+
+def machine_of(request: pytest.FixtureRequest) -> Machine:
+    """The machine of a parameter; the body of a fixture.  Skips where it is missing."""
+    chosen: Machine = request.param
+    chosen.require()
+    return chosen

@@ -55,10 +55,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 # ruff: noqa: E402
 import prices
+from default_cases import CONSTANTS, LAYERS, SMALL_LAYERS, Layer, trace_of
 from numpy_columns import use_numpy
 
 import tensorwright
-from default_cases import CONSTANTS, LAYERS, SMALL_LAYERS, Layer, trace_of
 from tensorwright.base import DType, GpuTarget, MachineError, TensorwrightError
 from tensorwright.build import build_kernel, load_backend, load_kernel
 from tensorwright.build.kernel import LoadedKernel
@@ -78,6 +78,8 @@ from tensorwright.loop import Parameter, pack
 from tensorwright.runtime import Device, Memory, cuda, device_of, named_target, random_array
 from tensorwright.runtime.measuring.devices import measure_rates
 from tensorwright.schedule import format_trace, parse_trace
+from tensorwright_lab.cards import product as product_by_tiles
+from tensorwright_lab.cards import product_tiles
 from tensorwright_lab.zoo import load_light
 
 NETWORKS = ("squeezenet", "resnet50")
@@ -160,29 +162,6 @@ def halves(is_small: bool) -> KernelCase:
     return KernelCase("elementwise f16", y, trace, {"x": array}, lambda a: a["x"] * a["x"], n, 1e-3)
 
 
-TILES = """cache_write(c)
-split(c, i, [16, 8])
-split(c, j, [16, 8])
-reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
-bind(c, i_0, block.y)
-bind(c, j_0, block.x)
-bind(c, i_1, thread.y)
-bind(c, j_1, thread.x)
-split(c, j_2, [4])
-vectorize(c, j_2_i)
-compute_at(c_cache, c, j_1)
-split(c_cache, k, [STEP])
-split(c_cache, j, [4])
-reorder(c_cache, [k_o, k_i, i, j_o, j_i])
-unroll(c_cache, k_i)
-vectorize(c_cache, j_i)
-cache_read(a, c_cache, shared)
-cache_read(b, c_cache, shared)
-compute_at(a_c_cache_cache, c_cache, k_o)
-compute_at(b_c_cache_cache, c_cache, k_o)
-cooperate(a_c_cache_cache, [16, 16], 4)
-cooperate(b_c_cache_cache, [16, 16], 4)
-"""
 PRODUCTS = {
     "product, shared tiles": (8, ""),
     "product, pipeline by registers": (8, "pipeline(c_cache, k_o, 2, registers)"),
@@ -198,12 +177,11 @@ PRODUCTS = {
 def product(name: str, is_small: bool) -> KernelCase:
     n = 128 if is_small else 2048
     step, more = PRODUCTS[name]
-    k = reduce_axis("k", n)
-    a, b = placeholder("a", (n, n)), placeholder("b", (n, n))
-    c = compute("c", (n, n), lambda i, j: sum_over(a[i, k] * b[k, j], k))
+    kernel = product_by_tiles(n, n, n, product_tiles(step), more)
     inputs = {"a": sample(n, n), "b": sample(n, n, seed=1)}
-    trace = TILES.replace("STEP", str(step)) + more
-    return KernelCase(name, c, trace, inputs, lambda v: v["a"] @ v["b"], 2.0 * n**3)
+    return KernelCase(
+        name, kernel.output, kernel.trace, inputs, lambda v: v["a"] @ v["b"], 2.0 * n**3
+    )
 
 
 def softmax(is_small: bool) -> KernelCase:
@@ -292,9 +270,7 @@ def default_product(run: Run, n: int) -> KernelCase:
 def layer_case(run: Run, name: str, layer: Layer, form: str) -> KernelCase:
     output = layer.output
     trace = format_trace(trace_of(output, form, run.target))
-    return KernelCase(
-        name, output, trace, layer.inputs, layer.wanted, layer.flops, 1e-4, CONSTANTS
-    )
+    return KernelCase(name, output, trace, layer.inputs, layer.wanted, layer.flops, 1e-4, CONSTANTS)
 
 
 def run_kernel(run: Run, case: KernelCase) -> Row:

@@ -28,6 +28,7 @@ from tests.conformance.test_backends import (
 )
 from tests.grids import (
     CUDA_BACKEND,
+    EACH_MACHINE,
     MACHINES,
     OPENCL,
     OPENCL_GENERIC,
@@ -36,6 +37,7 @@ from tests.grids import (
     Machine,
     caller_shape,
     gpu_target,
+    machine_of,
     run_all_on_cpu,
 )
 from tests.unit.codegen.kernels import (
@@ -98,17 +100,15 @@ from tensorwright.loop import (
 )
 from tensorwright.schedule import ForKind, Scope, Trace, parse_trace, replay, state_of
 from tensorwright.tuning.space import default_trace
+from tensorwright_lab.cards import SMALL_TILES, product_tiles
+from tensorwright_lab.cards import product as product_of
 from tensorwright_lab.loop_interpreter import interpret
 
 BLOCK_X, BLOCK_Y = ForKind.BLOCK_X, ForKind.BLOCK_Y
 THREAD_X, THREAD_Y = ForKind.THREAD_X, ForKind.THREAD_Y
 
 
-@pytest.fixture(params=MACHINES, ids=lambda machine: machine.name)
-def machine(request: pytest.FixtureRequest) -> Machine:
-    chosen: Machine = request.param
-    chosen.require()
-    return chosen
+machine = pytest.fixture(params=EACH_MACHINE)(machine_of)
 
 
 def check(
@@ -308,13 +308,14 @@ def grid_program(name: str, target: GpuTarget) -> LoopProgram:
     return loop_program(workload, default_trace(state_of(workload), target), target, name)
 
 
+@pytest.mark.layer("shim", "pocl")
 def test_random_schedules() -> None:
     """Barriers, shared tiles, vectors and partial tiles in any order; few by OpenCL, which compiles
     them one by one.
     """
     cases: list[tuple[LoopProgram, dict[str, np.ndarray]]] = []
 
-    @settings(max_examples=60, deadline=None, derandomize=True, phases=(Phase.generate,))
+    @settings(max_examples=40, deadline=None, derandomize=True, phases=(Phase.generate,))
     @given(schedules(on_card=True))
     def draw(case: tuple[Expression, Trace, dict[str, int]]) -> None:
         expression, trace, _ = case
@@ -355,31 +356,9 @@ def long_rows(target: GpuTarget) -> LoopProgram:
 
 def product_by(steps: str) -> LoopProgram:
     """A product of 16x24x32 by shared tiles, with more steps."""
-    r = reduce_axis("k", 32)
-    a, b = placeholder("a", (16, 32)), placeholder("b", (32, 24))
-    c = compute("c", (16, 24), lambda i, j: sum_over(a[i, r] * b[r, j], r))
-    state = state_of(program_workload([c]))
-    return run_passes(lower(replay(state, parse_trace(_TILES + steps))))
+    return product_of(16, 24, 32, SMALL_TILES, steps).program
 
 
-_TILES = """cache_write(c)
-split(c, i, [4, 2])
-split(c, j, [2, 4])
-reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
-bind(c, i_0, block.y)
-bind(c, j_0, block.x)
-bind(c, i_1, thread.y)
-bind(c, j_1, thread.x)
-compute_at(c_cache, c, j_1)
-split(c_cache, k, [4])
-reorder(c_cache, [k_o, k_i, i, j])
-cache_read(a, c_cache, shared)
-cache_read(b, c_cache, shared)
-compute_at(a_c_cache_cache, c_cache, k_o)
-compute_at(b_c_cache_cache, c_cache, k_o)
-cooperate(a_c_cache_cache, [4, 2], 4)
-cooperate(b_c_cache_cache, [4, 2], 4)
-"""
 PIPELINES = {
     "plain": "",
     "registers": "pipeline(c_cache, k_o, 2, registers)",
@@ -400,16 +379,13 @@ def test_pipelines_and_layouts(machine: Machine, name: str) -> None:
         assert CUDA_BACKEND.compile(text, SM_90A)[:4] == b"\x7fELF"
 
 
+@pytest.mark.layer("nvrtc")
 def test_sums_of_a_thread_are_in_registers() -> None:
     """A tile of 8x8 sums: its array is indexed by unrolled loops alone."""
     nvrtc = find_nvrtc()
     if nvrtc is None:
         pytest.skip("NVRTC is not installed")
-    r = reduce_axis("k", 256)
-    a, b = placeholder("a", (256, 256)), placeholder("b", (256, 256))
-    c = compute("c", (256, 256), lambda i, j: sum_over(a[i, r] * b[r, j], r))
-    trace = parse_trace(_LARGE_TILES)
-    source = run_passes(lower(replay(state_of(program_workload([c])), trace)))
+    source = product_of(256, 256, 256, product_tiles(), "").program
     text = CUDA_BACKEND.emit(source, SM_80)
     (taken,) = nvrtc.resources(text.text, SM_80.arch, "kernel")
     assert taken.function == "kernel"
@@ -418,37 +394,13 @@ def test_sums_of_a_thread_are_in_registers() -> None:
     assert CUDA_BACKEND.listing(text, SM_80).startswith(f"// kernel: {taken.registers} registers")
 
 
-_LARGE_TILES = """cache_write(c)
-split(c, i, [16, 8])
-split(c, j, [16, 8])
-reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
-bind(c, i_0, block.y)
-bind(c, j_0, block.x)
-bind(c, i_1, thread.y)
-bind(c, j_1, thread.x)
-split(c, j_2, [4])
-vectorize(c, j_2_i)
-compute_at(c_cache, c, j_1)
-split(c_cache, k, [8])
-split(c_cache, j, [4])
-reorder(c_cache, [k_o, k_i, i, j_o, j_i])
-unroll(c_cache, k_i)
-vectorize(c_cache, j_i)
-cache_read(a, c_cache, shared)
-cache_read(b, c_cache, shared)
-compute_at(a_c_cache_cache, c_cache, k_o)
-compute_at(b_c_cache_cache, c_cache, k_o)
-cooperate(a_c_cache_cache, [16, 16], 4)
-cooperate(b_c_cache_cache, [16, 16], 4)
-"""
-
-
 def test_cards_without_copies_of_their_own_store() -> None:
     source = product_by(PIPELINES["copies"])
     assert "start_copy<16>(" in CUDA_BACKEND.emit(source, SM_80).text
     assert "start_copy" not in CUDA_BACKEND.emit(source, gpu_target("cuda:sm_75")).text
 
 
+@pytest.mark.layer("shim")
 def test_threads_of_a_warp_exchange_values() -> None:
     machine = MACHINES[1]
     machine.require()
@@ -482,6 +434,7 @@ def test_text(backend: Backend[GpuTarget], name: str, golden: Callable[..., None
     golden(backend.emit(source, target).text, suffix=backend.suffix)
 
 
+@pytest.mark.layer("nvrtc")
 @pytest.mark.parametrize("target", [SM_80, SM_90A], ids=str)
 def test_nvrtc_makes_machine_code(target: GpuTarget) -> None:
     if find_nvrtc() is None:

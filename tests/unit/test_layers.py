@@ -80,7 +80,7 @@ MOST_MODULES = 15
 LABORATORY = "tensorwright_lab"
 LABORATORY_SOURCE = Path(__file__).parents[2] / "lab" / "src" / LABORATORY
 LABORATORY_ORDER = (
-    "graph_text loop_interpreter rule_generation zoo suites judging feature_sets cost_models "
+    "graph_text loop_interpreter cards rule_generation zoo suites judging feature_sets cost_models "
     "strategies proposing pretraining competitors comparison exact_extraction bench pretrain demo"
 ).split()
 """The folders and modules of the second package, which imports the first one as it likes."""

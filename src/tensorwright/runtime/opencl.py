@@ -374,7 +374,10 @@ def _driver() -> Any:
 
 @functools.cache
 def _devices() -> tuple[Any, ...]:
-    """The devices of all drivers; graphics processors come first."""
+    """The devices of all drivers; graphics processors come first, simulators last.
+
+    A device that says it is a graphics processor and a processor is neither.
+    """
     driver = _driver()
     if driver is None:
         return ()
@@ -382,8 +385,9 @@ def _devices() -> tuple[Any, ...]:
         devices = [each for platform in driver.get_platforms() for each in platform.get_devices()]
     except driver.Error:  # there is no driver at all
         return ()
-    is_card = driver.device_type.GPU
-    return tuple(sorted(devices, key=lambda each: not each.type & is_card))
+    card, processor = driver.device_type.GPU, driver.device_type.CPU
+    order = (card, 0, processor, card | processor)
+    return tuple(sorted(devices, key=lambda each: order.index(each.type & (card | processor))))
 
 
 @functools.cache

@@ -242,6 +242,8 @@ class _LoopsOfStage:
         values: dict[str, Index],
     ) -> None:
         rest: Index = values[relation.child]
+        # A split by more than there are has no outer loop: its variable, too, goes beyond the end.
+        is_split = self._goes_beyond(rest, extents[relation.child])
         for position in range(len(relation.parents) - 1, -1, -1):
             loop = relation.parents[position]
             if extents[loop] == 1:
@@ -259,7 +261,6 @@ class _LoopsOfStage:
             self.real[virtual] = substitute(value, self.real)
             reach = interval(self.real[virtual], self.bounds)
             whole = self.bounds[virtual]
-            is_split = self._goes_beyond(values[relation.child], extents[relation.child])
             if reach is not None and is_split and _may_be_less(whole.high, reach.high):
                 self.beyond[virtual] = reach
 

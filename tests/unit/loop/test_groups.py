@@ -27,6 +27,8 @@ from tensorwright.loop import (
 from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import interpret
 
+pytestmark = pytest.mark.layer("interpreter")
+
 F32 = DType.F32
 b, t, u, k, s = (Var(name) for name in "btuks")
 SIZE, GROUP = 12, 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -37,7 +36,6 @@ from tensorwright.loop import (
     verify,
     walk,
 )
-from tensorwright.loop.traversal import map_children, substitute_statement
 from tensorwright.schedule import (
     CopyMechanism,
     ForKind,
@@ -49,7 +47,10 @@ from tensorwright.schedule import (
     parse_trace,
     replay,
 )
+from tensorwright_lab.cards import changed, with_late_copies, with_own_memory, without_barrier
 from tensorwright_lab.loop_interpreter import interpret
+
+pytestmark = pytest.mark.layer("interpreter")
 
 t, u, i, k = (Var(name) for name in "tuik")
 PRODUCT = matmul(16, 24, 12)
@@ -58,20 +59,6 @@ COPIES: Trace = (*STAGED, Pipeline("c_cache", "k_o", 3, CopyMechanism.CP_ASYNC))
 
 def lowered(trace: Trace, expression: Expression = PRODUCT) -> LoopProgram:
     return lower(replay(expression.state, trace))
-
-
-def changed(of: LoopProgram, change: Callable[[Stmt], Stmt]) -> LoopProgram:
-    """A program with its statements changed, the inner ones first."""
-
-    def apply(statement: Stmt) -> Stmt:
-        return change(map_children(apply, statement))
-
-    return replace(of, body=apply(of.body))
-
-
-def without_barrier(of: LoopProgram, number: int) -> LoopProgram:
-    count = iter(range(100))
-    return changed(of, lambda s: block() if isinstance(s, Barrier) and next(count) == number else s)
 
 
 def barriers(of: LoopProgram) -> int:
@@ -191,16 +178,8 @@ def _marked(message: str) -> str:
 
 def test_memory_of_the_wrong_scope_is_found() -> None:
     """What one thread has fetched into its own memory, no other thread reads."""
-    staged = lowered(STAGED)
-    (nest,) = launches_of(staged).nests
-    own = {each: replace(each, scope=Scope.LOCAL) for each in nest.shared}
-    body = substitute_statement(nest.body, {}, own)
-    for each in own.values():
-        body = Allocate(each, body)
-    for head in reversed((*nest.blocks, *nest.threads)):
-        body = replace(head, body=body)
     assert "b_c_cache_cache[0, 1] is read and was never stored; a thread that stores it" in (
-        complaint(verify(replace(staged, body=body)))
+        complaint(with_own_memory(lowered(STAGED)))
     )
 
 
@@ -253,8 +232,7 @@ def test_one_thread_that_works_for_all_is_waited_for() -> None:
 def test_a_copy_that_is_used_too_early_is_found() -> None:
     pipelined = lowered(COPIES)
     check_program(PRODUCT, pipelined)
-    late = changed(pipelined, lambda s: WaitCopies(2) if isinstance(s, WaitCopies) else s)
-    found = complaint(late)
+    found = complaint(with_late_copies(pipelined))
     assert "is read too early: a copy to it is in flight, started in: start " in found
     assert "c_cache[c_cache.i, c_cache.j] += a_c_cache_cache" in _marked(found)
     no_batches = changed(pipelined, lambda s: block() if isinstance(s, CommitCopies) else s)

@@ -33,6 +33,8 @@ from tensorwright.runtime.measuring.devices import measure_devices
 from tensorwright.runtime.native.cuda_driver import open_driver
 from tensorwright.schedule import parse_trace
 
+pytestmark = pytest.mark.layer("shim")
+
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[ShimDriver]:

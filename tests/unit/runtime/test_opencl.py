@@ -38,6 +38,8 @@ from tensorwright.runtime import (
 from tensorwright.runtime.opencl import DEVICE, opencl_devices
 from tensorwright.schedule import parse_trace
 
+pytestmark = pytest.mark.layer("pocl")
+
 F32 = DType.F32
 
 

@@ -209,6 +209,15 @@ TRACES: dict[str, tuple[Expression, Trace]] = {
     ),
     "split_reduction_of_one_number": (total(), (SplitReduction("s", "k", 4),)),
     "shuffle_reduce": (matmul(5, 6, 70), LANES),
+    "a_fused_loop_split_by_more_than_it_has": (
+        blur(3),
+        parse_trace("""
+            fuse(b, [i, j])
+            split(b, i_j, [16])
+            bind(b, i_j_i, thread.x)
+            compute_at(p, b, i_j_i)
+        """),
+    ),
 }
 
 Case = tuple[Expression, Trace, Primitive]

@@ -107,7 +107,7 @@ class _Drawer:
         if kind is ShuffleReduce:
             return _over_lanes(self.draw, stage)
         if kind is Pipeline:
-            pipelines = _pipelines(state)
+            pipelines = pipelines_of(state)
             return (self.draw(st.sampled_from(pipelines)),) if pipelines else ()
         if kind is ComputeAt and self.on_card:
             return _placed(self.draw, state)
@@ -265,7 +265,7 @@ def _rare(kind: type, stage: Stage) -> list[Primitive]:
     return [kind(name)]
 
 
-def _pipelines(state: ScheduleState) -> list[Primitive]:
+def pipelines_of(state: ScheduleState) -> list[Primitive]:
     """All pipelines that loops of a state may have."""
     return [
         step
@@ -366,6 +366,7 @@ def test_a_legal_trace_keeps_the_meaning(case: tuple[Expression, Trace, dict[str
     check_program(expression, lower(replay(expression.state, trace)))
 
 
+@pytest.mark.layer("interpreter")
 @settings(max_examples=100, **_SETTINGS)
 @given(schedules(on_card=True))
 def test_a_trace_for_a_card_keeps_the_meaning(

@@ -65,8 +65,15 @@ class Nvrtc:
 
     def resources(self, text: str, architecture: str, name: str) -> tuple[Resources, ...]:
         """What each function of a file takes, by the assembler.  Raises: as `machine_code`."""
+        return self.code_and_resources(text, architecture, name)[1]
+
+    def code_and_resources(
+        self, text: str, architecture: str, name: str
+    ) -> tuple[bytes, tuple[Resources, ...]]:
+        """The cubin, and what each function takes.  Raises: as `machine_code`."""
         self._check(architecture)
-        return _resources(self._compiled(text, architecture, name, "CUBIN", _VERBOSE)[1])
+        code, log = self._compiled(text, architecture, name, "CUBIN", _VERBOSE)
+        return code, _resources(log)
 
     def assembly(self, text: str, architecture: str, name: str) -> str:
         """The PTX of a file, which people read.  Raises: as `machine_code`."""

@@ -1,0 +1,68 @@
+"""What proves code for graphics processors where no card is.
+
+kernels.py   six kernels with schedules by hand
+faults.py    programs with a fault put in, for those who must find it
+running.py   a program on the device of its target
+oclgrind.py  on a simulator that finds races and accesses outside of memory
+sass.py      machine code of NVIDIA's cards: loops, local memory, shares of multiply-adds
+"""
+
+from tensorwright_lab.cards.faults import (
+    FAULTS,
+    Fault,
+    changed,
+    with_late_copies,
+    with_own_memory,
+    without_barrier,
+)
+from tensorwright_lab.cards.kernels import (
+    LARGE,
+    SMALL,
+    SMALL_TILES,
+    CardKernel,
+    convolution,
+    kernels,
+    product,
+    product_tiles,
+    winograd,
+)
+from tensorwright_lab.cards.oclgrind import missing_oclgrind, run_by_oclgrind
+from tensorwright_lab.cards.running import Arrays, empty_results, given_array, run_on
+from tensorwright_lab.cards.sass import (
+    Function,
+    Loop,
+    NoDisassemblerError,
+    disassemble,
+    find_disassembler,
+    functions_of,
+)
+
+__all__ = [
+    "FAULTS",
+    "LARGE",
+    "SMALL",
+    "SMALL_TILES",
+    "Arrays",
+    "CardKernel",
+    "Fault",
+    "Function",
+    "Loop",
+    "NoDisassemblerError",
+    "changed",
+    "convolution",
+    "disassemble",
+    "empty_results",
+    "find_disassembler",
+    "functions_of",
+    "given_array",
+    "kernels",
+    "missing_oclgrind",
+    "product",
+    "product_tiles",
+    "run_by_oclgrind",
+    "run_on",
+    "winograd",
+    "with_late_copies",
+    "with_own_memory",
+    "without_barrier",
+]
