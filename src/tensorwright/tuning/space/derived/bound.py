@@ -14,7 +14,7 @@ from tensorwright.schedule import THREADS, ScheduleState
 from tensorwright.tuning.space.defaults.grid import bind_rest
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import is_untouched
-from tensorwright.tuning.space.sketch import DeviceLimit, Sketch
+from tensorwright.tuning.space.sketch import DeviceLimit, Sketch, SketchBuilder
 
 _IDLE_LANES = "idle lanes"  # small results may leave more of them idle than is wanted
 _IDLE = 4  # at most one of so many lanes of the warps of a block may have no thread
@@ -28,18 +28,25 @@ def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:
     )
     bind_rest(builder, derivation.target, done)
     if derivation.tiles:
-        sketch = builder.sketch("")
-        limits = tuple(device_limits(builder.state, derivation.target))
-        kept = [each for each in limits if _holds(each, sketch.defaults)]
-        if any(each.what != _IDLE_LANES for each in limits if each not in kept):
-            return  # the device would refuse the choice by rule
-        builder.limits += [each for each in kept if each.names]
+        if not keep_to_device(builder, derivation.target, is_full=True):
+            return
     yield builder.sketch(", ".join(derivation.notes) or "an element a thread")
 
 
-def _holds(limit: DeviceLimit, decisions: dict[str, int]) -> bool:
-    """Whether the choice by rule keeps to a limit."""
-    return bool(limit.holds(decisions))
+def keep_to_device(builder: SketchBuilder, target: GpuTarget, *, is_full: bool = False) -> bool:
+    """Note what the device would refuse as limits; False where it would refuse the choice by rule.
+
+    is_full   whether it counts that lanes are idle, too, which small results do not avoid
+    """
+    defaults = builder.sketch("").defaults
+    for limit in device_limits(builder.state, target):
+        is_wish = limit.what == _IDLE_LANES
+        holds = bool(limit.holds(defaults))
+        if not holds and not is_wish:
+            return False
+        if holds and limit.names and (is_full or not is_wish):
+            builder.limits.append(limit)
+    return True
 
 
 def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLimit]:
