@@ -16,6 +16,7 @@ from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.predicates import is_untouched
 from tensorwright.tuning.space.sketch import DeviceLimit, Sketch, SketchBuilder
 
+THREADS_OF_BLOCK = "threads of a block"
 _IDLE_LANES = "idle lanes"  # small results may leave more of them idle than is wanted
 _IDLE = 4  # at most one of so many lanes of the warps of a block may have no thread
 
@@ -59,7 +60,7 @@ def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLim
         threads: Index = prod(nest.extent(kind) for kind in THREADS)
         room: Index = sum(room_of(each) * each.dtype.size_bytes for each in nest.shared)
         wanted = (
-            DeviceLimit("threads of a block", threads, target.threads_per_block),
+            DeviceLimit(THREADS_OF_BLOCK, threads, target.threads_per_block),
             DeviceLimit(_IDLE_LANES, _IDLE * (-threads % target.warp) - threads, 0),
             DeviceLimit("bytes of shared memory", room, target.opt_in_shared_bytes),
         )
