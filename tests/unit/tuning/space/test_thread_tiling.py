@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import random
+import re
 
 import numpy as np
 import pytest
-from tests.grids import OPENCL_GENERIC, SM_80, opencl_device, run_on_opencl
+from tests.grids import (
+    CUDA_BACKEND,
+    OPENCL_GENERIC,
+    SM_80,
+    missing_compiler,
+    opencl_device,
+    run_all_on_cpu,
+    run_on_opencl,
+)
 from tests.unit.schedule.expressions import Expression, check, conv, matmul, softmax, total
 
 from tensorwright.base import GpuTarget
 from tensorwright.expr import compute, max_of, placeholder, reduce_axis, sum_over
 from tensorwright.loop import launches_of, lower, room_of
-from tensorwright.schedule import ForKind, format_trace, replay
+from tensorwright.schedule import ForKind, replay
 from tensorwright.tuning.space import Sketch, heuristic_sketches, space_of
 from tensorwright.tuning.space.derived import derived_sketches
 from tensorwright.tuning.space.sketch import DeviceLimit
@@ -116,17 +125,33 @@ def test_a_space_says_what_is_cut_off() -> None:
     assert "% cut off: too many bytes of shared memory" in text
 
 
-def test_a_pointwise_convolution_fetches_both_operands_together() -> None:
-    sketch = tiled(pointwise_convolution(2048, 512, 7), SM_80)
-    lines = format_trace(sketch.bound(sketch.defaults)).splitlines()
-    assert "cache_read(x, y, shared)" in lines
-    assert "cache_read(w, y, shared)" in lines
-    (threads,) = {line.split("[")[1].split("]")[0] for line in lines if "cooperate" in line}
-    assert f"cooperate(w_y_cache, [{threads}], 4)" in lines
-    assert [line.split()[-1] for line in lines if line.startswith("bind")] == [
-        "block.x)",
-        "thread.x)",
-    ]
+def test_a_pointwise_convolution_fetches_both_operands_in_vectors() -> None:
+    """A program of 2048 > 512 channels at 7 x 7: blocks and threads bound, vectors of both operands
+    into shared memory, bias and ReLU where a thread stores.
+    """
+    expression = pointwise_convolution(2048, 512, 7)
+    sketch = tiled(expression, SM_80)
+    whole = {"y_h_threads": 7, "y_h_each": 1, "y_v_threads": 7, "y_v_each": 1}
+    decisions = sketch.defaults | whole | {"y_x_vector": 4, "y_w_vector": 4}
+    assert sketch.genes_of(decisions) is not None
+    assert sketch.is_valid(decisions)
+    program = lower(replay(expression.state, sketch.bound(decisions)))
+    (launch,) = launches_of(program).nests
+    assert launch.extent(ForKind.THREAD_X) == 392
+    assert [each.name for each in launch.shared] == ["x_y_cache", "w_y_cache"]
+    text = CUDA_BACKEND.emit(program, SM_80).text
+    for operand in ("x", "w"):
+        fetch = rf"\*\(float4 \*\)&{operand}_y_cache\[.*\] = \(\*\(const float4 \*\)&{operand}\["
+        assert re.search(fetch, text)
+    assert re.search(r"relu\[.*\] = max_f32\(\(y\[.*\] \+ bias\[.*\]\), 0.0f\);", text)
+    assert "blockIdx.x" in text
+    if missing_compiler():
+        pytest.skip(missing_compiler())
+    arrays = expression.arrays()
+    (results,) = run_all_on_cpu([program], [arrays])
+    image = arrays["x"].reshape(2048, 49)
+    expected = np.maximum(arrays["w"] @ image + arrays["bias"][:, None], 0)
+    np.testing.assert_array_equal(results["relu"], expected.reshape(512, 7, 7))
 
 
 @pytest.mark.parametrize("expression", [softmax(), total(), depthwise()], ids=str)
