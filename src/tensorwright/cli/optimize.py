@@ -31,7 +31,13 @@ from tensorwright.cli.arguments.programs import (
 )
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import same_command
-from tensorwright.cli.printing.summary import ending, print_networks, print_untuned, print_workloads
+from tensorwright.cli.printing.summary import (
+    ending,
+    print_failed,
+    print_networks,
+    print_untuned,
+    print_workloads,
+)
 from tensorwright.drivers.optimize import search_jointly
 from tensorwright.drivers.tune import search_tasks, setting_of
 from tensorwright.pipeline import compile_program
@@ -116,6 +122,7 @@ def command(
     click.echo(f"{output}: {ending(result)}")
     if optimized.rewritten:
         click.echo(f"  rewritten: {optimized.rewritten}; --no-rewrite leaves them as they are")
+    print_failed(result)
     print_untuned(result)
     if result.is_interrupted:
         click.echo(f"{result.resume_text}\n  {same_command()}", err=True)

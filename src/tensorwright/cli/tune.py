@@ -20,7 +20,13 @@ from tensorwright.cli.arguments.programs import prepare
 from tensorwright.cli.arguments.references import read_function, read_program
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import same_command
-from tensorwright.cli.printing.summary import ending, print_networks, print_untuned, print_workloads
+from tensorwright.cli.printing.summary import (
+    ending,
+    print_failed,
+    print_networks,
+    print_untuned,
+    print_workloads,
+)
 from tensorwright.drivers.sized_network import (
     SizedNetwork,
     SizedProgram,
@@ -158,6 +164,7 @@ def command(
     models = [short_name(text) for text in programs if not is_reference(text)]
     print_networks(result.networks, models if result.networks else ())
     click.echo(f"{ending(result)}; kept in {how.records or default_path()}")
+    print_failed(result)
     print_untuned(result)
     if result.is_interrupted:
         again = same_command()
