@@ -25,7 +25,7 @@ from tensorwright.codegen import Source
 from tensorwright.codegen.c.dialect import C
 from tensorwright.codegen.c_family import emit_grid
 from tensorwright.codegen.cuda import CUDA
-from tensorwright.loop import LoopProgram, Role
+from tensorwright.loop import LoopProgram, Parameter, Role, pack
 from tensorwright.runtime import Device, device_of, kernel_spec
 
 SHIM = Path(__file__).parent / "shims" / "cuda.h"
@@ -113,7 +113,7 @@ def run_on_opencl(program: LoopProgram, arrays: Arrays) -> dict[str, np.ndarray[
     code = device.load(OPENCL.compile(source, OPENCL_GENERIC), spec.symbols)
     results = _results(program)
     memories = [
-        device.memory_of(results.get(each.buffer.name, arrays.get(each.name, np.zeros(0))))
+        device.memory_of(results.get(each.buffer.name, _given(each, arrays)))
         for each in program.parameters
     ]
     workspace = device.allocate(spec.scratch_bytes(0))
@@ -152,7 +152,7 @@ def run_all_on_cpu(
     for program, source, given, launch in zip(programs, sources, arrays, launchers, strict=True):
         results = _results(program)
         placed = [
-            np.ascontiguousarray(results.get(each.buffer.name, given.get(each.name)))
+            np.ascontiguousarray(results.get(each.buffer.name, _given(each, given)))
             for each in program.parameters
         ]
         workspace = np.zeros(kernel_spec(source.signature).scratch_bytes(0) + 64, np.uint8)
@@ -203,6 +203,12 @@ def _launchers(source: Source) -> Iterator[str]:
             f"    const unsigned grid[] = {{{grid}}}, block[] = {{{block}}};\n"
             f"    shim_launch(call_{number}, p, grid, block);\n}}\n"
         )
+
+
+def _given(parameter: Parameter, arrays: Arrays) -> np.ndarray[Any, Any]:
+    """What a program gets for a parameter: a constant as it has been packed."""
+    array = arrays.get(parameter.name, np.zeros(0))
+    return array if parameter.packing is None else pack(array, parameter.packing)
 
 
 def _results(program: LoopProgram) -> dict[str, np.ndarray[Any, Any]]:

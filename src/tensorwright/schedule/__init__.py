@@ -5,7 +5,9 @@ from tensorwright.schedule.algorithms import (
     TAPS,
     Algorithm,
     Convolution,
+    MatrixProduct,
     find_convolution,
+    find_matrix_product,
     winograd_matrices,
 )
 from tensorwright.schedule.analysis import Analysis, Region, analyse, tile_region
@@ -117,6 +119,7 @@ __all__ = [
     "LaunchBounds",
     "Layout",
     "LayoutKind",
+    "MatrixProduct",
     "MemoryLayout",
     "OpenSchedule",
     "OpenTrace",
@@ -160,6 +163,7 @@ __all__ = [
     "bind",
     "fetched_in",
     "find_convolution",
+    "find_matrix_product",
     "format_schedule",
     "format_trace",
     "has_threads",

@@ -231,6 +231,11 @@ class _LoopsOfStage:
             guards.append(value < extent)
         return value
 
+    def _goes_beyond(self, value: Index, extent: Index) -> bool:
+        """Whether a loop is split into tiles, the last of which may go beyond its end."""
+        is_split = not isinstance(value, Var)
+        return is_split or _may_be_less(extent - 1, self.bounds[value].high)
+
     def _fuse_values(
         self,
         relation: FuseRelation,
@@ -255,7 +260,7 @@ class _LoopsOfStage:
             self.real[virtual] = substitute(value, self.real)
             reach = interval(self.real[virtual], self.bounds)
             whole = self.bounds[virtual]
-            is_split = not isinstance(values[relation.child], Var)
+            is_split = self._goes_beyond(values[relation.child], extents[relation.child])
             if reach is not None and is_split and _may_be_less(whole.high, reach.high):
                 self.beyond[virtual] = reach
 

@@ -18,6 +18,9 @@ class GpuApi(StrEnum):
     OPENCL = "opencl"
 
 
+_COPIES_SINCE = 80  # sm_80
+
+
 @dataclass(frozen=True, slots=True)
 class GpuTarget:
     """A graphics processor, as far as schedules and code depend on it.
@@ -53,6 +56,13 @@ class GpuTarget:
         facts = [str(getattr(self, each.name)) for each in fields(self) if each.name != "name"]
         digest = hashlib.sha256(",".join(facts).encode()).hexdigest()[:8]
         return f"{self.api}:{self.arch}:{self.multiprocessors}x{self.warp}:{digest}"
+
+    @property
+    def copies_ahead(self) -> bool:
+        """Whether it copies to shared memory by itself while threads compute (cp.async)."""
+        number = self.arch.removeprefix("sm_").rstrip("af")
+        is_number = self.api is GpuApi.CUDA and number.isdigit()
+        return is_number and int(number) >= _COPIES_SINCE
 
     def missing_on(self, machine: TargetProtocol) -> str:
         """What a machine lacks to run code for this target, for a person; "" where nothing."""

@@ -12,7 +12,6 @@ from tensorwright.codegen.source import Source
 from tensorwright.loop import LoopProgram
 
 _VERSION = 1
-_COPIES_SINCE = 80  # sm_80
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class CudaBackend:
 
     def emit(self, program: LoopProgram, target: GpuTarget) -> Source:
         """The text of one file, with a function for each launch."""
-        fast_math, has_copies = knobs.FAST_MATH.get(), has_copies_of(target)
+        fast_math, has_copies = knobs.FAST_MATH.get(), target.copies_ahead
         return emit_grid(program, target, CUDA, fast_math=fast_math, has_copies=has_copies)
 
     def compile(self, source: Source, target: GpuTarget) -> bytes:
@@ -48,12 +47,6 @@ class CudaBackend:
         taken = nvrtc.resources(source.text, target.arch, symbol)
         lines = "".join(f"// {each}\n" for each in taken)
         return lines + nvrtc.assembly(source.text, target.arch, symbol)
-
-
-def has_copies_of(target: GpuTarget) -> bool:
-    """Whether a card copies to shared memory while its threads compute."""
-    number = target.arch.removeprefix("sm_").rstrip("af")
-    return number.isdigit() and int(number) >= _COPIES_SINCE
 
 
 BACKEND = CudaBackend()

@@ -6,6 +6,11 @@ An algorithm gives the same numbers up to rounding, by other operations.  Read `
 
 from tensorwright.schedule.algorithms.algorithm import Algorithm
 from tensorwright.schedule.algorithms.im2col import IM2COL
+from tensorwright.schedule.algorithms.implicit_gemm import (
+    IMPLICIT_GEMM,
+    MatrixProduct,
+    find_matrix_product,
+)
 from tensorwright.schedule.algorithms.winograd import (
     TAPS,
     WINOGRAD,
@@ -14,13 +19,15 @@ from tensorwright.schedule.algorithms.winograd import (
     winograd_matrices,
 )
 
-ALGORITHMS: tuple[Algorithm, ...] = (*WINOGRAD, IM2COL)
+ALGORITHMS: tuple[Algorithm, ...] = (*WINOGRAD, IM2COL, IMPLICIT_GEMM)
 
 __all__ = [
     "ALGORITHMS",
     "TAPS",
     "Algorithm",
     "Convolution",
+    "MatrixProduct",
     "find_convolution",
+    "find_matrix_product",
     "winograd_matrices",
 ]

@@ -16,7 +16,9 @@ class Algorithm:
     rewrite  the tensor by this algorithm, or None where it does not apply: a tensor of the same
              name and axes, whose new intermediate tensors are called <name>_...; what the old one
              reads is read as it is
+    rounds   whether it takes other operations; else the same terms are multiplied and summed
     """
 
     name: str
     rewrite: Callable[[Compute], Compute | None]
+    rounds: bool = True

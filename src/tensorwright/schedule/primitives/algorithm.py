@@ -58,8 +58,9 @@ class UseAlgorithm(Primitive):
 
 
 def uses_algorithm(steps: Iterable[Primitive]) -> bool:
-    """Whether some steps compute a tensor by another algorithm."""
-    return any(isinstance(step, UseAlgorithm) for step in steps)
+    """Whether some steps compute a tensor by an algorithm that rounds otherwise."""
+    used = [_find(step.algorithm) for step in steps if isinstance(step, UseAlgorithm)]
+    return any(algorithm is None or algorithm.rounds for algorithm in used)
 
 
 def _find(name: str) -> Algorithm | None:

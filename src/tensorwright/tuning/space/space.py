@@ -23,7 +23,12 @@ from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
-from tensorwright.tuning.space.derived.engine import derived_sketches, tiled_sketches
+from tensorwright.tuning.space.derived.engine import (
+    batched_winograd_sketches,
+    derived_sketches,
+    faster_winograd_sketches,
+    tiled_sketches,
+)
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
 from tensorwright.tuning.space.templates.space import template_sketches
 
@@ -32,12 +37,12 @@ Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
 
 HEURISTICS: ByKind[Heuristic] = {
     TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches),
-    TargetKind.GPU: (tiled_sketches, grid_sketches),
+    TargetKind.GPU: (faster_winograd_sketches, tiled_sketches, grid_sketches),
 }
 """One for each kind of program; the first that applies makes the schedule of an untuned one."""
 OTHER_ALGORITHMS: ByKind[Heuristic] = {
     TargetKind.CPU: (winograd_sketches,),
-    TargetKind.GPU: (),
+    TargetKind.GPU: (batched_winograd_sketches,),
 }
 """Those that compute something by another algorithm."""
 

@@ -13,6 +13,7 @@ from tensorwright.loop import launches_of, lower, room_of
 from tensorwright.schedule import THREADS, ScheduleState
 from tensorwright.tuning.space.defaults.grid import bind_rest
 from tensorwright.tuning.space.derived.derivation import Derivation
+from tensorwright.tuning.space.derived.fetch_variants import fetch_variants
 from tensorwright.tuning.space.derived.predicates import is_untouched
 from tensorwright.tuning.space.sketch import DeviceLimit, Sketch, SketchBuilder
 
@@ -22,32 +23,29 @@ _IDLE = 4  # at most one of so many lanes of the warps of a block may have no th
 
 
 def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:
-    """The sketch of a complete derivation; none where its choice by rule is beyond the device."""
-    builder = derivation.grow()
-    done = frozenset(
-        stage.name for stage in builder.state.stages if not is_untouched(builder.state, stage)
-    )
-    bind_rest(builder, derivation.target, done)
-    if derivation.tiles:
-        if not keep_to_device(builder, derivation.target, is_full=True):
-            return
-    yield builder.sketch(", ".join(derivation.notes) or "an element a thread")
-
-
-def keep_to_device(builder: SketchBuilder, target: GpuTarget, *, is_full: bool = False) -> bool:
-    """Note what the device would refuse as limits; False where it would refuse the choice by rule.
-
-    is_full   whether it counts that lanes are idle, too, which small results do not avoid
+    """The sketches of a complete derivation, one for each way to fetch the operands of its tiles;
+    none where the choice by rule is beyond the device.
     """
-    defaults = builder.sketch("").defaults
-    for limit in device_limits(builder.state, target):
-        is_wish = limit.what == _IDLE_LANES
-        holds = bool(limit.holds(defaults))
-        if not holds and not is_wish:
-            return False
-        if holds and limit.names and (is_full or not is_wish):
-            builder.limits.append(limit)
-    return True
+    for words, builder in fetch_variants(derivation):
+        done = frozenset(
+            stage.name for stage in builder.state.stages if not is_untouched(builder.state, stage)
+        )
+        bind_rest(builder, derivation.target, done)
+        family = ", ".join(derivation.notes) or "an element a thread"
+        name = f"{family}; {words}" if words else family
+        if derivation.tiles:
+            sketch = builder.sketch("")
+            limits = tuple(device_limits(builder.state, derivation.target))
+            kept = [each for each in limits if _holds(each, sketch.defaults)]
+            if any(each.what != _IDLE_LANES for each in limits if each not in kept):
+                continue  # the device would refuse the choice by rule
+            builder.limits += [each for each in kept if each.names]
+        yield builder.sketch(name, family)
+
+
+def _holds(limit: DeviceLimit, decisions: dict[str, int]) -> bool:
+    """Whether the choice by rule keeps to a limit."""
+    return bool(limit.holds(decisions))
 
 
 def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLimit]:
@@ -65,3 +63,13 @@ def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLim
             DeviceLimit("bytes of shared memory", room, target.opt_in_shared_bytes),
         )
         yield from wanted
+
+
+def keep_to_device(builder: SketchBuilder, target: GpuTarget) -> bool:
+    """Add what the device would refuse to the limits of a sketch; False where it would refuse the
+    choice by rule.  A person who wrote a template may want idle lanes.
+    """
+    defaults = builder.sketch("").defaults
+    refused = [each for each in device_limits(builder.state, target) if each.what != _IDLE_LANES]
+    builder.limits += [each for each in refused if each.names]
+    return all(_holds(each, defaults) for each in refused)

@@ -20,11 +20,13 @@ class TiledStage:
 
     stage   computes the tiles                 host     stores them: the consumer, or the stage
     places  loops that hold a tile, largest first: (stage, loop)
+    copies  whether its operands are copied as they lie, by steps that a card takes by itself
     """
 
     stage: str
     host: str
     places: tuple[tuple[str, str], ...]
+    copies: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 
-from tensorwright.base import ByKind, ScheduleError, Target, TargetKind, of_kind
-from tensorwright.schedule import ScheduleState, Trace
+from tensorwright.base import ByKind, ScheduleError, Target, TargetKind, knobs, of_kind
+from tensorwright.schedule import ScheduleState, Trace, uses_algorithm
 from tensorwright.tuning.space.derived.annotate import sketches_of
 from tensorwright.tuning.space.derived.bound import bound_sketches
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.rule import SketchRule, Verdict, own_rules
-from tensorwright.tuning.space.derived.rules import GENERATORS
+from tensorwright.tuning.space.derived.rules import (
+    FASTER_WINOGRAD_RULES,
+    GENERATORS,
+    WINOGRAD_RULES,
+)
 from tensorwright.tuning.space.sketch import Sketch, distinct
 
 _MOST_COMPLETE = 64  # ways to decide about everything; the first found are kept
@@ -79,12 +83,35 @@ def derived_sketches(
     return islice(distinct(_in_turns(map(finish, derive(state, target))), attrgetter("name")), most)
 
 
-def tiled_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
-    """The sketches of the derivations that tile something."""
+def tiled_sketches(
+    state: ScheduleState, target: Target, rules: Sequence[SketchRule] | None = None
+) -> Iterator[Sketch]:
+    """The sketches of the derivations that tile something.
+
+    rules   as in `derive`
+    """
     (finish,) = of_kind(FINISHERS, target, "finishers of sketches")
-    for derivation in derive(state, target):
+    for derivation in derive(state, target, rules):
         if derivation.tiles:
             yield from finish(derivation)
+
+
+def batched_winograd_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    """Those for graphics processors that compute a convolution by Winograd's algorithm."""
+    return _of_other_algorithm(state, target, WINOGRAD_RULES)
+
+
+def faster_winograd_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    """The same, where that is expected to be faster, and wanted."""
+    wanted = knobs.WINOGRAD.get()
+    return _of_other_algorithm(state, target, FASTER_WINOGRAD_RULES) if wanted else iter(())
+
+
+def _of_other_algorithm(
+    state: ScheduleState, target: Target, rules: Sequence[SketchRule]
+) -> Iterator[Sketch]:
+    sketches = tiled_sketches(state, target, rules)
+    return (sketch for sketch in sketches if uses_algorithm(sketch.trace))
 
 
 def _in_turns(alternatives: Iterable[Iterator[Sketch]]) -> Iterator[Sketch]:

@@ -64,12 +64,12 @@ def plan_threads(tensor: Compute, host: Compute, target: GpuTarget) -> tuple[Thr
         ThreadAxis(
             stored, name, own[name].length, thread_rows(own[name].length, most), default[name]
         )
-        for stored, name in _stored_axes(tensor, host)
+        for stored, name in stored_axes(tensor, host)
         if name in own
     )
 
 
-def _stored_axes(tensor: Compute, host: Compute) -> tuple[tuple[str, str], ...]:
+def stored_axes(tensor: Compute, host: Compute) -> tuple[tuple[str, str], ...]:
     """The axes of the reader with those of the fold that they are."""
     if tensor.name == host.name:
         return tuple((axis.name, axis.name) for axis in tensor.axes)

@@ -2,7 +2,9 @@
 
 from tensorwright.base import ByKind, TargetKind
 from tensorwright.tuning.space.derived.rule import SketchRule
+from tensorwright.tuning.space.derived.rules.batched_winograd import BatchedWinograd
 from tensorwright.tuning.space.derived.rules.constants import FoldConstants, SimplifyConstants
+from tensorwright.tuning.space.derived.rules.matrix_tiling import MatrixTiling
 from tensorwright.tuning.space.derived.rules.placement import AddCacheWrite, AlwaysInline, Skip
 from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
 from tensorwright.tuning.space.derived.rules.thread_tiling import (
@@ -28,22 +30,42 @@ SKETCH_RULES: tuple[SketchRule, ...] = (
 GPU_RULES: tuple[SketchRule, ...] = (
     FoldConstants(),
     AlwaysInline(),
+    MatrixTiling(),
     CacheThreadTile(),
     ThreadTiling(),
     Skip(),
 )
 
+WINOGRAD_RULES: tuple[SketchRule, ...] = (
+    FoldConstants(),
+    AlwaysInline(),
+    BatchedWinograd(),
+    MatrixTiling(),
+    Skip(),
+)
+"""Those for graphics processors that compute convolutions by another algorithm."""
+
+FASTER_WINOGRAD_RULES = tuple(
+    BatchedWinograd(only_if_faster=True) if isinstance(rule, BatchedWinograd) else rule
+    for rule in WINOGRAD_RULES
+)
+"""The same, where this is expected to be faster."""
+
 GENERATORS: ByKind[SketchRule] = {TargetKind.CPU: SKETCH_RULES, TargetKind.GPU: GPU_RULES}
 
 __all__ = [
+    "FASTER_WINOGRAD_RULES",
     "GENERATORS",
     "GPU_RULES",
     "SKETCH_RULES",
+    "WINOGRAD_RULES",
     "AddCacheWrite",
     "AlwaysInline",
+    "BatchedWinograd",
     "CacheThreadTile",
     "FactorReduction",
     "FoldConstants",
+    "MatrixTiling",
     "MultiLevelTiling",
     "MultiLevelTilingWithFusion",
     "SimplifyConstants",

@@ -115,7 +115,8 @@ class _Tiling:
         if fetched_at:
             for source in dict.fromkeys(load.source.name for load in self.loads):
                 self._fetch(source, fetched_at)
-        tile = TiledStage(self.name, self.host, (place,))
+        places = (place, (self.name, fetched_at)) if fetched_at else (place,)
+        tile = TiledStage(self.name, self.host, places)
         return self.view.then(self.builder, f"{self.base} in blocks of threads", tile=tile)
 
     def _tile_host(self) -> tuple[str, str]:

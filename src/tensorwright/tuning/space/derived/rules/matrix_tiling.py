@@ -1,0 +1,361 @@
+"""Tiling of products of matrices for graphics processors: `SSSRRSRS`, with joined axes.
+
+A sum of products becomes a product of matrices (`schedule/algorithms/implicit_gemm.py`), so that
+the pixels of an image of 7 x 7, or of all images of a batch, are one axis.  A block computes a tile
+of it.  For each part of the reduction its threads fetch parts of both operands together into shared
+memory, with the terms outside: what the arithmetic reads there is whole vectors.  A thread sums in
+registers, at a few places that lie apart.  Who reads the result stores the tiles.
+
+Source:  Zheng et al., Ansor, OSDI 2020, section 4.1, for graphics processors; Nath, Tomov and
+         Dongarra, "An Improved MAGMA GEMM for Fermi GPUs", 2010, for the places of a thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from tensorwright.base import GpuTarget, ScheduleError
+from tensorwright.expr import Axis, Index, Load, Range, Var, loads_of, simplify, substitute
+from tensorwright.schedule import (
+    AtRoot,
+    Bind,
+    CacheRead,
+    ComputeAt,
+    ComputeInline,
+    Cooperate,
+    FoldConstant,
+    ForKind,
+    Fuse,
+    Layout,
+    LayoutKind,
+    MatrixProduct,
+    Reorder,
+    Scope,
+    Split,
+    SplitAxis,
+    Stage,
+    Tail,
+    Unroll,
+    UseAlgorithm,
+    Vectorize,
+    find_matrix_product,
+    is_legal,
+)
+from tensorwright.tuning.space.axes.accesses import bytes_of
+from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
+from tensorwright.tuning.space.derived.matrix_tiles import (
+    COMPUTED,
+    COPIED,
+    MOST_ACCUMULATORS,
+    MOST_TERMS,
+    MatrixShape,
+    MatrixTile,
+    Row,
+    best_tile,
+    longest_tiles,
+    tile_rows,
+)
+from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
+from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.thread_tiles import fold_sizes, stored_axes
+from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
+from tensorwright.tuning.space.steps import is_cheap
+
+_VECTORS = (1, 2, 4)  # elements that a thread fetches at once
+_PADDING = 4  # elements: rows stay aligned for vectors
+_MOST_UNROLLED = 16  # terms of the longest axis of the reduction
+_UNROLLED = 8  # by rule: more would not fit the cache of instructions
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixTiling:
+    """Compute a sum of products in tiles of a product of matrices."""
+
+    name: str = "matrix tiling"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where each operand has an axis to itself, and nothing has been scheduled."""
+        stage = view.stage
+        is_free = isinstance(stage.placement, AtRoot) and is_untouched(view.state, stage)
+        has_axes = is_free and find_matrix_product(stage.tensor) is not None
+        return Verdict.YES if has_axes else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """One state."""
+        return (_Tiling(view).derive(),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A stage that holds an operand of the product, or a constant.
+
+    vector    elements that lie side by side in memory, at most
+    turned    whether they lie along the reduction: it is fetched in another order than it is read
+    """
+
+    name: str
+    vector: int
+    turned: bool
+    cost: float
+    is_copy: bool = True
+
+
+class _Tiling:
+    """Mutable working state while one stage is tiled."""
+
+    def __init__(self, view: Derivation) -> None:
+        found = find_matrix_product(view.stage.tensor)
+        assert found is not None, "the rule has asked"
+        self.view = view
+        self.base = view.current
+        self.found: MatrixProduct = found
+        self.target: GpuTarget = view.target
+        self.builder: SketchBuilder = view.grow()
+        self.product = f"{self.base}_product"
+        self.host = self.base
+
+    def derive(self) -> Derivation:
+        """Rewrite, tile the stage that stores, compute the sums in its threads, fetch for them."""
+        operands = self._rewrite()
+        shape = self._shape(operands)
+        tile = best_tile(shape, self.target)
+        rows, columns = self._choose_tiles(tile)
+        threads = self._tile_host(rows, columns)
+        self.builder.do(ComputeAt(self.product, self.host, threads))
+        loop = self._tile_sums(tile)
+        for operand in operands:
+            self._fetch(operand, loop, rows[1] * columns[1])
+        places = ((self.host, threads), (self.product, loop))
+        tiled = TiledStage(self.product, self.host, places, self.are_copies)
+        return self.view.then(self.builder, f"{self.base} in blocks of threads", tile=tiled)
+
+    def _rewrite(self) -> tuple[_Operand, ...]:
+        """Put the product in place; its operands, after what can be known has been computed."""
+        builder = self.builder
+        consumer = fusable_consumer(builder.state, self.base)
+        builder.do(UseAlgorithm(self.base, "implicit_gemm"))
+        if consumer is not None and is_untouched(builder.state, consumer):
+            self.host = consumer.name
+        self.axes = dict(
+            (own, stored)
+            for stored, own in stored_axes(
+                self.view.stage.tensor, builder.state.stage(self.host).tensor
+            )
+        )
+        if self.host != self.base:
+            builder.do(ComputeInline(self.base))
+        tensor = builder.state.stage(self.product).tensor
+        *self.both, self.rows, self.columns = tensor.axes
+        self.terms = tensor.reduce_axes
+        self.longest = longest_tiles(self.found)
+        return tuple(self._operand(f"{self.base}_{side}") for side in ("left", "right"))
+
+    def _operand(self, name: str) -> _Operand:
+        builder = self.builder
+        if is_legal(FoldConstant(name), builder.state):
+            extent = builder.state.stage(name).tensor.axes[-1].length
+            builder.do(FoldConstant(name))
+            return _Operand(name, _vector_of(extent), turned=False, cost=COPIED)
+        stage = builder.state.stage(name)
+        for source in {load.source.name for load in loads_of(stage.tensor.body)}:
+            inline = ComputeInline(source)
+            is_made = builder.state.has_stage(source) and is_legal(inline, builder.state)
+            if is_made and is_cheap(builder.state.stage(source).tensor.body):
+                builder.do(inline)
+        return _operand_of(builder.state.stage(name))
+
+    def _shape(self, operands: tuple[_Operand, ...]) -> MatrixShape:
+        state = self.builder.state
+        read = {load.source for load in loads_of(self.view.stage.tensor.body)}
+        moved = sum(map(bytes_of, read)) + bytes_of(state.stage(self.host).tensor)
+        left, right = (each.cost / each.vector for each in operands)
+        folds = tuple(axis.length for axis in self.terms)
+        batch = prod(axis.length for axis in self.both)
+        self.are_copies = all(each.is_copy and not each.turned for each in operands)
+        ahead = 2 if self.are_copies and self.target.copies_ahead else 1
+        lengths = self.rows.length, self.columns.length
+        return MatrixShape(batch, *lengths, self.longest, folds, (left, right), moved, ahead)
+
+    def _choose_tiles(self, tile: MatrixTile) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
+        """Open the decisions about both axes of the product, and split its memory by them."""
+        builder = self.builder
+        chosen: list[tuple[Index, ...]] = []
+        axes = zip((self.rows, self.columns), self.longest, strict=True)
+        for (axis, longest), default in zip(axes, (tile.rows, tile.columns), strict=True):
+            names = tuple(f"{self.base}_{axis.name}_{n}" for n in ("apart", "threads", "each"))
+            row = builder.choose_rows(
+                names, tile_rows(axis.length, longest), default, Kind.TILE, self.base
+            )
+            builder.do(SplitAxis(self.product, axis.name, row))
+            chosen.append(row)
+        rows, columns = chosen
+        builder.limit((rows[0], rows[2], columns[0], columns[2]), MOST_ACCUMULATORS)
+        return rows, columns
+
+    def _tile_host(self, rows: tuple[Index, ...], columns: tuple[Index, ...]) -> str:
+        """Split the stage that stores and bind its loops; the loop over threads."""
+        builder, host = self.builder, self.host
+        both = [self.axes[axis.name] for axis in self.both]
+        joined = [[self.axes[axis.name] for axis in axes] for axes in self._joined()]
+        named = {*both, *joined[0], *joined[1]}
+        others = [x for x in builder.state.stage(host).loops if x not in named]
+        builder.do(Reorder(host, (*others, *both, *joined[0], *joined[1])))
+        levels = [
+            self._split_host(loops, sizes, axis)
+            for loops, sizes, axis in zip(
+                joined, (rows, columns), (self.rows, self.columns), strict=True
+            )
+        ]
+        (block, threads, apart, each) = (
+            tuple(level[n] for level in levels) for n in (0, 2, 1, 3)
+        )
+        builder.do(Reorder(host, (*others, *both, *block, *threads, *apart, *each)))
+        _bind(builder, host, (*others, *both, *block), ForKind.BLOCK_X)
+        thread = _bind(builder, host, threads, ForKind.THREAD_X)
+        for loop in (*apart, each[0]):
+            builder.do(Unroll(host, loop))
+        last = builder.state.stage(host).tensor.axes[-1].name
+        step = Vectorize if last in joined[1] else Unroll
+        builder.do(step(host, each[1]))
+        return thread
+
+    def _joined(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+        return self.found.rows, self.found.columns
+
+    def _split_host(
+        self, loops: list[str], sizes: tuple[Index, ...], axis: Axis
+    ) -> tuple[str, ...]:
+        """Make one loop of some and split it into blocks, places, threads and elements."""
+        (loop, *more) = loops
+        extent = prod(
+            each.length
+            for each in self.builder.state.stage(self.host).tensor.axes
+            if each.name in loops
+        )
+        if more:
+            fuse = Fuse(self.host, tuple(loops))
+            self.builder.do(fuse)
+            loop = fuse.fused
+        tail = Tail.EXACT if extent == axis.length else Tail.GUARD
+        step = Split(self.host, loop, sizes, tail)
+        self.builder.do(step)
+        return step.children
+
+    def _tile_sums(self, tile: MatrixTile) -> str:
+        """Split the reduction into parts; the loop over parts."""
+        builder, name = self.builder, self.product
+        outer: list[str] = []
+        inner: list[str] = []
+        for axis, default in zip(self.terms, tile.folds, strict=True):
+            is_last = axis is self.terms[-1]
+            factors = self._fold_factors(axis, default, is_last=is_last)
+            is_exact = axis.length % default == 0
+            step = Split(name, axis.name, factors, Tail.EXACT if is_exact else Tail.GUARD)
+            builder.do(step)
+            outer.append(step.children[0])
+            inner += step.children[1:]
+        own = builder.state.stage(name).loops
+        rows, columns = (
+            [x for x in own if x in SplitAxis(name, axis.name, (1, 1, 1)).axes]
+            for axis in (self.rows, self.columns)
+        )
+        both = [axis.name for axis in self.both]
+        tiles = [loop for level in (0, 2, 1, 3) for loop in (rows[level], columns[level])]
+        builder.do(Reorder(name, (*both, *outer, *inner, *tiles)))
+        loop = outer[0]
+        if len(outer) > 1:
+            fuse = Fuse(name, tuple(outer))
+            builder.do(fuse)
+            loop = fuse.fused
+        for unrolled in (inner[-1], *tiles[4:-1]):
+            builder.do(Unroll(name, unrolled))
+        builder.do(Vectorize(name, tiles[-1]))
+        return loop
+
+    def _fold_factors(
+        self, axis: Axis, default: int, *, is_last: bool
+    ) -> tuple[Index, ...]:
+        """The terms of a part along an axis; of the last one, in steps that are unrolled."""
+        is_exact = axis.length % default == 0
+        sizes = [
+            n
+            for n in fold_sizes(axis.length, MOST_TERMS)
+            if (axis.length % n == 0) == is_exact
+        ]
+        if not is_last:
+            name = f"{self.base}_{axis.name}_part"
+            return (self.builder.choose(name, tuple(sizes), default, Kind.TILE, self.base),)
+        rows = tuple((n // u, u) for n in sizes for u in divisors(n, _MOST_UNROLLED))
+        names = (f"{self.base}_{axis.name}_steps", f"{self.base}_{axis.name}_unrolled")
+        unrolled = max(divisors(default, _UNROLLED))
+        row = (default // unrolled, unrolled)
+        return self.builder.choose_rows(names, rows, row, Kind.TILE, self.base)
+
+    def _fetch(self, operand: _Operand, loop: str, threads: Index) -> None:
+        """Let the threads of a block fetch a part of an operand together into shared memory."""
+        builder, name = self.builder, operand.name
+        if not builder.state.has_stage(name):
+            read = CacheRead(name, self.product, Scope.SHARED)
+            builder.do(read)
+            name = read.copy
+        builder.do(ComputeAt(name, self.product, loop))
+        if operand.turned:
+            loops = builder.state.stage(name).loops
+            builder.do(Reorder(name, (*loops[:-2], loops[-1], loops[-2])))
+        default = operand.vector
+        vector = builder.choose(
+            f"{operand.name}_vector", _VECTORS, default, Kind.OTHER, self.base
+        )
+        builder.do(Cooperate(name, (threads,), vector))
+        if operand.turned:  # else the threads that store neighbouring terms ask one bank
+            builder.do(Layout(name, LayoutKind.PADDED, _PADDING))
+
+
+def _bind(builder: SketchBuilder, name: str, loops: tuple[str, ...], kind: ForKind) -> str:
+    """Make one loop of some and bind it; the name of the loop."""
+    (loop, *more) = loops
+    if more:
+        fuse = Fuse(name, loops)
+        builder.do(fuse)
+        loop = fuse.fused
+    builder.do(Bind(name, loop, kind))
+    return loop
+
+
+def _vector_of(extent: int) -> int:
+    return max(n for n in _VECTORS if extent % n == 0)
+
+
+def _operand_of(stage: Stage) -> _Operand:
+    """How an operand that is computed while it is fetched lies in memory."""
+    tensor = stage.tensor
+    body = tensor.body
+    if not isinstance(body, Load):
+        return _Operand(stage.name, 1, turned=False, cost=COMPUTED, is_copy=False)
+    bounds = {axis.var: Range(0, axis.length - 1) for axis in tensor.axes}
+    offset: Index = 0
+    for index, extent in zip(body.indices, body.source.shape, strict=True):
+        offset = offset * extent + index
+    offset = simplify(offset, bounds)
+    last = tensor.axes[-1]
+    if _step(offset, last.var) == 1:
+        return _Operand(stage.name, _aligned(offset, last, tensor.axes), turned=False, cost=COPIED)
+    if len(tensor.axes) > 1 and _step(offset, tensor.axes[-2].var) == 1:
+        inner = tensor.axes[-2]
+        return _Operand(stage.name, _aligned(offset, inner, tensor.axes), turned=True, cost=COPIED)
+    return _Operand(stage.name, 1, turned=False, cost=COMPUTED)
+
+
+def _step(offset: Index, var: Var) -> Index:
+    """How far apart two neighbours along a variable lie."""
+    return substitute(offset, {var: var + 1}) - offset
+
+
+def _aligned(offset: Index, along: Axis, axes: tuple[Axis, ...]) -> int:
+    """How many neighbours along an axis start at a multiple of their number, everywhere."""
+    steps = [_step(offset, axis.var) for axis in axes if axis is not along]
+    sizes = (along.length, *(step for step in steps if isinstance(step, int)))
+    if not all(isinstance(step, int) for step in steps):
+        return 1
+    return max(n for n in _VECTORS if all(size % n == 0 for size in sizes))
