@@ -22,7 +22,7 @@ from tensorwright.tuning.population.candidate import candidate_of
 from tensorwright.tuning.space.derived.bound import THREADS_OF_BLOCK
 from tensorwright.tuning.space.knobs import Entity, Knob
 from tensorwright.tuning.space.sketch import DeviceLimit, Limit, Sketch
-from tensorwright.tuning.space.templates import template_sketches
+from tensorwright.tuning.space.templates import TEMPLATES, template_sketches
 
 SAME = {
     "conv": {"tile_oh": "tile_h", "tile_ow": "tile_w", "unroll_kw": "unroll_taps"},
@@ -62,7 +62,10 @@ def seed_of(line: AutoTvmLine, state: ScheduleState, target: Target) -> Seed | s
     names = next((names for start, names in starts.items() if line.task.startswith(start)), {})
     misfits: dict[str, _Misfit] = {}
     sketches = tuple(template_sketches(state, target))
-    own = [sketch for sketch in sketches if sketch.family == line.task.removesuffix(".cuda")]
+    name = line.task.removesuffix(".cuda")
+    own = [sketch for sketch in sketches if sketch.family == name]
+    if not own and name in [each.name for each in TEMPLATES[target.kind]]:
+        return f"{name}: it does not speak of this program for {target}"
     for entities in _variants(line.entities, own):
         for sketch in own or sketches:
             fitted = _fit(entities, names, sketch)

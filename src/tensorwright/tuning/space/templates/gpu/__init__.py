@@ -6,9 +6,11 @@ from tensorwright.tuning.space.templates.gpu.matrices import (
     DENSE_LARGE_BATCH,
     DENSE_SMALL_BATCH,
 )
+from tensorwright.tuning.space.templates.gpu.winograd import CONV2D_NCHW_WINOGRAD
 
 GPU_TEMPLATES = (
     CONV2D_NCHW,
+    CONV2D_NCHW_WINOGRAD,
     DEPTHWISE_CONV2D_NCHW,
     DENSE_LARGE_BATCH,
     DENSE_SMALL_BATCH,

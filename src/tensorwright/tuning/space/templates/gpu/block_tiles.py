@@ -1,9 +1,9 @@
 """What AutoTVM's templates for graphics processors share: tiles of blocks, and of their threads.
 
 A block computes a tile of the result.  A knob says for each axis into how many blocks, virtual
-threads, threads and inner elements it is split; these are divisors.  Virtual threads are what one thread computes far
-apart: an unrolled loop inside that of the threads.  For each part of the reduction the threads of a
-block fetch together what they read into shared memory.
+threads, threads and inner elements it is split; these divide the extent.  Virtual threads are what one
+thread computes far apart: an unrolled loop inside that of the threads.  For each part of the
+reduction the threads of a block fetch together what they read into shared memory.
 
 Source:  Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; the templates of its
          program, TVM, for CUDA, whose names the knobs have.
@@ -18,7 +18,6 @@ from math import prod
 from tensorwright.base import GpuTarget
 from tensorwright.expr import Index
 from tensorwright.schedule import (
-    Bind,
     CacheRead,
     CacheWrite,
     ComputeAt,
@@ -26,9 +25,7 @@ from tensorwright.schedule import (
     Cooperate,
     FoldConstant,
     ForKind,
-    Fuse,
     Reorder,
-    ScheduleState,
     Scope,
     Split,
     SplitAxis,
@@ -37,9 +34,10 @@ from tensorwright.schedule import (
     is_legal,
     reads_of,
 )
-from tensorwright.tuning.space.axes.accesses import loads_from
 from tensorwright.tuning.space.defaults.grid import bind_rest
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
+from tensorwright.tuning.space.derived.thread_steps import bind_fused
+from tensorwright.tuning.space.derived.thread_tiles import stored_axes
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import constant_stages, inline_elementwise, is_cheap
 from tensorwright.tuning.space.templates.configuration import Configuration, Filter
@@ -128,23 +126,13 @@ class BlockTiles:
         named = {*blocks, *threads, *virtual, *inner}
         blocks = [*(x for x in s.state.stage(host).loops if x not in named), *blocks]
         s.do(Reorder(host, (*blocks, *threads, *virtual, *inner)))
-        block = self._bind(blocks, ForKind.BLOCK_X)
-        thread = self._bind(threads, ForKind.THREAD_X)
+        block = bind_fused(s, host, tuple(blocks), ForKind.BLOCK_X)
+        thread = bind_fused(s, host, tuple(threads), ForKind.THREAD_X)
         for loop in (*virtual, *inner):
             s.do(Unroll(host, loop))
         s.limit(self.each, _MOST_ACCUMULATORS)
         s.do(ComputeAt(self.fold, host, thread))
         return block
-
-    def _bind(self, loops: Sequence[str], kind: ForKind) -> str:
-        """Make one loop of some, and bind it; the name of the loop."""
-        loop = loops[0]
-        if len(loops) > 1:
-            fuse = Fuse(self.host, tuple(loops))
-            self.s.do(fuse)
-            loop = fuse.fused
-        self.s.do(Bind(self.host, loop, kind))
-        return loop
 
     def split_fold(self, name: str, axis: str, default: Sequence[int]) -> tuple[str, ...]:
         """Split an axis of the reduction by a knob; its loops, outermost first.
@@ -207,11 +195,7 @@ class BlockTiles:
 
 
 def open_tiles(s: SketchBuilder, cfg: Configuration, name: str) -> BlockTiles:
-    """The tiles of a fold: cheap stages after it are inlined into the last, which stores.
-
-    Where there is none, a copy of the fold's result stores.
-    """
-    inline_others(s, name)
+    """The tiles of a fold, which its reader stores; where none can, a copy of the fold's result."""
     consumer = fusable_consumer(s.state, name)
     if consumer is None or not is_untouched(s.state, consumer):
         write = CacheWrite(name)
@@ -220,7 +204,9 @@ def open_tiles(s: SketchBuilder, cfg: Configuration, name: str) -> BlockTiles:
     else:
         fold, host = name, consumer.name
     copies = tuple(_copies(s, fold))
-    return BlockTiles(s, cfg, fold, host, stored_axes(s.state, fold, host), copies)
+    tensors = (s.state.stage(each).tensor for each in (fold, host))
+    stored = {own: stored for stored, own in stored_axes(*tensors)}
+    return BlockTiles(s, cfg, fold, host, stored, copies)
 
 
 def _copies(s: SketchBuilder, fold: str) -> Iterator[str]:
@@ -235,21 +221,17 @@ def _copies(s: SketchBuilder, fold: str) -> Iterator[str]:
         yield read.copy
 
 
-def stored_axes(state: ScheduleState, fold: str, host: str) -> dict[str, str]:
-    """For each axis of a fold that of the stage which stores it."""
-    (load,) = {*loads_from(state.stage(host).tensor, fold)}
-    axes = state.stage(fold).tensor.axes
-    own = {index: axis.name for index, axis in zip(load.indices, axes, strict=True)}
-    return {own[x.var]: x.name for x in state.stage(host).tensor.axes if x.var in own}
-
-
 def inline_others(s: SketchBuilder, name: str) -> None:
-    """Leave what depends on a constant alone to the builder, and inline cheap stages after a fold."""
-    keep = reads_of(s.state.stage(name).tensor)
-    for constant in constant_stages(s.state):
-        if is_legal(FoldConstant(constant), s.state):
-            s.do(FoldConstant(constant))
-    inline_elementwise(s, keep=keep)
+    """Leave what depends on constants to the builder, and inline cheap stages after a fold."""
+    fold_constants(s)
+    inline_elementwise(s, keep=reads_of(s.state.stage(name).tensor))
+
+
+def fold_constants(s: SketchBuilder) -> None:
+    """Leave what depends on constants to the builder."""
+    for name in constant_stages(s.state):
+        if is_legal(FoldConstant(name), s.state):
+            s.do(FoldConstant(name))
 
 
 def bind_others(s: SketchBuilder, cfg: Configuration) -> None:

@@ -18,6 +18,7 @@ from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.gpu.block_tiles import (
     BlockTiles,
     bind_others,
+    inline_others,
     open_tiles,
 )
 from tensorwright.tuning.space.templates.gpu.products import (
@@ -34,6 +35,7 @@ _TERMS = 8  # channels of a part of the reduction, by rule
 def conv2d_nchw(s: SketchBuilder, cfg: Configuration) -> None:
     """Parts of image and kernel are fetched for each part of the reduction."""
     convolution = _opened(s.state)
+    inline_others(s, convolution.name)
     tiles = open_tiles(s, cfg, convolution.name)
     _split_result(tiles, convolution)
     tiles.nest()
@@ -51,6 +53,7 @@ def conv2d_nchw(s: SketchBuilder, cfg: Configuration) -> None:
 def depthwise_conv2d_nchw(s: SketchBuilder, cfg: Configuration) -> None:
     """What a block reads of image and kernel is fetched before it computes."""
     convolution = _opened(s.state)
+    inline_others(s, convolution.name)
     tiles = open_tiles(s, cfg, convolution.name)
     _split_result(tiles, convolution)
     block = tiles.nest()

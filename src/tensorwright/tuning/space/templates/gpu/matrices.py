@@ -30,7 +30,7 @@ from tensorwright.tuning.space.templates.gpu.block_tiles import (
     inline_others,
     open_tiles,
 )
-from tensorwright.tuning.space.templates.gpu.products import MatrixProduct, find_matrix_product
+from tensorwright.tuning.space.templates.gpu.products import DenseProduct, find_dense_product
 from tensorwright.tuning.space.templates.template import Template
 from tensorwright.tuning.space.templates.values import Sizes
 
@@ -43,6 +43,7 @@ _TILES = (64, 128)
 def dense_large_batch(s: SketchBuilder, cfg: Configuration) -> None:
     """Tiles of 64 or 128 rows and columns, where these divide the result; else of any size."""
     product = _opened(s.state)
+    inline_others(s, product.name)
     tiles = open_tiles(s, cfg, product.name)
     is_regular = all(
         tiles.extent(axis) % _TILES[0] == 0 for axis in (product.rows, product.columns)
@@ -64,6 +65,7 @@ def _is_large(sizes: Sizes) -> bool:
 def batch_matmul(s: SketchBuilder, cfg: Configuration) -> None:
     """Tiles of each product; a block computes one."""
     product = _opened(s.state)
+    inline_others(s, product.name)
     tiles = open_tiles(s, cfg, product.name)
     tiles.split("tile_y", product.rows, (8, 2))
     tiles.split("tile_x", product.columns, (8, 2))
@@ -95,19 +97,19 @@ def dense_small_batch(s: SketchBuilder, cfg: Configuration) -> None:
     bind_others(s, cfg)
 
 
-def _opened(state: ScheduleState) -> MatrixProduct:
-    product = find_matrix_product(state)
+def _opened(state: ScheduleState) -> DenseProduct:
+    product = find_dense_product(state)
     assert product is not None, "the template applies"
     return product
 
 
 def _is_single(state: ScheduleState, target: Any) -> bool:
-    product = find_matrix_product(state)
+    product = find_dense_product(state)
     return product is not None and not product.is_batched
 
 
 def _is_batched(state: ScheduleState, target: Any) -> bool:
-    product = find_matrix_product(state)
+    product = find_dense_product(state)
     return product is not None and product.is_batched
 
 

@@ -32,7 +32,7 @@ class ImageConvolution:
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixProduct:
+class DenseProduct:
     """A product of matrices, or of many: names of its axes."""
 
     name: str
@@ -101,7 +101,7 @@ def _tap(tensor: Compute, in_kernel: object, in_data: object) -> str | None:
     return names.get(in_kernel)
 
 
-def find_matrix_product(state: ScheduleState) -> MatrixProduct | None:
+def find_dense_product(state: ScheduleState) -> DenseProduct | None:
     """The product of matrices that a program is; None where it is none."""
     fold = only_fold(state)
     loads = product_of(fold.tensor) if fold is not None else None
@@ -118,7 +118,7 @@ def find_matrix_product(state: ScheduleState) -> MatrixProduct | None:
             continue
         own = [{*each} - {axis.name for axis in batch} for each in along]
         if own == [{rows.name, terms.name}, {columns.name, terms.name}]:
-            return MatrixProduct(tensor.name, rows.name, columns.name, terms.name, bool(batch))
+            return DenseProduct(tensor.name, rows.name, columns.name, terms.name, bool(batch))
     return None
 
 
