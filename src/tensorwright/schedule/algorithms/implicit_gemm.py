@@ -118,7 +118,9 @@ class _Rewriting:
         indices = (*(axis.var for axis in found.both), _number(found.rows), _number(found.columns))
         return Compute(self.tensor.name, self.tensor.axes, Load(product, indices))
 
-    def _operand(self, suffix: str, factor: Value, own: tuple[Axis, ...], joined: Axis) -> Compute:
+    def _operand(
+        self, suffix: str, factor: Value, own: tuple[Axis, ...], joined: Axis
+    ) -> Compute:
         """A factor, its terms outside and its own axes joined."""
         used = free_vars(*factor.indices) if isinstance(factor, Load) else frozenset()
         kept = (axis for axis in (*self.found.both, *self.terms) if axis.var in used)

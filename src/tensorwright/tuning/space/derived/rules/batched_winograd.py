@@ -146,7 +146,9 @@ class _Transforming:
         host = consumer.name if consumer is not None and is_free else base
         axes = {
             own: stored
-            for stored, own in stored_axes(self.view.stage.tensor, builder.state.stage(host).tensor)
+            for stored, own in stored_axes(
+                self.view.stage.tensor, builder.state.stage(host).tensor
+            )
         }
         builder.do(UseAlgorithm(base, f"winograd{self.tile}"))
         builder.do(FoldConstant(f"{base}_kernel_f64"))
@@ -206,7 +208,9 @@ class _Transforming:
                 builder.do(Unroll(rows, axis.name))
 
 
-def deal_out(builder: SketchBuilder, name: str, loops: tuple[str, ...], target: GpuTarget) -> str:
+def deal_out(
+    builder: SketchBuilder, name: str, loops: tuple[str, ...], target: GpuTarget
+) -> str:
     """Deal the iterations of outer loops out to blocks and threads; the loop of the threads."""
     loop = loops[0]
     if len(loops) > 1:

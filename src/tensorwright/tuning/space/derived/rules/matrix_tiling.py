@@ -207,7 +207,9 @@ class _Tiling:
                 joined, (rows, columns), (self.rows, self.columns), strict=True
             )
         ]
-        (block, threads, apart, each) = (tuple(level[n] for level in levels) for n in (0, 2, 1, 3))
+        (block, threads, apart, each) = (
+            tuple(level[n] for level in levels) for n in (0, 2, 1, 3)
+        )
         builder.do(Reorder(host, (*others, *both, *block, *threads, *apart, *each)))
         _bind(builder, host, (*others, *both, *block), ForKind.BLOCK_X)
         thread = _bind(builder, host, threads, ForKind.THREAD_X)
@@ -271,11 +273,15 @@ class _Tiling:
         builder.do(Vectorize(name, tiles[-1]))
         return loop
 
-    def _fold_factors(self, axis: Axis, default: int, *, is_last: bool) -> tuple[Index, ...]:
+    def _fold_factors(
+        self, axis: Axis, default: int, *, is_last: bool
+    ) -> tuple[Index, ...]:
         """The terms of a part along an axis; of the last one, in steps that are unrolled."""
         is_exact = axis.length % default == 0
         sizes = [
-            n for n in fold_sizes(axis.length, MOST_TERMS) if (axis.length % n == 0) == is_exact
+            n
+            for n in fold_sizes(axis.length, MOST_TERMS)
+            if (axis.length % n == 0) == is_exact
         ]
         if not is_last:
             name = f"{self.base}_{axis.name}_part"
@@ -298,7 +304,9 @@ class _Tiling:
             loops = builder.state.stage(name).loops
             builder.do(Reorder(name, (*loops[:-2], loops[-1], loops[-2])))
         default = operand.vector
-        vector = builder.choose(f"{operand.name}_vector", _VECTORS, default, Kind.OTHER, self.base)
+        vector = builder.choose(
+            f"{operand.name}_vector", _VECTORS, default, Kind.OTHER, self.base
+        )
         builder.do(Cooperate(name, (threads,), vector))
         if operand.turned:  # else the threads that store neighbouring terms ask one bank
             builder.do(Layout(name, LayoutKind.PADDED, _PADDING))

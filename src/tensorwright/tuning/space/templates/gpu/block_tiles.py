@@ -1,8 +1,8 @@
 """What AutoTVM's templates for graphics processors share: tiles of blocks, and of their threads.
 
 A block computes a tile of the result.  A knob says for each axis into how many blocks, virtual
-threads, threads and inner elements it is split; these divide the extent.  Virtual threads are what one
-thread computes far apart: an unrolled loop inside that of the threads.  For each part of the
+threads, threads and inner elements it is split; these divide the extent.  Virtual threads are what
+one thread computes far apart: an unrolled loop inside that of the threads.  For each part of the
 reduction the threads of a block fetch together what they read into shared memory.
 
 Source:  Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; the templates of its

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.expr import Apply, Axis, Combiner, Compute, Fn, Load, Var, free_vars
+from tensorwright.expr import (
+    Apply,
+    Axis,
+    Combiner,
+    Compute,
+    Fn,
+    Index,
+    Load,
+    Var,
+    free_vars,
+)
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.anchor import only_fold
 
@@ -74,7 +84,7 @@ def _as_convolution(tensor: Compute, data: Load, kernel: Load) -> ImageConvoluti
     slides = [axis.var in free_vars(data.indices[n]) for n, axis in ((2, rows), (3, columns))]
     if data.indices[0] != images.var or kernel.indices[0] != channels.var or not all(slides):
         return None
-    names = {axis.var: axis.name for axis in tensor.reduce_axes}
+    names: dict[Index, str] = {axis.var: axis.name for axis in tensor.reduce_axes}
     terms = ""
     if data.indices[1] != channels.var:
         if data.indices[1] != kernel.indices[1] or data.indices[1] not in names:
@@ -91,7 +101,7 @@ def _as_convolution(tensor: Compute, data: Load, kernel: Load) -> ImageConvoluti
     )
 
 
-def _tap(tensor: Compute, in_kernel: object, in_data: object) -> str | None:
+def _tap(tensor: Compute, in_kernel: Index, in_data: Index) -> str | None:
     """The axis of the reduction along one direction of the kernel, "" for one tap, None if none."""
     if in_kernel == 0:
         return ""
@@ -114,9 +124,7 @@ def find_dense_product(state: ScheduleState) -> DenseProduct | None:
     (terms,) = tensor.reduce_axes
     for left, right in (loads, loads[::-1]):
         along = [_plain_axes(tensor, load) for load in (left, right)]
-        if along[0] is None or along[1] is None:
-            continue
-        own = [{*each} - {axis.name for axis in batch} for each in along]
+        own = [{*(each or ())} - {axis.name for axis in batch} for each in along]
         if own == [{rows.name, terms.name}, {columns.name, terms.name}]:
             return DenseProduct(tensor.name, rows.name, columns.name, terms.name, bool(batch))
     return None
@@ -124,7 +132,7 @@ def find_dense_product(state: ScheduleState) -> DenseProduct | None:
 
 def _plain_axes(tensor: Compute, load: Load) -> tuple[str, ...] | None:
     """The axes that the indices of a load are; None where one is something else."""
-    names: dict[object, str] = {a.var: a.name for a in (*tensor.axes, *tensor.reduce_axes)}
+    names: dict[Index, str] = {a.var: a.name for a in (*tensor.axes, *tensor.reduce_axes)}
     indices = [index for index in load.indices if index != 0]
     if not all(index in names for index in indices):
         return None
