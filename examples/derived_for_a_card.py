@@ -22,9 +22,10 @@ target, workload = parse_target("cuda:sm_80"), program_workload([relu])
 space = space_of(state_of(workload), target)
 print(space)
 
-sketch = space.sketches[0]
 whole_image = {"y_h_threads": 7, "y_h_each": 1, "y_v_threads": 7, "y_v_each": 1}
-decisions = sketch.defaults | whole_image | {"y_x_vector": 4, "y_w_vector": 4}
+wanted = whole_image | {"y_x_vector": 4, "y_w_vector": 4}
+sketch = next(each for each in space.sketches if wanted.keys() <= each.defaults.keys())
+decisions = sketch.defaults | wanted
 assert sketch.is_valid(decisions), "it is in the derived space, and within the card's limits"
 trace = sketch.bound(decisions)
 print(format_trace(trace))

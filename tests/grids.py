@@ -25,6 +25,7 @@ from tensorwright.codegen import Source
 from tensorwright.codegen.c.dialect import C
 from tensorwright.codegen.c_family import emit_grid
 from tensorwright.codegen.cuda import CUDA
+from tensorwright.expr import Placeholder, topological_order
 from tensorwright.loop import LoopProgram, Parameter, Role, pack
 from tensorwright.runtime import Device, device_of, kernel_spec
 
@@ -209,6 +210,18 @@ def _given(parameter: Parameter, arrays: Arrays) -> np.ndarray[Any, Any]:
     """What a program gets for a parameter: a constant as it has been packed."""
     array = arrays.get(parameter.name, np.zeros(0))
     return array if parameter.packing is None else pack(array, parameter.packing)
+
+
+def caller_shape(parameter: Parameter) -> tuple[Any, ...]:
+    """The shape of what a caller passes for a parameter: of a constant before it is packed."""
+    packing = parameter.packing
+    if packing is None:
+        return parameter.buffer.extents
+    if packing.derivation is None:
+        return packing.source_shape
+    order = topological_order(packing.derivation)
+    (constant,) = (each for each in order if isinstance(each, Placeholder))
+    return constant.shape
 
 
 def _results(program: LoopProgram) -> dict[str, np.ndarray[Any, Any]]:

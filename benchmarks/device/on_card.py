@@ -47,9 +47,11 @@ def _without_llvm() -> None:
 
 
 _without_llvm()
+sys.path.insert(0, str(Path(__file__).parent))
 
 # ruff: noqa: E402
 import tensorwright
+from default_cases import CONSTANTS, LAYERS, SMALL_LAYERS, Layer, trace_of
 from tensorwright.base import DType, GpuTarget, MachineError, TensorwrightError
 from tensorwright.build import build_kernel, load_backend, load_kernel
 from tensorwright.build.kernel import LoadedKernel
@@ -65,9 +67,10 @@ from tensorwright.expr import (
     sum_over,
 )
 from tensorwright.graph import program_workload
+from tensorwright.loop import Parameter, pack
 from tensorwright.runtime import Device, Memory, cuda, device_of, named_target, random_array
 from tensorwright.runtime.measuring.devices import measure_rates
-from tensorwright.schedule import parse_trace
+from tensorwright.schedule import format_trace, parse_trace
 from tensorwright_lab.zoo import load_light
 
 NETWORKS = ("squeezenet", "resnet50")
@@ -104,6 +107,7 @@ class KernelCase:
     wanted: Callable[[Arrays], np.ndarray[Any, Any]]
     flops: float = 0.0
     tolerance: float = 1e-5
+    constants: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -252,14 +256,45 @@ def kernel_cases(is_small: bool) -> Iterator[tuple[str, Callable[[], KernelCase]
     yield "sums, split over blocks", lambda: split_sum(is_small)
 
 
+def default_cases(run: Run) -> Iterator[tuple[str, Callable[[], KernelCase]]]:
+    """What is computed with the schedules by rule."""
+    for n in (64,) if run.is_small else (1024, 2048):
+        yield f"default product {n}", lambda n=n: default_product(run, n)
+    for layer, forms in SMALL_LAYERS if run.is_small else LAYERS:
+        for form in forms:
+            name = f"default {layer.name}: {form}"
+            yield name, lambda name=name, layer=layer, form=form: layer_case(run, name, layer, form)
+
+
+def default_product(run: Run, n: int) -> KernelCase:
+    k = reduce_axis("k", n)
+    a, b = placeholder("a", (n, n)), placeholder("b", (n, n))
+    c = compute("c", (n, n), lambda i, j: sum_over(a[i, k] * b[k, j], k))
+    trace = format_trace(trace_of(c, "default", run.target))
+    inputs = {"a": sample(n, n), "b": sample(n, n, seed=1)}
+    wanted = lambda v: v["a"] @ v["b"]  # noqa: E731, one of the fields of a case
+    return KernelCase(f"default product {n}", c, trace, inputs, wanted, 2.0 * n**3)
+
+
+def layer_case(run: Run, name: str, layer: Layer, form: str) -> KernelCase:
+    output = layer.output
+    trace = format_trace(trace_of(output, form, run.target))
+    return KernelCase(
+        name, output, trace, layer.inputs, layer.wanted, layer.flops, 1e-4, CONSTANTS
+    )
+
+
 def run_kernel(run: Run, case: KernelCase) -> Row:
     """Launch it once for its result, then in rows of calls for its time."""
-    workload = program_workload([case.output])
+    workload = program_workload([case.output], case.constants)
+    start = time.perf_counter()
     kernel = build_kernel(workload, parse_trace(case.trace), run.target)
+    built_s = time.perf_counter() - start
     code, wanted = load_kernel(kernel), case.wanted(case.inputs)
     result = np.zeros_like(wanted)
     memories = [
-        run.device.memory_of(case.inputs.get(each.name, result)) for each in kernel.parameters
+        run.device.memory_of(_given(case.inputs.get(each.name, result), each))
+        for each in kernel.parameters
     ]
     workspace = run.device.allocate(kernel.spec.scratch_bytes(1))
     code.launch(memories, workspace)
@@ -281,8 +316,13 @@ def run_kernel(run: Run, case: KernelCase) -> Row:
         rate * 1e-9 or None,
         bandwidth * 1e-9,
         f"{max(by_flops, by_bytes):.1%} {unit}",
-        launches,
+        f"{launches}; built in {built_s:.1f} s",
     )
+
+
+def _given(array: np.ndarray[Any, Any], parameter: Parameter) -> np.ndarray[Any, Any]:
+    """What the kernel gets for an array: a constant as it is packed."""
+    return array if parameter.packing is None else pack(array, parameter.packing)
 
 
 def _time_s(run: Run, code: LoadedKernel, memories: list[Memory], workspace: Memory) -> float:
@@ -447,6 +487,8 @@ def cases(
     run: Run, answers: dict[str, np.ndarray[Any, Any]]
 ) -> Iterator[tuple[str, Callable[[], Row]]]:
     for name, make in kernel_cases(run.is_small):
+        yield name, lambda make=make: run_kernel(run, make())
+    for name, make in default_cases(run):
         yield name, lambda make=make: run_kernel(run, make())
     yield "open size", lambda: run_open_size(run)
     for name in NETWORKS:

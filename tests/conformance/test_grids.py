@@ -34,6 +34,7 @@ from tests.grids import (
     SM_80,
     SM_90A,
     Machine,
+    caller_shape,
     gpu_target,
     run_all_on_cpu,
 )
@@ -292,7 +293,7 @@ def test_threads_share_tiles(machine: Machine) -> None:
 def test_operators_as_the_rules_schedule_them(machine: Machine, name: str) -> None:
     source = grid_program(name, OPENCL_GENERIC)
     arrays = {
-        each.name: sample(each.buffer.extents, F32, number)
+        each.name: sample(caller_shape(each), F32, number)
         for number, each in enumerate(source.parameters)
         if each.role is not Role.OUTPUT
     }

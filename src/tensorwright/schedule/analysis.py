@@ -233,8 +233,7 @@ class _LoopsOfStage:
 
     def _goes_beyond(self, value: Index, extent: Index) -> bool:
         """Whether a loop is split into tiles, the last of which may go beyond its end."""
-        is_split = not isinstance(value, Var)
-        return is_split or _may_be_less(extent - 1, self.bounds[value].high)
+        return not isinstance(value, Var) or _may_be_less(extent - 1, self.bounds[value].high)
 
     def _fuse_values(
         self,

@@ -5,11 +5,11 @@ Rewrite:  y[n, o, h, w] = sum over c, kh, kw of x[n, c, h*s + kh, w*s + kw] * g[
           y_right[kh, kw, c, p] = x[n, c, h*s + kh, w*s + kw]    where p = (n*H + h)*W + w
           y_product[o, p] = sum over kh, kw, c of y_left[kh, kw, c, o] * y_right[kh, kw, c, p]
           y[n, o, h, w] = y_product[o, (n*H + h)*W + w]
-The axes that only one operand has are its columns; those that both have stay as they are.  The right
+The axes that only one operand has are joined; those that both have stay as they are.  The right
 operand has the last axis of the result, so that neighbours of a row are stored together.  Both
-operands lie with the terms of the sum outside: what a few threads read of one term are neighbours.
-The operands are stages to be computed part by part, where the product needs them: nothing is ever
-written out as a whole.  Joined axes that no good tile divides repeat their last element: 49 pixels are 56.
+operands lie with the terms of the sum outside: what threads read of one term are neighbours.  The
+operands are stages to be computed part by part, where the product needs them: nothing is written
+out as a whole.  Joined axes that no good tile divides repeat their last element: 49 pixels are 56.
 Source:   Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014, section 3.
 """
 
@@ -118,9 +118,7 @@ class _Rewriting:
         indices = (*(axis.var for axis in found.both), _number(found.rows), _number(found.columns))
         return Compute(self.tensor.name, self.tensor.axes, Load(product, indices))
 
-    def _operand(
-        self, suffix: str, factor: Value, own: tuple[Axis, ...], joined: Axis
-    ) -> Compute:
+    def _operand(self, suffix: str, factor: Value, own: tuple[Axis, ...], joined: Axis) -> Compute:
         """A factor, its terms outside and its own axes joined."""
         used = free_vars(*factor.indices) if isinstance(factor, Load) else frozenset()
         kept = (axis for axis in (*self.found.both, *self.terms) if axis.var in used)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-import re
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 import pytest
 from tests.grids import (
-    CUDA_BACKEND,
     OPENCL_GENERIC,
     SM_80,
+    SM_90A,
     missing_compiler,
     opencl_device,
     run_all_on_cpu,
@@ -18,13 +19,27 @@ from tests.grids import (
 )
 from tests.unit.schedule.expressions import Expression, check, conv, matmul, softmax, total
 
-from tensorwright.base import GpuTarget
-from tensorwright.expr import compute, max_of, placeholder, reduce_axis, sum_over
-from tensorwright.loop import LoopProgram, launches_of, lower, room_of
-from tensorwright.schedule import ForKind, replay
-from tensorwright.tuning.space import Sketch, heuristic_sketches, space_of
-from tensorwright.tuning.space.derived import derived_sketches
+from tensorwright.base import GpuTarget, override
+from tensorwright.expr import (
+    all_of,
+    compute,
+    max_of,
+    max_over,
+    placeholder,
+    reduce_axis,
+    select,
+    sum_over,
+)
+from tensorwright.loop import launches_of, lower, room_of
+from tensorwright.schedule import ForKind, format_trace, replay, uses_algorithm
+from tensorwright.tuning.space import Sketch, default_trace, heuristic_sketches, space_of
+from tensorwright.tuning.space.derived import (
+    batched_winograd_sketches,
+    derived_sketches,
+    tiled_sketches,
+)
 from tensorwright.tuning.space.sketch import DeviceLimit
+from tensorwright_lab.loop_interpreter import interpret
 
 
 def pointwise_convolution(channels: int, filters: int, size: int) -> Expression:
@@ -36,37 +51,133 @@ def pointwise_convolution(channels: int, filters: int, size: int) -> Expression:
     return Expression((relu,), frozenset({"w", "bias"}))
 
 
-def depthwise() -> Expression:
-    """Each output reads its own channel: threads have nothing to share but weights."""
-    x, w = placeholder("x", (32, 9, 9)), placeholder("w", (32, 3, 3))
+def depthwise(channels: int = 32) -> Expression:
+    """Each output reads its own channel: there is no product of matrices."""
+    x, w = placeholder("x", (channels, 9, 9)), placeholder("w", (channels, 3, 3))
     p, q = reduce_axis("p", 3), reduce_axis("q", 3)
-    y = compute("y", (32, 7, 7), lambda c, h, v: sum_over(x[c, h + p, v + q] * w[c, p, q], p, q))
+    shape = (channels, 7, 7)
+    y = compute("y", shape, lambda c, h, v: sum_over(x[c, h + p, v + q] * w[c, p, q], p, q))
+    return Expression((y,), frozenset({"w"}))
+
+
+def pool() -> Expression:
+    """The largest of 2 x 2 neighbours, then ReLU."""
+    x, p, q = placeholder("x", (3, 10, 10)), reduce_axis("p", 2), reduce_axis("q", 2)
+    y = compute("y", (3, 5, 5), lambda c, h, v: max_over(x[c, h * 2 + p, v * 2 + q], p, q))
+    return Expression((compute("relu", y.shape, lambda c, h, v: max_of(y[c, h, v], 0.0)),))
+
+
+def batched(batch: int, m: int, n: int, k: int) -> Expression:
+    """Products of rows with rows: neighbours in memory are terms of the sums."""
+    a, b, r = placeholder("a", (batch, m, k)), placeholder("b", (batch, n, k)), reduce_axis("k", k)
+    shape = (batch, m, n)
+    return Expression((compute("c", shape, lambda p, i, j: sum_over(a[p, i, r] * b[p, j, r], r)),))
+
+
+def winograd() -> Expression:
+    """A padded convolution of 3 x 3 taps with as many channels as Winograd's algorithm wants."""
+    x, w, ic = placeholder("x", (16, 5, 5)), placeholder("w", (16, 16, 3, 3)), reduce_axis("ic", 16)
+    p, q = reduce_axis("p", 3), reduce_axis("q", 3)
+    pad = compute(
+        "pad",
+        (16, 7, 7),
+        lambda c, h, v: select(all_of(h >= 1, h < 6, v >= 1, v < 6), x[c, h - 1, v - 1], 0.0),
+    )
+    y = compute(
+        "y",
+        (16, 5, 5),
+        lambda o, h, v: sum_over(pad[ic, h + p, v + q] * w[o, ic, p, q], ic, p, q),
+    )
     return Expression((y,), frozenset({"w"}))
 
 
 TILED = {
-    "product": matmul(24, 40, 18),
+    "product": matmul(16, 24, 12),
     "product_with_rests": matmul(13, 22, 10),
-    "product_with_relu": matmul(33, 16, 7, with_relu=True),
-    "convolution": conv(7, 1, 4, 8),
-    "strided_convolution": conv(9, 2, 6, 8),
-    "pointwise_convolution": pointwise_convolution(24, 32, 7),
+    "product_with_relu": matmul(17, 16, 7, with_relu=True),
+    "batch": batched(2, 5, 8, 6),
+    "convolution": conv(6, 1, 3, 8),
+    "strided_convolution": conv(7, 2, 4, 8),
+    "pointwise_convolution": pointwise_convolution(8, 16, 5),
 }
+WINDOWS = {"depthwise": depthwise(4), "pool": pool()}
 
 
 def tiled(expression: Expression, target: GpuTarget = OPENCL_GENERIC) -> Sketch:
-    """The first sketch of the space, which tiles."""
-    sketch = space_of(expression.state, target).sketches[0]
+    """The first sketch that tiles by the usual algorithm."""
+    sketch = next(tiled_sketches(expression.state, target))
     assert "in blocks of threads" in sketch.name
     return sketch
 
 
-@pytest.mark.parametrize("name", TILED)
+@pytest.mark.parametrize("name", TILED | WINDOWS)
 def test_draws_compute_what_the_program_means(name: str) -> None:
-    expression, drawing = TILED[name], random.Random(name)
-    sketch = tiled(expression)
-    for decisions in (sketch.defaults, *(sketch.sample(drawing) for _ in range(2))):
-        check(expression, sketch.bound(decisions))
+    expression, drawing = (TILED | WINDOWS)[name], random.Random(name)
+    first, *others = tiled_sketches(expression.state, SM_80)
+    check(expression, first.bound(first.defaults))
+    for sketch in drawing.sample(others, min(2, len(others))):
+        check(expression, sketch.bound(sketch.sample(drawing)))
+
+
+def test_draws_run_as_cuda() -> None:
+    if missing_compiler():
+        pytest.skip(missing_compiler())
+    drawing, programs, given, expected = random.Random(0), [], [], []
+    for expression in (*TILED.values(), *WINDOWS.values(), winograd()):
+        sketches = [*tiled_sketches(expression.state, SM_80)]
+        sketches += batched_winograd_sketches(expression.state, SM_80)
+        arrays = expression.arrays()
+        for sketch in drawing.sample(sketches, 1):
+            programs.append(lower(replay(expression.state, sketch.bound(sketch.sample(drawing)))))
+            given.append(arrays)
+            expected.append(expression.answers(arrays))
+    for results, answers in zip(run_all_on_cpu(programs, given), expected, strict=True):
+        for output, answer in answers.items():
+            np.testing.assert_allclose(results[output], answer, rtol=1e-5, atol=1e-3)
+
+
+def test_winograd_computes_the_convolution() -> None:
+    expression = winograd()
+    sketch = next(batched_winograd_sketches(expression.state, SM_80))
+    assert "by Winograd's algorithm" in sketch.name
+    program = lower(replay(expression.state, sketch.bound(sketch.defaults)))
+    assert len(launches_of(program).nests) == 3
+    arrays = expression.arrays()
+    (answer,) = expression.answers(arrays).values()
+    np.testing.assert_allclose(interpret(program, arrays)["y"], answer, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize(("channels", "size", "is_faster"), [(16, 112, False), (512, 7, True)])
+def test_winograd_is_the_default_where_it_is_faster(
+    channels: int, size: int, is_faster: bool
+) -> None:
+    state = conv(size, 1, channels, channels).state
+    assert uses_algorithm(default_trace(state, SM_90A)) is is_faster
+    with override(winograd=False):
+        assert not uses_algorithm(default_trace(state, SM_90A))
+
+
+def test_blocks_are_numbered_in_groups_where_the_cache_is_small() -> None:
+    expression, target = matmul(24, 24, 4), replace(SM_80, l2_bytes=1024)
+    sketch = tiled(expression, target)
+    tile = {"c_i_apart": 1, "c_i_threads": 2, "c_i_each": 4, "c_group": 2}
+    tile |= {"c_j_apart": 1, "c_j_threads": 8, "c_j_each": 1}
+    trace = sketch.bound(sketch.defaults | tile)
+    assert "block_order(c, i_0, j_0, 2)" in format_trace(trace)
+    check(expression, trace)
+
+
+def test_pixels_are_one_axis_of_whole_tiles() -> None:
+    expression = conv(7, 1, 64, 64)
+    sketch = tiled(expression, SM_80)
+    program = lower(replay(expression.state, sketch.bound(sketch.defaults)))
+    (launch,) = launches_of(program).nests
+    names = {"y_oc_apart", "y_oc_threads", "y_oc_each"}
+    names |= {"y_oh_ow_apart", "y_oh_ow_threads", "y_oh_ow_each"}
+    assert names <= {name for choice in sketch.choices for name in choice.names}
+    (row,) = (c.default for c in sketch.choices if "y_oh_ow_threads" in c.names)
+    assert 56 % prod(row) == 0  # 49 pixels are 56
+    assert len(launch.shared) == 2
 
 
 @pytest.mark.parametrize("name", ["product_with_rests", "convolution", "pointwise_convolution"])
@@ -104,15 +215,18 @@ def test_limits_are_those_of_the_lowered_program() -> None:
     limits = {each.what: each for each in sketch.limits if isinstance(each, DeviceLimit)}
     assert limits.keys() == {"threads of a block", "idle lanes", "bytes of shared memory"}
     large = sketch.defaults | {
+        "c_i_apart": 2,
         "c_i_threads": 32,
-        "c_i_each": 8,
+        "c_i_each": 4,
+        "c_j_apart": 2,
         "c_j_threads": 32,
-        "c_j_each": 8,
-        "c_k_part": 32,
+        "c_j_each": 4,
+        "c_k_steps": 4,
+        "c_k_unrolled": 8,
     }
     (launch,) = launches_of(lower(replay(expression.state, sketch.bound(large)))).nests
     assert launch.extent(ForKind.THREAD_X) == 1024 > OPENCL_GENERIC.threads_per_block
-    assert sum(room_of(each) * 4 for each in launch.shared) == 2 * 256 * 32 * 4
+    assert sum(room_of(each) * 4 for each in launch.shared) == 2 * (260 + 256) * 32 * 4
     assert not limits["threads of a block"].holds(large)
     assert not limits["bytes of shared memory"].holds(large)
     assert limits["idle lanes"].holds(large)
@@ -125,43 +239,21 @@ def test_a_space_says_what_is_cut_off() -> None:
     assert "% cut off: too many bytes of shared memory" in text
 
 
-def fetching_in_vectors(channels: int, filters: int) -> tuple[Expression, LoopProgram]:
-    """A program of the derived space: blocks hold the whole image of 7 x 7."""
-    expression = pointwise_convolution(channels, filters, 7)
-    sketch = tiled(expression, SM_80)
-    whole = {"y_h_threads": 7, "y_h_each": 1, "y_v_threads": 7, "y_v_each": 1}
-    decisions = sketch.defaults | whole | {"y_x_vector": 4, "y_w_vector": 4}
-    assert sketch.genes_of(decisions) is not None
-    assert sketch.is_valid(decisions)
-    return expression, lower(replay(expression.state, sketch.bound(decisions)))
+def test_a_pointwise_convolution_fetches_both_operands_together() -> None:
+    sketch = tiled(pointwise_convolution(2048, 512, 7), SM_80)
+    lines = format_trace(sketch.bound(sketch.defaults)).splitlines()
+    assert "fold_constant(y_left)" in lines
+    (threads,) = {line.split("[")[1].split("]")[0] for line in lines if "cooperate" in line}
+    assert f"cooperate(y_left_y_product_cache, [{threads}], 4)" in lines
+    assert f"cooperate(y_right, [{threads}])" in lines  # rows of 49 pixels do not align
+    assert lines[-1] == "pipeline(y_product, ic_0, 3, cp_async)"
+    assert [line.split()[-1] for line in lines if line.startswith("bind")] == [
+        "block.x)",
+        "thread.x)",
+    ]
 
 
-def test_a_pointwise_convolution_fetches_both_operands_in_vectors() -> None:
-    """Of 2048 > 512 channels: blocks and threads bound, vectors of both operands into shared
-    memory, bias and ReLU where a thread stores.
-    """
-    _, program = fetching_in_vectors(2048, 512)
-    (launch,) = launches_of(program).nests
-    assert launch.extent(ForKind.THREAD_X) == 392
-    assert [each.name for each in launch.shared] == ["x_y_cache", "w_y_cache"]
-    text = CUDA_BACKEND.emit(program, SM_80).text
-    assert "blockIdx.x" in text
-    for operand in ("x", "w"):
-        fetch = rf"\*\(float4 \*\)&{operand}_y_cache\[.*\] = \(\*\(const float4 \*\)&{operand}\["
-        assert re.search(fetch, text)
-    assert re.search(r"relu\[.*\] = max_f32\(\(y\[.*\] \+ bias\[.*\]\), 0.0f\);", text)
-
-
-def test_fetches_in_vectors_are_right() -> None:
-    if missing_compiler():
-        pytest.skip(missing_compiler())
-    expression, program = fetching_in_vectors(32, 16)
-    arrays = expression.arrays()
-    (results,) = run_all_on_cpu([program], [arrays])
-    np.testing.assert_array_equal(results["relu"], expression.answers(arrays)["relu"])
-
-
-@pytest.mark.parametrize("expression", [softmax(), total(), depthwise()], ids=str)
+@pytest.mark.parametrize("expression", [softmax(), total()], ids=str)
 def test_what_shares_no_operand_is_not_tiled(expression: Expression) -> None:
     (sketch,) = derived_sketches(expression.state, OPENCL_GENERIC)
     assert sketch.name == "an element a thread"

@@ -6,7 +6,12 @@ Read `derivation.py` first (what a generator sees), then `rule.py`, `engine.py`,
 
 import tensorwright.tuning.space  # noqa: F401  its last module imports this package: it goes first
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
-from tensorwright.tuning.space.derived.engine import derive, derived_sketches
+from tensorwright.tuning.space.derived.engine import (
+    batched_winograd_sketches,
+    derive,
+    derived_sketches,
+    tiled_sketches,
+)
 from tensorwright.tuning.space.derived.predicates import (
     has_data_reuse,
     has_fusable_consumer,
@@ -31,6 +36,7 @@ __all__ = [
     "SketchRule",
     "TiledStage",
     "Verdict",
+    "batched_winograd_sketches",
     "derive",
     "derived_sketches",
     "has_data_reuse",
@@ -39,5 +45,6 @@ __all__ = [
     "is_strict_inlinable",
     "register_sketch_rule",
     "sketch_rule",
+    "tiled_sketches",
     "unregister_sketch_rule",
 ]

@@ -38,6 +38,7 @@ _SCHEDULERS = 4  # each issues an instruction of a warp in a cycle
 _LANES = 128
 _REGISTERS = 40  # of a thread: addresses, conditions, and operands of shared memory
 _MOST_REGISTERS = 255
+_MOST_HELD = 40  # registers for what is fetched ahead: beyond, the compiler spills some
 _LATENCY = 700  # of a fetch: the second cache, and a barrier
 _LAUNCH = 1500  # of a wave of blocks: the first fetch, and the stores
 _L2_BYTES = 32  # in a cycle
@@ -158,8 +159,8 @@ def tile_seconds(
     threads = rows[1] * columns[1]
     warps = np.ceil(threads / target.warp)
     accumulators = rows[0] * rows[2] * columns[0] * columns[2]
-    fetched = (height + width) * terms / threads
-    registers = accumulators + fetched + _REGISTERS
+    held = (height + width) * terms / threads if shape.ahead == 1 else np.zeros_like(threads)
+    registers = accumulators + held + _REGISTERS
     shared = (shape.ahead + 1) * 4 * (height + width) * terms
     resident = np.minimum.reduce(
         [
@@ -170,7 +171,7 @@ def tile_seconds(
         ]
     )
     is_possible = (threads <= target.threads_per_block) & (shared <= target.opt_in_shared_bytes)
-    is_possible &= (registers <= _MOST_REGISTERS) & (resident >= 1)
+    is_possible &= (registers <= _MOST_REGISTERS) & (held <= _MOST_HELD) & (resident >= 1)
     resident = np.maximum(resident, 1)
     reads = rows[0] + columns[0]
     fetching = (shape.costs[0] * height + shape.costs[1] * width) * terms / threads
@@ -190,7 +191,8 @@ def tile_seconds(
                 np.full_like(running, _LATENCY / shape.ahead),
             ]
         )
-        return (1 - _SHARE) * limits.max(0) + _SHARE * limits.sum(0)
+        cycles: Column = (1 - _SHARE) * limits.max(0) + _SHARE * limits.sum(0)
+        return cycles
 
     blocks = shape.batch * np.ceil(shape.rows / height) * np.ceil(shape.columns / width)
     each = np.ceil(blocks / target.multiprocessors)

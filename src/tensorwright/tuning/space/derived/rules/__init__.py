@@ -15,6 +15,7 @@ from tensorwright.tuning.space.derived.rules.tiling import (
     MultiLevelTiling,
     MultiLevelTilingWithFusion,
 )
+from tensorwright.tuning.space.derived.rules.window_tiling import WindowTiling
 
 SKETCH_RULES: tuple[SketchRule, ...] = (
     FoldConstants(),
@@ -31,6 +32,7 @@ GPU_RULES: tuple[SketchRule, ...] = (
     FoldConstants(),
     AlwaysInline(),
     MatrixTiling(),
+    WindowTiling(),
     CacheThreadTile(),
     ThreadTiling(),
     Skip(),
@@ -71,4 +73,5 @@ __all__ = [
     "SimplifyConstants",
     "Skip",
     "ThreadTiling",
+    "WindowTiling",
 ]

@@ -16,13 +16,10 @@ from tensorwright.base import GpuTarget
 from tensorwright.schedule import (
     TAPS,
     AtRoot,
-    Bind,
     ComputeAt,
     ComputeInline,
     Convolution,
     FoldConstant,
-    ForKind,
-    Fuse,
     Reorder,
     Split,
     Stage,
@@ -39,6 +36,7 @@ from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.matrix_tiles import best_tile, product_shape
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.thread_steps import deal_out
 from tensorwright.tuning.space.derived.thread_tiles import stored_axes
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import is_cheap
@@ -126,6 +124,10 @@ def _seconds(view: Derivation, found: Convolution, tile: int) -> float:
     return batched.seconds + transforms + 2 * _LAUNCH_S
 
 
+def _threads(target: GpuTarget) -> int:
+    return min(_THREADS, target.threads_per_block)
+
+
 class _Transforming:
     """Mutable working state while the transforms of one convolution are scheduled."""
 
@@ -146,9 +148,7 @@ class _Transforming:
         host = consumer.name if consumer is not None and is_free else base
         axes = {
             own: stored
-            for stored, own in stored_axes(
-                self.view.stage.tensor, builder.state.stage(host).tensor
-            )
+            for stored, own in stored_axes(self.view.stage.tensor, builder.state.stage(host).tensor)
         }
         builder.do(UseAlgorithm(base, f"winograd{self.tile}"))
         builder.do(FoldConstant(f"{base}_kernel_f64"))
@@ -179,7 +179,7 @@ class _Transforming:
             outer.append(step.children[0])
             inner.append(step.children[1])
         builder.do(Reorder(host, (*outer, *inner)))
-        thread = deal_out(builder, host, tuple(outer), self.view.target)
+        thread = deal_out(builder, host, tuple(outer), _threads(self.view.target))
         for loop in inner:
             builder.do(Unroll(host, loop))
         sums = f"{self.base}_sums"
@@ -194,32 +194,15 @@ class _Transforming:
         source = self.found.data.source.name
         for name in (f"{base}_data", source):
             inline = ComputeInline(name)
-            if builder.state.has_stage(name) and is_legal(inline, builder.state):
-                if is_cheap(builder.state.stage(name).tensor.body):
-                    builder.do(inline)
+            is_made = builder.state.has_stage(name) and is_legal(inline, builder.state)
+            if is_made and is_cheap(builder.state.stage(name).tensor.body):
+                builder.do(inline)
         _, _, *others = builder.state.stage(columns).loops
         builder.do(Reorder(columns, (*others, "u", "v")))
-        thread = deal_out(builder, columns, tuple(others), self.view.target)
+        thread = deal_out(builder, columns, tuple(others), _threads(self.view.target))
         for loop in ("u", "v"):
             builder.do(Unroll(columns, loop))
         builder.do(ComputeAt(rows, columns, thread))
         for axis in builder.state.stage(rows).tensor.axes:
             if axis.name in ("u", self.found.columns.out.name):
                 builder.do(Unroll(rows, axis.name))
-
-
-def deal_out(
-    builder: SketchBuilder, name: str, loops: tuple[str, ...], target: GpuTarget
-) -> str:
-    """Deal the iterations of outer loops out to blocks and threads; the loop of the threads."""
-    loop = loops[0]
-    if len(loops) > 1:
-        fuse = Fuse(name, loops)
-        builder.do(fuse)
-        loop = fuse.fused
-    split = Split(name, loop, (min(_THREADS, target.threads_per_block),))
-    builder.do(split)
-    blocks, threads = split.children
-    builder.do(Bind(name, blocks, ForKind.BLOCK_X))
-    builder.do(Bind(name, threads, ForKind.THREAD_X))
-    return threads

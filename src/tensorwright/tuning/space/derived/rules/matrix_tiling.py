@@ -15,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.base import GpuTarget, ScheduleError
+from tensorwright.base import GpuTarget
 from tensorwright.expr import Axis, Index, Load, Range, Var, loads_of, simplify, substitute
 from tensorwright.schedule import (
     AtRoot,
-    Bind,
+    BlockOrder,
     CacheRead,
     ComputeAt,
     ComputeInline,
@@ -51,17 +51,18 @@ from tensorwright.tuning.space.derived.matrix_tiles import (
     MOST_TERMS,
     MatrixShape,
     MatrixTile,
-    Row,
     best_tile,
     longest_tiles,
     tile_rows,
 )
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.thread_steps import bind_fused, fused
 from tensorwright.tuning.space.derived.thread_tiles import fold_sizes, stored_axes
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import is_cheap
 
+_GROUPS = (1, 2, 4, 8)  # rows of blocks that are gone through column by column
 _VECTORS = (1, 2, 4)  # elements that a thread fetches at once
 _PADDING = 4  # elements: rows stay aligned for vectors
 _MOST_UNROLLED = 16  # terms of the longest axis of the reduction
@@ -137,12 +138,8 @@ class _Tiling:
         builder.do(UseAlgorithm(self.base, "implicit_gemm"))
         if consumer is not None and is_untouched(builder.state, consumer):
             self.host = consumer.name
-        self.axes = dict(
-            (own, stored)
-            for stored, own in stored_axes(
-                self.view.stage.tensor, builder.state.stage(self.host).tensor
-            )
-        )
+        own = stored_axes(self.view.stage.tensor, builder.state.stage(self.host).tensor)
+        self.axes = {name: stored for stored, name in own}
         if self.host != self.base:
             builder.do(ComputeInline(self.base))
         tensor = builder.state.stage(self.product).tensor
@@ -207,18 +204,29 @@ class _Tiling:
                 joined, (rows, columns), (self.rows, self.columns), strict=True
             )
         ]
-        (block, threads, apart, each) = (
-            tuple(level[n] for level in levels) for n in (0, 2, 1, 3)
-        )
+        (block, threads, apart, each) = (tuple(level[n] for level in levels) for n in (0, 2, 1, 3))
         builder.do(Reorder(host, (*others, *both, *block, *threads, *apart, *each)))
-        _bind(builder, host, (*others, *both, *block), ForKind.BLOCK_X)
-        thread = _bind(builder, host, threads, ForKind.THREAD_X)
+        self._number_blocks((*others, *both, block[0]), block[1])
+        thread = bind_fused(builder, host, threads, ForKind.THREAD_X)
         for loop in (*apart, each[0]):
             builder.do(Unroll(host, loop))
         last = builder.state.stage(host).tensor.axes[-1].name
         step = Vectorize if last in joined[1] else Unroll
         builder.do(step(host, each[1]))
         return thread
+
+    def _number_blocks(self, rows: tuple[str, ...], columns: str) -> None:
+        """Bind the loops over blocks; in groups of rows where the second cache is too small for
+        the operands: blocks that run at once read the same parts of them.
+        """
+        builder, host = self.builder, self.host
+        read = {load.source for load in loads_of(self.view.stage.tensor.body)}
+        if sum(map(bytes_of, read)) <= self.target.l2_bytes // 2:
+            bind_fused(builder, host, (*rows, columns), ForKind.BLOCK_X)
+            return
+        name = f"{self.base}_group"
+        group = builder.choose(name, _GROUPS, _GROUPS[-1], Kind.OTHER, self.base)
+        builder.do(BlockOrder(host, fused(builder, host, rows), columns, group))
 
     def _joined(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
         return self.found.rows, self.found.columns
@@ -273,15 +281,11 @@ class _Tiling:
         builder.do(Vectorize(name, tiles[-1]))
         return loop
 
-    def _fold_factors(
-        self, axis: Axis, default: int, *, is_last: bool
-    ) -> tuple[Index, ...]:
+    def _fold_factors(self, axis: Axis, default: int, *, is_last: bool) -> tuple[Index, ...]:
         """The terms of a part along an axis; of the last one, in steps that are unrolled."""
         is_exact = axis.length % default == 0
         sizes = [
-            n
-            for n in fold_sizes(axis.length, MOST_TERMS)
-            if (axis.length % n == 0) == is_exact
+            n for n in fold_sizes(axis.length, MOST_TERMS) if (axis.length % n == 0) == is_exact
         ]
         if not is_last:
             name = f"{self.base}_{axis.name}_part"
@@ -304,23 +308,10 @@ class _Tiling:
             loops = builder.state.stage(name).loops
             builder.do(Reorder(name, (*loops[:-2], loops[-1], loops[-2])))
         default = operand.vector
-        vector = builder.choose(
-            f"{operand.name}_vector", _VECTORS, default, Kind.OTHER, self.base
-        )
+        vector = builder.choose(f"{operand.name}_vector", _VECTORS, default, Kind.OTHER, self.base)
         builder.do(Cooperate(name, (threads,), vector))
         if operand.turned:  # else the threads that store neighbouring terms ask one bank
             builder.do(Layout(name, LayoutKind.PADDED, _PADDING))
-
-
-def _bind(builder: SketchBuilder, name: str, loops: tuple[str, ...], kind: ForKind) -> str:
-    """Make one loop of some and bind it; the name of the loop."""
-    (loop, *more) = loops
-    if more:
-        fuse = Fuse(name, loops)
-        builder.do(fuse)
-        loop = fuse.fused
-    builder.do(Bind(name, loop, kind))
-    return loop
 
 
 def _vector_of(extent: int) -> int:

@@ -15,14 +15,12 @@ from math import prod
 from tensorwright.expr import Index, Load, Var, loads_of
 from tensorwright.schedule import (
     AtRoot,
-    Bind,
     CacheRead,
     CacheWrite,
     ComputeAt,
     ComputeInline,
     Cooperate,
     ForKind,
-    Fuse,
     Reorder,
     Scope,
     Split,
@@ -33,6 +31,7 @@ from tensorwright.schedule import (
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.thread_steps import bind_fused
 from tensorwright.tuning.space.derived.thread_tiles import (
     ThreadAxis,
     default_folds,
@@ -138,21 +137,11 @@ class _Tiling:
             x for x in builder.state.stage(self.host).loops if x not in {*blocks, *threads, *inner}
         )
         builder.do(Reorder(self.host, (*others, *blocks, *threads, *inner)))
-        self._bind((*others, *blocks), ForKind.BLOCK_X)
-        thread = self._bind(threads, ForKind.THREAD_X)
+        bind_fused(builder, self.host, (*others, *blocks), ForKind.BLOCK_X)
+        thread = bind_fused(builder, self.host, threads, ForKind.THREAD_X)
         for loop in inner:
             builder.do(Unroll(self.host, loop))
         return self.host, thread
-
-    def _bind(self, loops: tuple[str, ...], kind: ForKind) -> str:
-        """Make one loop of some and bind it; the name of the loop."""
-        (loop, *more) = loops
-        if more:
-            fuse = Fuse(self.host, loops)
-            self.builder.do(fuse)
-            loop = fuse.fused
-        self.builder.do(Bind(self.host, loop, kind))
-        return loop
 
     def _tile_fold(self) -> str:
         """Split the reduction into parts; the loop over parts, "" where there is one."""

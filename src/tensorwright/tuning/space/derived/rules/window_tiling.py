@@ -1,0 +1,224 @@
+"""Windows on graphics processors: depthwise convolutions and pools, whose positions share reads.
+
+Each element of the result folds a small window of an operand, and no axis of the result is without
+it: there is no product of matrices.  A thread computes a few neighbouring elements, whose windows
+overlap, with all terms written out.  Either the elements of all channels are dealt out to threads
+as they come, and the first cache keeps what neighbours read; or a block has a tile of one channel,
+and its threads fetch the patch under it together into shared memory first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from tensorwright.base import GpuTarget
+from tensorwright.expr import Axis, Index, loads_of
+from tensorwright.schedule import (
+    AtRoot,
+    CacheRead,
+    CacheWrite,
+    ComputeAt,
+    ComputeInline,
+    Cooperate,
+    ForKind,
+    Reorder,
+    Scope,
+    Split,
+    Unroll,
+    find_matrix_product,
+    is_legal,
+)
+from tensorwright.tuning.space.axes.accesses import count_of, slides_along
+from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
+from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
+from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.thread_steps import bind_fused, deal_out
+from tensorwright.tuning.space.derived.thread_tiles import stored_axes, thread_rows
+from tensorwright.tuning.space.sketch import Kind, SketchBuilder
+from tensorwright.tuning.space.steps import is_cheap
+
+_MOST_TERMS = 49  # of a window that is written out
+_LONG_WINDOW = 25  # from so many terms on, a patch in shared memory pays
+_EACH = (1, 2, 4)  # neighbouring elements of a thread along an axis
+_THREADS = (32, 64, 128, 256)
+_SIDES = (4, 7, 8, 14, 16, 28, 32)  # threads of a block along an axis of a tile
+_SIDE = 16  # by rule
+_WASTE = 0.25  # of the elements of tiles along an axis, so many may lie beyond its end
+_ENOUGH_THREADS = 1024  # for each multiprocessor: with so many, a thread may compute more
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTiling:
+    """Compute the windows of a few neighbours in each thread."""
+
+    name: str = "window tiling"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Where a short fold slides over an operand, and is no product of matrices."""
+        return Verdict.YES if _slides(view) else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """Without and with patches in shared memory, the likelier first."""
+        states = tuple(_Tiling(view).derive(is_shared=shared) for shared in (False, True))
+        terms = count_of(view.stage.tensor.reduce_axes)
+        return states[::-1] if terms >= _LONG_WINDOW else states
+
+
+def _slides(view: Derivation) -> tuple[Axis, ...]:
+    """The axes along which windows slide; none where the stage is not to be tiled so."""
+    stage = view.stage
+    tensor = stage.tensor
+    axes = (*tensor.axes, *tensor.reduce_axes)
+    is_free = isinstance(stage.placement, AtRoot) and is_untouched(view.state, stage)
+    if tensor.reduction is None or not is_free or find_matrix_product(tensor) is not None:
+        return ()
+    if not all(isinstance(axis.extent, int) and axis.extent > 0 for axis in axes):
+        return ()
+    if count_of(tensor.reduce_axes) > _MOST_TERMS:
+        return ()
+    loads = tuple(loads_of(tensor.body))
+    return tuple(
+        axis for axis in tensor.axes if axis.extent != 1 and slides_along(loads, tensor, axis.var)
+    )[-2:]
+
+
+def _rank(extent: int, row: tuple[int, int]) -> tuple[bool, bool, int, int]:
+    """How good a tile is by rule: not too long, without a rest, long."""
+    return row[0] <= _SIDE, extent % prod(row) == 0, row[0], -row[1]
+
+
+class _Tiling:
+    """Mutable working state while one stage is tiled."""
+
+    def __init__(self, view: Derivation) -> None:
+        self.view = view
+        self.base = view.current
+        self.target: GpuTarget = view.target
+        self.builder: SketchBuilder = view.grow()
+        tensor = view.stage.tensor
+        sliding = {axis.name: axis for axis in _slides(view)}
+        consumer = fusable_consumer(view.state, self.base)
+        is_free = consumer is not None and is_untouched(view.state, consumer)
+        self.host, self.fold = self.base, f"{self.base}_cache"
+        if consumer is not None and is_free:
+            self.host, self.fold = consumer.name, self.base
+        else:
+            self.builder.do(CacheWrite(self.base))
+        stored = stored_axes(tensor, self.builder.state.stage(self.host).tensor)
+        if self.host == self.base:
+            stored = tuple((axis.name, axis.name) for axis in tensor.axes)
+        self.sliding = {name: sliding[own] for name, own in stored if own in sliding}
+
+    def derive(self, *, is_shared: bool) -> Derivation:
+        """Tile the stage that stores, and compute the windows in its threads."""
+        if is_shared:
+            block, thread, threads = self._tile_patches()
+            self._write_out(thread)
+            self._fetch(block, threads)
+        else:
+            thread = self._deal_out()
+            self._write_out(thread)
+        place = "with patches in shared memory" if is_shared else "dealt out"
+        tile = TiledStage(self.fold, self.host, ((self.host, thread),))
+        return self.view.then(self.builder, f"windows of {self.base} {place}", tile=tile)
+
+    def _deal_out(self) -> str:
+        """Elements of all channels to threads as they come; the loop over threads."""
+        builder = self.builder
+        for source in self._sources():
+            self._inline(source)
+        left = self._elements() // (self.target.multiprocessors * _ENOUGH_THREADS)
+        outer = [x for x in builder.state.stage(self.host).loops if x not in self.sliding]
+        inner: list[str] = []
+        for loop, axis in self.sliding.items():
+            fitting = tuple(n for n in _EACH if -axis.length % n <= _WASTE * axis.length)
+            default = max(n for n in fitting if n <= max(1, left))
+            left //= default
+            name = f"{self.base}_{axis.name}_each"
+            each = builder.choose(name, fitting, default, Kind.TILE, self.base)
+            step = Split(self.host, loop, (each,))
+            builder.do(step)
+            outer.append(step.children[0])
+            inner.append(step.children[1])
+        builder.do(Reorder(self.host, (*outer, *inner)))
+        threads = tuple(n for n in _THREADS if n <= self.target.threads_per_block)
+        name = f"{self.base}_threads"
+        count = builder.choose(name, threads, min(128, threads[-1]), Kind.TILE, self.base)
+        thread = deal_out(builder, self.host, tuple(outer), count)
+        for loop in inner:
+            builder.do(Unroll(self.host, loop))
+        return thread
+
+    def _tile_patches(self) -> tuple[str, str, Index]:
+        """A tile of one channel to each block: the loops over blocks and threads, and how many."""
+        builder = self.builder
+        outer = [x for x in builder.state.stage(self.host).loops if x not in self.sliding]
+        levels: list[tuple[str, ...]] = []
+        threads: Index = 1
+        for loop, axis in self.sliding.items():
+            names = (f"{self.base}_{axis.name}_threads", f"{self.base}_{axis.name}_each")
+            rows = thread_rows(axis.length, _EACH[-1])
+            fitting = tuple(row for row in rows if row[0] in (*_SIDES, axis.length))
+            default = max(fitting or rows, key=partial(_rank, axis.length))
+            row = builder.choose_rows(names, fitting, default, Kind.TILE, self.base)
+            step = Split(self.host, loop, row)
+            builder.do(step)
+            levels.append(step.children)
+            threads = threads * row[0]
+        blocks, lanes, inner = (tuple(names) for names in zip(*levels, strict=True))
+        builder.do(Reorder(self.host, (*outer, *blocks, *lanes, *inner)))
+        block = bind_fused(builder, self.host, (*outer, *blocks), ForKind.BLOCK_X)
+        thread = bind_fused(builder, self.host, lanes, ForKind.THREAD_X)
+        for loop in inner:
+            builder.do(Unroll(self.host, loop))
+        return block, thread, threads
+
+    def _write_out(self, thread: str) -> None:
+        """Compute the windows of a thread, every term written out."""
+        builder = self.builder
+        builder.do(ComputeAt(self.fold, self.host, thread))
+        stage = builder.state.stage(self.fold)
+        sliding = [axis.name for axis in self.sliding.values()]
+        terms = [axis.name for axis in stage.tensor.reduce_axes]
+        others = [loop for loop in stage.loops if loop not in {*sliding, *terms}]
+        builder.do(Reorder(self.fold, (*others, *terms, *sliding)))
+        for loop in (*terms, *sliding):
+            builder.do(Unroll(self.fold, loop))
+
+    def _fetch(self, block: str, threads: Index) -> None:
+        """Let the threads of a block fetch the patch under its tile together."""
+        builder = self.builder
+        for source in self._windows():
+            read = CacheRead(source, self.fold, Scope.SHARED)
+            builder.do(read)
+            self._inline(source)
+            builder.do(ComputeAt(read.copy, self.host, block))
+            builder.do(Cooperate(read.copy, (threads,)))
+
+    def _elements(self) -> int:
+        return count_of(self.builder.state.stage(self.host).tensor.axes)
+
+    def _sources(self) -> list[str]:
+        body = self.builder.state.stage(self.fold).tensor.body
+        return list(dict.fromkeys(load.source.name for load in loads_of(body)))
+
+    def _windows(self) -> list[str]:
+        """The operands over which the window slides."""
+        tensor = self.builder.state.stage(self.fold).tensor
+        moving = [axis.var for axis in self.sliding.values()]
+        loads = tuple(loads_of(tensor.body))
+        names = (
+            load.source.name
+            for load in loads
+            if any(slides_along((load,), tensor, var) for var in moving)
+        )
+        return list(dict.fromkeys(names))
+
+    def _inline(self, source: str) -> None:
+        """Compute an operand while it is read, where it is cheap: the padding of an image."""
+        builder, step = self.builder, ComputeInline(source)
+        is_made = builder.state.has_stage(source) and is_legal(step, builder.state)
+        if is_made and is_cheap(builder.state.stage(source).tensor.body):
+            builder.do(step)
