@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import Target
 from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.references import read_program
@@ -15,7 +15,14 @@ from tensorwright.cli.printing.summary import format_ms
 from tensorwright.graph import Graph, Workload
 from tensorwright.pipeline import prepare
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
-from tensorwright.records.logs import AutoTvmLine, LogFormat, LogLine, read_log, write_autotvm
+from tensorwright.records.logs import (
+    AutoTvmLine,
+    LogFormat,
+    LogLine,
+    format_of,
+    read_log,
+    write_autotvm,
+)
 from tensorwright.schedule import state_of
 from tensorwright.tuning.logs import TASK, LineWriter, graph_of_task, seed_of
 
@@ -23,7 +30,7 @@ Row = tuple[str, str, str, str]
 COLUMNS = ("line", "program", "ms", "here")
 
 
-def workloads_of(programs: Sequence[str], target: CpuTarget) -> tuple[Workload, ...]:
+def workloads_of(programs: Sequence[str], target: Target) -> tuple[Workload, ...]:
     """The workloads of models and tensor expressions, each once."""
     workloads: dict[str, Workload] = {}
     for text in programs:
@@ -36,11 +43,21 @@ def workloads_of(programs: Sequence[str], target: CpuTarget) -> tuple[Workload, 
     return tuple(workloads.values())
 
 
+def is_foreign_log(path: str) -> bool:
+    """Whether a file has lines of AutoTVM or Ansor."""
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(1)
+    except OSError:
+        return False
+    return start in (b"{", b"#") and format_of(path) is not LogFormat.OWN
+
+
 def import_log(
     file: Path,
     written_by: LogFormat,
     store: RecordStore,
-    target: CpuTarget,
+    target: Target,
     workloads: Sequence[Workload],
 ) -> list[Row]:
     """List the lines of a log, and keep those that are schedules here: a search tries them first,
@@ -54,12 +71,13 @@ def import_log(
     records: list[Record] = []
     texts: list[WorkloadText] = []
     for number, line in read_log(file, written_by).items():
-        outcome = _seed(line, target, by_key)
+        outcome = seed_record(line, target, by_key)
         if not isinstance(outcome, str):
-            workload, record = outcome
+            workload, record, change = outcome
             records.append(record)
             texts.append(WorkloadText(workload.key, str(workload)))
             outcome = f"seed of {workload.name} {workload.key}"
+            outcome += f", {change}" if change else ""
         latency_s = line.result.latency_s
         time = format_ms(latency_s) if math.isfinite(latency_s) else "-"
         rows.append((str(number), line.name, time, outcome))
@@ -67,10 +85,12 @@ def import_log(
     return rows
 
 
-def _seed(
-    line: LogLine, target: CpuTarget, by_key: dict[str, Workload]
-) -> tuple[Workload, Record] | str:
-    """The program of a line with its schedule as a record; or the reason why there is none."""
+def seed_record(
+    line: LogLine, target: Target, by_key: Mapping[str, Workload]
+) -> tuple[Workload, Record, str] | str:
+    """The program of a line, its schedule as a record, and what is not as in the line; or the
+    reason why there is none.
+    """
     if line.result.failure:
         return line.result.failure
     if not isinstance(line, AutoTvmLine):
@@ -86,15 +106,15 @@ def _seed(
         target=target.key,
         hardware=LogFormat.AUTOTVM.value,
         threads=1,
-        trace=seed.trace,
+        trace=seed.candidate.trace,
         times_s=tuple(map(float, line.result.costs_s)),
         status=Status.OK,
-        decisions=seed.decisions,
+        decisions=seed.candidate.decisions,
     )
-    return workload, record
+    return workload, record, seed.change
 
 
-def _program(line: AutoTvmLine, target: CpuTarget, by_key: dict[str, Workload]) -> Workload | str:
+def _program(line: AutoTvmLine, target: Target, by_key: Mapping[str, Workload]) -> Workload | str:
     if line.task.startswith(f"{TASK}."):
         keywords = json.loads(line.keywords)
         key = keywords.get("workload") if isinstance(keywords, dict) else None
@@ -111,14 +131,14 @@ def _folds(workload: Workload) -> bool:
 
 
 def export_log(
-    file: Path, store: RecordStore, target: CpuTarget, workloads: Sequence[Workload]
+    file: Path, store: RecordStore, target: Target, workloads: Sequence[Workload]
 ) -> int:
     """Write the records of some programs' templates as lines of AutoTVM; return how many."""
     return write_autotvm(file, _lines(store, target, workloads))
 
 
 def _lines(
-    store: RecordStore, target: CpuTarget, workloads: Sequence[Workload]
+    store: RecordStore, target: Target, workloads: Sequence[Workload]
 ) -> Iterator[AutoTvmLine]:
     for workload in workloads:
         records = list(store.query(workload=workload.key, target=target.key))

@@ -9,6 +9,7 @@ import click
 from tensorwright.base import (
     DUMP_STAGES,
     Dump,
+    Target,
     UsageError,
     collect_dumps,
     did_you_mean,
@@ -18,11 +19,13 @@ from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
 from tensorwright.cli.arguments.options import refuse_given
 from tensorwright.cli.arguments.programs import prepare, read_expression
+from tensorwright.cli.foreign_logs import is_foreign_log, seed_record
 from tensorwright.graph import Partition, Workload
 from tensorwright.machine import detect_hardware
 from tensorwright.records import load_choice, opened
+from tensorwright.records.logs import format_of, read_log
 from tensorwright.runtime import read_container, usable_threads
-from tensorwright.schedule import Schedule
+from tensorwright.schedule import Schedule, parse_trace
 from tensorwright.tuning.selection import choose
 
 STAGES = (*DUMP_STAGES[:4], "workloads", *DUMP_STAGES[4:])
@@ -30,10 +33,11 @@ _CODE = {"schedule", "loop", "source", "asm"}
 _OF_WORKLOADS = {"workloads", *_CODE}
 _OLD_NAMES = {"loops": "loop", "llvm": "source"}
 _DEFAULT = "graph,layouts,workloads"
+_OF_LOG = "workloads,schedule"
 
 
 @click.command()
-@click.argument("program", metavar="MODEL|MODULE:EXPR|EXECUTABLE")
+@click.argument("program", metavar="MODEL|MODULE:EXPR|EXECUTABLE|LOG")
 @click.option(
     "--what",
     metavar="STAGES",
@@ -51,7 +55,8 @@ def command(
     passes: bool,
     how: Compilation,
 ) -> None:
-    """Show what becomes of a model or a tensor expression; of an executable, its steps.
+    """Show what becomes of a model or a tensor expression; of an executable, its steps; of a log
+    of AutoTVM, the program of each line that a template here can make.
 
     These are the texts that TENSORWRIGHT_DUMP writes. graph is the simplified graph, layouts lists
     the remaining conversions; schedule, loop, source and asm belong to each workload. Its schedule
@@ -61,6 +66,13 @@ def command(
     """
     if kind_of(program) is ProgramKind.EXECUTABLE:
         _show_plan(program)
+        return
+    if is_foreign_log(program):
+        refuse_given(
+            ("wanted", "threads", "records", "input_shapes", "sizes", "seed"),
+            because=f"{program} is a log, whose lines say what their programs are",
+        )
+        _show_log(program, read_stages(_OF_LOG if what is None else what), passes, how.target)
         return
     is_expression = is_reference(program)
     stages = read_stages(_DEFAULT if what is None else what)
@@ -136,16 +148,44 @@ def _show_code(
             best = together.get(workload.key)
             is_cold = parts is not None
             chosen = choose(workload, how.target, count, store, best, is_cold=is_cold)
-            with collect_dumps(stages) as dumps:
-                program = loop_program(workload, chosen.schedule, how.target)
-                if "source" in stages or "asm" in stages:
-                    emit_source(program, how.target, backend_of(how.target))
-            for each in dumps if passes else last_of_each(dumps):
-                label = f"{workload.name} {workload.key} {each.name if passes else ''}"
-                click.echo(f"--- {each.stage}: {label}".rstrip())
-                if each.stage == "schedule":
-                    click.echo(f"{chosen.source.value}:")
-                click.echo(each.text)
+            origin = chosen.source.value
+            _show_scheduled(workload, chosen.schedule, origin, stages, passes, how.target)
+
+
+def _show_scheduled(
+    workload: Workload,
+    schedule: Schedule,
+    origin: str,
+    stages: Sequence[str],
+    passes: bool,
+    target: Target,
+) -> None:
+    """The texts of a workload with a schedule, which comes from its `origin`."""
+    with collect_dumps(stages) as dumps:
+        program = loop_program(workload, schedule, target)
+        if "source" in stages or "asm" in stages:
+            emit_source(program, target, backend_of(target))
+    for each in dumps if passes else last_of_each(dumps):
+        label = f"{workload.name} {workload.key} {each.name if passes else ''}"
+        click.echo(f"--- {each.stage}: {label}".rstrip())
+        if each.stage == "schedule":
+            click.echo(f"{origin}:")
+        click.echo(each.text)
+
+
+def _show_log(path: str, stages: Sequence[str], passes: bool, target: Target) -> None:
+    """The texts of each line's program with its schedule, or why there is none."""
+    for number, line in read_log(path, format_of(path)).items():
+        click.echo(f"--- line {number}: {line}")
+        seed = seed_record(line, target, {})
+        if isinstance(seed, str):
+            click.echo(seed)
+            continue
+        workload, record, change = seed
+        if "workloads" in stages:
+            click.echo(str(workload))
+        origin = f"of the log, {change}" if change else "of the log"
+        _show_scheduled(workload, parse_trace(record.trace), origin, stages, passes, target)
 
 
 def last_of_each(dumps: Sequence[Dump]) -> tuple[Dump, ...]:

@@ -34,6 +34,7 @@ from tensorwright.cli.group import same_command
 from tensorwright.cli.printing.summary import (
     ending,
     print_cut,
+    print_failed,
     print_networks,
     print_untuned,
     print_workloads,
@@ -123,6 +124,7 @@ def command(
     if optimized.rewritten:
         click.echo(f"  rewritten: {optimized.rewritten}; --no-rewrite leaves them as they are")
     print_cut(result)
+    print_failed(result)
     print_untuned(result)
     if result.is_interrupted:
         click.echo(f"{result.resume_text}\n  {same_command()}", err=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import CpuTarget, RecordError, UsageError
-from tensorwright.cli.arguments.options import records_option, refuse_given, target_option
+from tensorwright.base import RecordError, Target, UsageError
+from tensorwright.cli.arguments.options import any_target_option, records_option, refuse_given
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
 from tensorwright.cli.group import same_command
@@ -142,14 +142,14 @@ def best(workload: str | None, records: Path | None, show_all: bool) -> None:
 )
 @_workload_option
 @_programs_option
-@target_option
+@any_target_option
 @records_option
 def export(
     file: Path,
     written: str,
     wanted: str | None,
     programs: tuple[str, ...],
-    target: CpuTarget,
+    target: Target,
     records: Path | None,
 ) -> None:
     """Write records as JSON lines, for another machine or another person.
@@ -178,9 +178,9 @@ def export(
 @command.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
 @_programs_option
-@target_option
+@any_target_option
 @records_option
-def import_(file: Path, programs: tuple[str, ...], target: CpuTarget, records: Path | None) -> None:
+def import_(file: Path, programs: tuple[str, ...], target: Target, records: Path | None) -> None:
     """Add the records of a file that export wrote: all of them, or none if there is an error.
 
     The lines of a log of AutoTVM (version 0.2) or Ansor are listed. A line whose knobs a template

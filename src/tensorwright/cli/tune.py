@@ -23,6 +23,7 @@ from tensorwright.cli.group import same_command
 from tensorwright.cli.printing.summary import (
     ending,
     print_cut,
+    print_failed,
     print_networks,
     print_untuned,
     print_workloads,
@@ -165,6 +166,7 @@ def command(
     print_networks(result.networks, models if result.networks else ())
     click.echo(f"{ending(result)}; kept in {how.records or default_path()}")
     print_cut(result)
+    print_failed(result)
     print_untuned(result)
     if result.is_interrupted:
         again = same_command()

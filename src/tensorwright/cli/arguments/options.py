@@ -173,6 +173,11 @@ def any_machine_options(function: Command) -> Command:
         type=THREADS,
         help="Threads of the kernels of a processor; by default all cores.",
     )(function)
+    return any_target_option(function)
+
+
+def any_target_option(function: Command) -> Command:
+    """--target, as any target."""
     return click.option(
         "--target",
         callback=lambda ctx, param, name: named_target(name or knobs.TARGET.get()),

@@ -107,6 +107,14 @@ def print_cut(result: TuneResult) -> None:
         click.echo(f"cut before building: {counts}")
 
 
+def print_failed(result: TuneResult) -> None:
+    """Say of each workload that could not be measured why."""
+    for each in result.tasks:
+        if each.error:
+            workload = each.task.workload
+            click.echo(f"  not measured {workload.key} {workload.name}: {each.error}")
+
+
 def ending(result: TuneResult) -> str:
     """The number of trials, the time, and why the session ended before its budget was spent."""
     reason = "" if result.reason is StopReason.BUDGET_SPENT else f" ({result.reason.value})"

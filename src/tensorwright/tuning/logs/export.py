@@ -10,7 +10,7 @@ import json
 import math
 from datetime import datetime
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import Target
 from tensorwright.records import Record
 from tensorwright.records.logs import AutoTvmLine, LoggedEntity, LoggedTensor, Result
 from tensorwright.schedule import Workload, format_trace, state_of
@@ -25,7 +25,7 @@ _FAILED = 4
 class LineWriter:
     """Lines for the records of one workload."""
 
-    def __init__(self, workload: Workload, target: CpuTarget) -> None:
+    def __init__(self, workload: Workload, target: Target) -> None:
         self._workload = workload
         self._target = target
         self._sketches = tuple(template_sketches(state_of(workload), target))

@@ -3,24 +3,26 @@
 A line fits a template that has all of its knobs; knobs that only the template has are as the rule
 chooses, or as small as they can be where tiles would not fit into registers.  AutoTVM's names for
 the axes of its operators are ours under `SAME`, and a split into fewer parts is one with tiles of 1
-between.
+between.  Templates for graphics processors have AutoTVM's own names.  A log may be of a larger
+card: threads that a block cannot have here become virtual threads, or elements of a thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from math import prod
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import Target
 from tensorwright.expr import Decision
 from tensorwright.records.logs import AutoTvmLine, LoggedEntity
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.population.candidate import candidate_of
+from tensorwright.tuning.space.derived.device_limits import THREADS_OF_BLOCK
 from tensorwright.tuning.space.knobs import Entity, Knob
-from tensorwright.tuning.space.sketch import Sketch
-from tensorwright.tuning.space.templates import template_sketches
+from tensorwright.tuning.space.sketch import DeviceLimit, Limit, Sketch
+from tensorwright.tuning.space.templates import TEMPLATES, template_sketches
 
 SAME = {
     "conv": {"tile_oh": "tile_h", "tile_ow": "tile_w", "unroll_kw": "unroll_taps"},
@@ -28,6 +30,21 @@ SAME = {
     "dense": {"tile_y": "tile_i", "tile_x": "tile_j"},
 }
 """What a knob of a task of AutoTVM is called here, by the beginning of the task's name."""
+
+
+_AT_MOST = "auto_unroll_max_step"  # where the loops make more steps, fewer are unrolled
+_OF_TEXT = frozenset({"unroll_explicit"})  # who writes unrolled loops out: here the compiler does
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A schedule that a line stands for.
+
+    change   what is not as in the line, and why, for a person; "" where nothing
+    """
+
+    candidate: Candidate
+    change: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +55,50 @@ class _Misfit:
     is_other: bool = False
 
 
-def seed_of(line: AutoTvmLine, state: ScheduleState, target: CpuTarget) -> Candidate | str:
+def seed_of(line: AutoTvmLine, state: ScheduleState, target: Target) -> Seed | str:
     """The schedule that a line stands for, by the first template that it fits; or why none does."""
-    names = next((names for start, names in SAME.items() if line.task.startswith(start)), {})
+    is_cuda = line.task.endswith(".cuda")
+    starts = {} if is_cuda else SAME
+    names = next((names for start, names in starts.items() if line.task.startswith(start)), {})
     misfits: dict[str, _Misfit] = {}
-    for sketch in template_sketches(state, target):
-        found = _fit(line.entities, names, sketch)
-        if not isinstance(found, _Misfit):
-            return candidate_of(sketch, tuple(sorted(found.items())))
-        known = misfits.get(sketch.family)
-        if known is None or (known.is_other and not found.is_other):
-            misfits[sketch.family] = found
+    sketches = tuple(template_sketches(state, target))
+    name = line.task.removesuffix(".cuda")
+    own = [sketch for sketch in sketches if sketch.family == name]
+    if not own and name in [each.name for each in TEMPLATES[target.kind]]:
+        return f"{name}: it does not speak of this program for {target}"
+    for entities in _variants(line.entities, own):
+        for sketch in own or sketches:
+            fitted = _fit(entities, names, sketch)
+            if not isinstance(fitted, _Misfit):
+                decisions, change = fitted
+                return Seed(candidate_of(sketch, tuple(sorted(decisions.items()))), change)
+            known = misfits.get(sketch.family)
+            if known is None or (known.is_other and not fitted.is_other):
+                misfits[sketch.family] = fitted
     told = "; ".join(f"{family}: {misfit.reason}" for family, misfit in misfits.items())
     return told or "no template speaks of this program"
 
 
+def _variants(
+    entities: Sequence[LoggedEntity], sketches: Iterable[Sketch]
+) -> Iterator[tuple[LoggedEntity, ...]]:
+    """What a line says of a schedule; then the same with less unrolled, which is what its compiler
+    does where loops make more steps than it says.
+    """
+    kept = tuple(entity for entity in entities if entity.name not in _OF_TEXT or not sketches)
+    yield kept
+    knobs = (knob for sketch in sketches for knob in sketch.knobs if knob.name == _AT_MOST)
+    steps = sorted({knob.value for knob in knobs if isinstance(knob.value, int)}, reverse=True)
+    said = next((each.value for each in kept if each.name == _AT_MOST), 0)
+    for step in steps:
+        if isinstance(said, int) and step < said:
+            yield tuple(replace(x, value=step) if x.name == _AT_MOST else x for x in kept)
+
+
 def _fit(
     entities: Iterable[LoggedEntity], names: Mapping[str, str], sketch: Sketch
-) -> dict[str, int] | _Misfit:
-    """The decisions of a sketch in which its knobs are as some entities say.
+) -> tuple[dict[str, int], str] | _Misfit:
+    """The decisions of a sketch in which its knobs are as some entities say, and what is changed.
 
     names   what a knob is called here, where it is not as there
     """
@@ -77,11 +119,49 @@ def _fit(
         if any(row not in choice.values for row, choice in zip(rows, choices, strict=True)):
             return _Misfit(f"{entity} is none of its values")
     if sketch.is_valid(decisions):
-        return decisions
-    decisions |= _smallest(sketch, named)
-    if sketch.is_valid(decisions):
-        return decisions
-    return _Misfit("the tiles do not fit into registers")
+        return decisions, ""
+    others = decisions | _smallest(sketch, named)
+    if sketch.is_valid(others):
+        return others, ""
+    fewer = _with_fewer_threads(sketch, decisions)
+    if fewer is not None and sketch.is_valid(fewer[0]):
+        return fewer
+    broken = [limit for limit in sketch.limits if not limit.holds(decisions)]
+    return _Misfit(next(map(_excess, broken, (decisions,) * len(broken))))
+
+
+def _excess(limit: Limit | DeviceLimit, decisions: Mapping[str, int]) -> str:
+    """What is too much, for a person."""
+    if isinstance(limit, DeviceLimit):
+        return f"{limit.value(decisions)} {limit.what}, more than {limit.most}"
+    return "the tiles do not fit into registers"
+
+
+def _with_fewer_threads(
+    sketch: Sketch, decisions: Mapping[str, int]
+) -> tuple[dict[str, int], str] | None:
+    """Decisions with no more threads than a block may have, and what is changed: what threads
+    computed side by side one thread computes, as virtual threads or as its elements.
+    """
+    limits = (each for each in sketch.limits if isinstance(each, DeviceLimit))
+    limit = next((each for each in limits if each.what == THREADS_OF_BLOCK), None)
+    if limit is None:
+        return None
+    changed = dict(decisions)
+    while not limit.holds(changed):
+        name = max(limit.names, key=lambda each: changed[each])
+        factor = next((n for n in range(2, changed[name] + 1) if changed[name] % n == 0), None)
+        names = next(choice.names for choice in sketch.choices if name in choice.names)
+        at = names.index(name)
+        if factor is None or len(names) < 2:
+            return None
+        changed[name] //= factor
+        changed[names[at - 1 if at else at + 1]] *= factor
+    for choice in sketch.choices:
+        if tuple(changed[name] for name in choice.names) not in choice.values:
+            return None
+    was, now = limit.value(decisions), limit.value(changed)
+    return changed, f"{now} threads of a block for {was}"
 
 
 def _smallest(sketch: Sketch, named: Set[str]) -> dict[str, int]:

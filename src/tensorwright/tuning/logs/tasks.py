@@ -63,6 +63,20 @@ def _dense(line: AutoTvmLine) -> Graph:
     return b.finish((b.add("matmul", x, w),))
 
 
+def _batched(line: AutoTvmLine) -> Graph:
+    """x (batch, m, k), y (batch, n, k); the shape of the result, its type, which are transposed."""
+    x_shape, y_shape = (each.shape for each in line.tensors[:2])
+    transposed = [each for each in line.arguments if isinstance(each, bool)]
+    if transposed not in ([], [False, True]):
+        raise ValueError("its operands are not (batch, m, k) and (batch, n, k)")
+    if len(x_shape) != 3 or x_shape[::2] != y_shape[::2]:
+        raise ValueError("x and y are not (batch, m, k) and (batch, n, k)")
+    b = GraphBuilder(line.task)
+    batch, columns, terms = y_shape
+    x, y = b.input("x", x_shape), b.input("y", (batch, terms, columns))
+    return b.finish((b.add("matmul", x, y),))
+
+
 _MAKERS: dict[str, _Maker] = {
     "conv1d": _convolution,
     "conv2d": _convolution,
@@ -70,6 +84,7 @@ _MAKERS: dict[str, _Maker] = {
     "depthwise": _convolution,
     "group": _convolution,
     "dense": _dense,
+    "batch": _batched,
 }
 
 

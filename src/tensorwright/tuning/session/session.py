@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from tensorwright.base import CpuTarget, Target, UsageError, knobs
+from tensorwright.build import build_kernel, load_kernel
+from tensorwright.expr import compute, placeholder
+from tensorwright.graph import program_workload
 from tensorwright.machine import detect_hardware
 from tensorwright.records import RecordStore
 from tensorwright.runtime import check_device, this_machine
@@ -178,8 +181,21 @@ def _usual_scheduler(search: SearchArguments, seed: int) -> Scheduler:
 
 
 def check_measures_here(target: Target) -> None:
-    """Refuse a target whose programs cannot be measured on this machine, with a MachineError."""
+    """Refuse a target whose programs cannot be measured on this machine, with a MachineError.
+
+    A device takes code by a compiler and a driver that may not fit each other: a small kernel is
+    built and loaded, once for each process.
+    """
     check_device(target, "tune", remedy="tune on a machine that can run it, and import its records")
+    if not isinstance(target, CpuTarget):
+        _check_kernel(target)
+
+
+@cache
+def _check_kernel(target: Target) -> None:
+    x = placeholder("x", (1,))
+    y = compute("y", (1,), lambda i: x[i])
+    load_kernel(build_kernel(program_workload([y]), (), target))
 
 
 def merge(tasks: Sequence[Task]) -> tuple[Task, ...]:

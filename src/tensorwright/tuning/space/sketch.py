@@ -126,8 +126,11 @@ class DeviceLimit:
 
     def holds(self, decisions: Mapping[str, Any]) -> Any:
         """As `Limit.holds`."""
-        value = evaluate_index(_of_variables(self.index), lambda each: decisions[each.name])
-        return value <= self.most
+        return self.value(decisions) <= self.most
+
+    def value(self, decisions: Mapping[str, Any]) -> Any:
+        """What may not exceed `most`: a number, or a column."""
+        return evaluate_index(_of_variables(self.index), lambda each: decisions[each.name])
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,6 @@ from typing import Any
 
 from tensorwright.base import (
     ByKind,
-    CpuTarget,
     ScheduleError,
     Target,
     TargetKind,
@@ -69,7 +68,7 @@ def space_of(
     """
     with without_collection():
         templates: tuple[Sketch, ...] = ()
-        if kind is not SpaceKind.SKETCHES and isinstance(target, CpuTarget):
+        if kind is not SpaceKind.SKETCHES:
             templates = tuple(template_sketches(state, target, algorithms))
         if kind is SpaceKind.TEMPLATES and templates:
             return Space(templates)

@@ -52,8 +52,8 @@ def seed(text: str) -> dict[str, int] | str:
     found = seed_of(parsed, state, AVX512)
     if isinstance(found, str):
         return found
-    replay(state, parse_trace(found.trace))
-    return dict(found.decisions)
+    replay(state, parse_trace(found.candidate.trace))
+    return dict(found.candidate.decisions)
 
 
 TILE_I: Entity = ("tile_y", "sp", [-1, 4])
@@ -74,8 +74,8 @@ def test_structural_knobs_choose_the_sketch() -> None:
     (workload,) = prepare(graph, AVX512).workloads
     found = seed_of(parsed, state_of(workload), AVX512)
     assert not isinstance(found, str)
-    assert "unroll_taps True" in found.sketch
-    assert dict(found.decisions)["tile_ic"] == 8
+    assert "unroll_taps True" in found.candidate.sketch
+    assert dict(found.candidate.decisions)["tile_ic"] == 8
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tensorwright.base import GpuTarget
 from tensorwright.tuning.space.defaults.grid import bind_rest
 from tensorwright.tuning.space.derived.derivation import Derivation
-from tensorwright.tuning.space.derived.device_limits import device_limits
+from tensorwright.tuning.space.derived.device_limits import keep_to_device
 from tensorwright.tuning.space.derived.fetch_variants import fetch_variants
 from tensorwright.tuning.space.derived.predicates import is_untouched
 from tensorwright.tuning.space.derived.streams import can_stream, stream
@@ -24,7 +23,7 @@ def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:
     for words, builder in fetch_variants(derivation):
         _bind(builder, derivation)
         is_plain = not builder.choices and all(tile.is_element for tile in derivation.tiles)
-        if is_plain or _note_limits(builder, derivation.target):
+        if is_plain or keep_to_device(builder, derivation.target):
             yield builder.sketch(f"{family}; {words}" if words else family, family)
 
 
@@ -39,14 +38,3 @@ def _bind(builder: SketchBuilder, derivation: Derivation) -> None:
         stage.name for stage in builder.state.stages if not is_untouched(builder.state, stage)
     )
     bind_rest(builder, derivation.target, done)
-
-
-def _note_limits(builder: SketchBuilder, target: GpuTarget) -> bool:
-    """Add the limits of the device; whether the choice by rule keeps to them."""
-    defaults = builder.sketch("").defaults
-    for limit in device_limits(builder.state, target):
-        if limit.holds(defaults):
-            builder.limits += [limit] if limit.names else []
-        elif not limit.is_wish:
-            return False
-    return True

@@ -13,8 +13,9 @@ from tensorwright.base import GpuTarget
 from tensorwright.expr import Axis, Index, Load, ceil_div, free_vars, loads_of, mod
 from tensorwright.loop import Allocate, LaunchNest, launches_of, lower, room_of, walk
 from tensorwright.schedule import BLOCKS, THREADS, At, ForKind, ScheduleState, Scope, Stage, analyse
-from tensorwright.tuning.space.sketch import DeviceLimit
+from tensorwright.tuning.space.sketch import DeviceLimit, SketchBuilder
 
+THREADS_OF_BLOCK = "threads"
 _IDLE = 4  # at most one of so many lanes of the warps of a block may have no thread
 _THREAD_REGISTERS = 255
 _OTHER_REGISTERS = 32  # of a thread: for operands, addresses and counters
@@ -37,10 +38,26 @@ def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLim
         yield from _of_vectors(state, stage)
 
 
+def keep_to_device(builder: SketchBuilder, target: GpuTarget, *, has_wishes: bool = True) -> bool:
+    """Add the limits of the device to those of a sketch; False where it would refuse the choice by
+    rule.
+
+    has_wishes   what it would run badly is a limit, too, unless the choice by rule breaks it
+    """
+    defaults, is_kept = builder.sketch("").defaults, True
+    for limit in device_limits(builder.state, target):
+        holds = bool(limit.holds(defaults))
+        if limit.is_wish and not (has_wishes and holds):
+            continue
+        is_kept &= holds
+        builder.limits += [limit] if limit.names else []
+    return is_kept
+
+
 def _of_threads(nest: LaunchNest, target: GpuTarget) -> Iterator[DeviceLimit]:
     """As many threads as a block may have, in whole warps, with registers for each."""
     threads: Index = prod(nest.extent(kind) for kind in THREADS)
-    yield DeviceLimit("threads", threads, target.threads_per_block)
+    yield DeviceLimit(THREADS_OF_BLOCK, threads, target.threads_per_block)
     yield DeviceLimit("layers of threads", nest.extent(ForKind.THREAD_Z), _LAYERS)
     idle = _IDLE * mod(-threads, target.warp) - threads
     yield DeviceLimit("idle lanes", idle, 0, is_wish=True)

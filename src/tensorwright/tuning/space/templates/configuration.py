@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import log2, prod
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index
 from tensorwright.schedule import Tail
 from tensorwright.tuning.space.knobs import REST, Annotation, Entity, Knob, Order, Policy, Scalar
@@ -40,16 +39,14 @@ MOST_ROWS = 20_000  # values of one knob: more are a mistake, and would take lon
 class Configuration:
     """The knobs of one run of a template; mutable, used inside one function.
 
-    target   what the program is compiled for
+    target   what the program is compiled for, of the kind that the template is for
     knobs    named so far, in order; `structural` are those of them that give sketches
     Structural knobs (`define_knob`, `define_reorder`, `define_annotate`, `define_compute_at`) are
     known while the template runs, which may branch on them: each value gives a sketch.  The others
     (`define_split`, `define_number`) stay open: they are columns of a population.
     """
 
-    def __init__(
-        self, builder: SketchBuilder, target: CpuTarget, taken: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, builder: SketchBuilder, target: Any, taken: Sequence[int] = ()) -> None:
         self.target = target
         self.knobs: list[Knob] = []
         self.structural: list[Knob] = []

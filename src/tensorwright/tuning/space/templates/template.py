@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from tensorwright.base import CpuTarget, ScheduleError, UsageError, did_you_mean
+from tensorwright.base import GpuTarget, ScheduleError, Target, UsageError, did_you_mean
 from tensorwright.expr import Decision
 from tensorwright.schedule import ScheduleState
+from tensorwright.tuning.space.derived.device_limits import keep_to_device
 from tensorwright.tuning.space.knobs import Entity, Knob
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
@@ -16,7 +18,7 @@ from tensorwright.tuning.space.templates.configuration import Configuration
 MOST_STRUCTURES = 128  # combinations of structural knobs: each is lowered by itself
 
 Schedule = Callable[[SketchBuilder, Configuration], bool | None]
-Applies = Callable[[ScheduleState, CpuTarget], bool]
+Applies = Callable[[ScheduleState, Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Template:
     applies: Applies
     is_other_algorithm: bool = False
 
-    def sketches(self, state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
+    def sketches(self, state: ScheduleState, target: Target) -> Iterator[Sketch]:
         """A sketch for each combination of its structural knobs, that by rule first.
 
         Warns:   where all of them take illegal steps.
@@ -56,6 +58,8 @@ class Template:
             cfg = Configuration(builder, target, taken)
             try:
                 is_wanted = self.schedule(builder, cfg) is not False
+                if is_wanted and isinstance(target, GpuTarget):
+                    is_wanted = keep_to_device(builder, target, has_wishes=False)
             except ScheduleError as illegal:
                 error, is_wanted = error or illegal, False
             if is_wanted:
