@@ -128,6 +128,14 @@ class Device(Hashable, Protocol):
         """Call a function of loaded code; the caller keeps code and memory until `wait`."""
         ...
 
+    def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
+        """What makes all launches of some work at once, as often as it is called; the work itself
+        launches nothing now.  None where the device has no such way.
+
+        The caller keeps the code and the memory that the work uses.
+        """
+        ...
+
     def wait(self) -> None:
         """Return when all launches are done."""
         ...

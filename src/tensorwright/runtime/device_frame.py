@@ -1,19 +1,22 @@
 """A call on a device with its own memory: one arena there, launches and copies in order.
 
 The arena of a call holds the intermediate tensors, the device's copies of inputs and outputs, and
-the scratch memory of the kernels.  Constants are on the device from the start.
+the scratch memory of the kernels.  Constants are on the device from the start.  Nothing of this
+moves, so a driver that can record launches makes those between two copies at once, from the second
+call of the same sizes on.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 
-from tensorwright.base import Array, Formula, HostFunction, InternalError, number_in
+from tensorwright.base import Array, Formula, HostFunction, InternalError, knobs, number_in
 from tensorwright.runtime.buffers import ALIGNMENT, byte_view, empty_bytes
 from tensorwright.runtime.call_sizes import CallSizes
 from tensorwright.runtime.device import Device, Memory
@@ -37,6 +40,7 @@ from tensorwright.runtime.plan.plan import (
 )
 
 _ONE_CALL = threading.RLock()  # one thread at a time may use a device
+_RECORDED_RUN = 2  # of the same sizes: recording costs more than the launches of one call
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,9 @@ class DeviceFrame:
         "_hosts",
         "_inputs",
         "_outputs",
+        "_plan",
+        "_recorded",
+        "_runs",
         "_sizes",
         "_steps",
         "_values",
@@ -122,6 +129,9 @@ class DeviceFrame:
         self._sizes: CallSizes | None = None
         self._values: dict[str, int] = {}
         self._steps: list[Callable[[], object]] = []
+        self._recorded: list[Callable[[], object]] = []
+        self._runs = 0
+        self._plan = plan
         self.run: Callable[[], object] = self._run
 
     def connect(self, inputs: Sequence[Array], outputs: Sequence[Array], sizes: CallSizes) -> None:
@@ -130,8 +140,9 @@ class DeviceFrame:
         self._outputs = tuple(outputs)
         if sizes is not self._sizes:
             self._sizes, self._values = sizes, dict(sizes.values)
-            plan = self.loaded.program.plan.at(self._values)
-            self._steps = [partial(self._do, plan, step) for step in plan.steps]
+            self._plan = plan = self.loaded.program.plan.at(self._values)
+            self._steps = self._recorded = [partial(self._do, plan, step) for step in plan.steps]
+            self._runs = 0
 
     connect_in_place = connect
 
@@ -154,9 +165,20 @@ class DeviceFrame:
 
     def _run(self) -> None:
         with _ONE_CALL:
-            for step in self._steps:
-                step()
+            self._runs += 1
+            if self._runs == _RECORDED_RUN and knobs.DEVICE_GRAPHS.get():
+                self._recorded = list(self._with_recorded())
+            for action in self._recorded:
+                action()
             self.device.wait()
+
+    def _with_recorded(self) -> Iterator[Callable[[], object]]:
+        """The steps, those in a row that run on the device as one where it records them."""
+        pairs = zip(self._plan.steps, self._steps, strict=True)
+        for is_on_device, group in groupby(pairs, lambda pair: _is_launch(pair[0])):
+            actions = [action for _, action in group]
+            together = self.device.record(partial(_do_all, actions)) if is_on_device else None
+            yield from actions if together is None else (together,)
 
     def run_timed(self) -> tuple[float, ...]:
         """Run all steps, and give the seconds of each: launches by the device's clock."""
@@ -238,6 +260,18 @@ class DeviceFrame:
         """The tensor at a reference on the host, as a fresh view."""
         part = self._on_host(typed.ref, typed.type.size_bytes)
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
+
+
+def _is_launch(step: Step) -> bool:
+    """Whether a step only puts work into the device's queue, on memory of the call."""
+    if isinstance(step, CopyStep):
+        return isinstance(step.source, DeviceRef) and isinstance(step.destination, DeviceRef)
+    return isinstance(step, KernelStep)
+
+
+def _do_all(actions: Sequence[Callable[[], object]]) -> None:
+    for action in actions:
+        action()
 
 
 def _placed(sizes: Sequence[int]) -> tuple[list[int], int]:

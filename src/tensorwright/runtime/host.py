@@ -83,6 +83,9 @@ class HostDevice:
         pointers = (ctypes.c_void_p * len(arguments))(*(each.address for each in arguments))
         _FUNCTION(function)(pointers, workspace.address, threads)
 
+    def record(self, work: Callable[[], object]) -> None:
+        """Nothing: each launch is one call."""
+
     def wait(self) -> None:
         """There is nothing to wait for: launches are done when they return."""
 

@@ -262,6 +262,9 @@ class OpenClDevice:
             event = opened.driver.enqueue_nd_range_kernel(opened.queue, kernel, sizes, grid.block)
         self._note(event)
 
+    def record(self, work: Callable[[], object]) -> None:
+        """Nothing: each launch is one call."""
+
     def wait(self) -> None:
         """Wait for the queue."""
         opened = self._opened

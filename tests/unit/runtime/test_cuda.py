@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ from tensorwright.base import (
     InternalError,
     MachineError,
     Threads,
+    override,
     parse_target,
 )
 from tensorwright.build import build_kernel, load_kernel
 from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
-from tensorwright.graph import program_workload
+from tensorwright.graph import Graph, GraphBuilder, program_workload
 from tensorwright.runtime import cuda, device_of, named_target
 from tensorwright.runtime.cuda import DEVICE
 from tensorwright.runtime.measuring.devices import measure_devices
@@ -53,6 +55,53 @@ def test_a_network_runs_on_the_card(card: ShimDriver, tmp_path: Path) -> None:
     del each, executable
     gc.collect()
     assert (card.read("allocated"), card.read("modules")) == before
+
+
+def chain() -> Graph:
+    """Two convolutions, one after the other, and a sum of both."""
+    random = np.random.default_rng(0)
+    graph = GraphBuilder("chain")
+    x = graph.input("x", (1, 4, 6, 6), DType.F32)
+    first, second = (
+        graph.constant(random.standard_normal((4, 4, 3, 3)).astype(np.float32)) for _ in range(2)
+    )
+    y = graph.add("conv", x, first, pads=(1, 1, 1, 1))
+    return graph.finish((graph.add("add", graph.add("conv", y, second, pads=(1, 1, 1, 1)), y),))
+
+
+def test_launches_of_a_network_are_one_graph(card: ShimDriver) -> None:
+    before, graphs = card.read("allocated"), card.read("graphs")
+    executable = tensorwright.compile(chain(), target="cuda")
+    native = tensorwright.compile(chain(), target=native_target())
+    random, launches = np.random.default_rng(1), []
+    for _ in range(4):
+        x = random.standard_normal((1, 4, 6, 6)).astype(np.float32)
+        np.testing.assert_allclose(executable(x), native(x), 1e-5, 1e-5)
+        launches.append(card.read("graph_launches"))
+    assert launches == [0, 1, 2, 3]
+    bound = executable.bind({"x": x})
+    assert [bound.run_seconds() > 0 for _ in range(3)] == [True] * 3
+    assert card.read("graph_launches") == 5
+    del bound, executable
+    gc.collect()
+    assert (card.read("allocated"), card.read("graphs")) == (before, graphs)
+
+
+@pytest.mark.parametrize("reason", ["knob", "driver", "refused"])
+def test_launches_are_made_one_by_one_where_there_are_no_graphs(
+    card: ShimDriver, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable = tensorwright.compile(chain(), target="cuda")
+    x = np.ones((1, 4, 6, 6), np.float32)
+    wanted = executable(x)
+    if reason == "driver":
+        opened = cuda._open()
+        monkeypatch.setattr(opened, "driver", replace(opened.driver, has_graphs=False))
+    card.write(graph=900 if reason == "refused" else 0)
+    with override(device_graphs=reason != "knob"):
+        for _ in range(3):
+            np.testing.assert_array_equal(executable(x), wanted)
+    assert card.read("graph_launches") == 0
 
 
 def test_sizes_of_a_call_decide_the_grid(card: ShimDriver) -> None:
