@@ -28,7 +28,7 @@ from tensorwright.base import (
     Target,
 )
 from tensorwright.runtime.buffers import byte_view
-from tensorwright.runtime.device import Device, DeviceFacts, Function, Memory, Missing
+from tensorwright.runtime.device import Device, DeviceFacts, DlpackDevice, Function, Memory, Missing
 from tensorwright.runtime.native.cuda_driver import (
     CAPTURE_RELAXED,
     DYNAMIC_SHARED_BYTES,
@@ -45,6 +45,7 @@ from tensorwright.runtime.native.loaded_code import LoadedCode
 
 _STATIC_SHARED_BYTES = 48 * 1024  # a function must be told that it may have more
 _NAME_BYTES = 256
+_DLPACK_CUDA = 2  # kDLCUDA
 _IN_PLAIN_ORDER, _WITH_TIMES = 0, 0  # flags of streams and of events
 _INSTALL = "install NVIDIA's driver of the card, and run nvidia-smi to check it"
 
@@ -239,6 +240,11 @@ class CudaDevice:
         memory = self.allocate(array.nbytes)
         self.copy_in(np.ascontiguousarray(array), memory)
         return memory
+
+    def dlpack(self) -> DlpackDevice:
+        """The card's number, and the stream."""
+        opened = self._opened
+        return DlpackDevice(_DLPACK_CUDA, opened.card.number, opened.stream)
 
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Load a cubin.

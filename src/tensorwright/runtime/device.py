@@ -82,6 +82,15 @@ class DeviceFacts:
     threads_per_block: int
 
 
+@dataclass(frozen=True, slots=True)
+class DlpackDevice:
+    """How DLPack names a device, and the stream in which it does all of its work."""
+
+    kind: int
+    number: int
+    stream: int
+
+
 class Device(Hashable, Protocol):
     """A device runs kernels.  Sizes are in bytes; errors of the driver are MachineErrors."""
 
@@ -111,6 +120,12 @@ class Device(Hashable, Protocol):
 
     def memory_of(self, array: Array) -> Memory:
         """Memory with the content of a dense array that nobody changes; it may be the array's."""
+        ...
+
+    def dlpack(self) -> DlpackDevice | None:
+        """The name by which it shares arrays with other libraries; None where they have them in the
+        host's memory.
+        """
         ...
 
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:

@@ -66,6 +66,9 @@ class HostDevice:
         ready = kernel_ready(array)
         return Memory(address_of(ready), ready.nbytes, ready)
 
+    def dlpack(self) -> None:
+        """Arrays are in the host's memory."""
+
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """As `load_code`: object files and shared objects."""
         return load_code(code, symbols)

@@ -210,6 +210,9 @@ class OpenClDevice:
         self.copy_in(np.ascontiguousarray(array), memory)
         return memory
 
+    def dlpack(self) -> None:
+        """No library shares arrays of OpenCL."""
+
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Let the driver compile the text of kernels."""
         opened = self._opened

@@ -20,6 +20,7 @@ from tensorwright.base import (
     DType,
     GpuApi,
     GpuTarget,
+    InputError,
     InternalError,
     MachineError,
     Threads,
@@ -31,6 +32,7 @@ from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum
 from tensorwright.graph import Graph, GraphBuilder, program_workload
 from tensorwright.runtime import cuda, device_of, named_target
 from tensorwright.runtime.cuda import DEVICE
+from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.measuring.devices import measure_devices
 from tensorwright.runtime.native.cuda_driver import open_driver
 from tensorwright.schedule import parse_trace
@@ -311,3 +313,57 @@ def test_copies_are_measured(card: ShimDriver) -> None:
     assert measured.facts.version == "sm_90, driver of CUDA 13.0"
     rates = measured.rates
     assert min(rates.to_device, rates.on_device, rates.from_device, rates.round_trip_s) > 0
+
+
+class Foreign:
+    """An array of another library on the card: it exports what it has, and notes its stream."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.array = array
+        self.streams: list[int | None] = []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, *, stream: int | None = None) -> object:
+        self.streams.append(stream)
+        return self.array.__dlpack__()
+
+
+def on_card(array: np.ndarray[Any, Any]) -> Foreign:
+    return Foreign(DeviceArray.of(DEVICE, array))
+
+
+def test_arrays_of_the_card_stay_there(card: ShimDriver) -> None:
+    """The sorted values are copied to the host, where they are sorted, and come back."""
+    gc.collect()
+    before = card.read("allocated")
+    executable = tensorwright.compile(network(), target="cuda")
+    x = np.random.default_rng(1).standard_normal((1, 3, 6, 6)).astype(np.float32)
+    given = on_card(x)
+    for _ in range(3):
+        values, places = executable(given)
+        for got, want in zip((values, places), executable(x), strict=True):
+            assert isinstance(got, DeviceArray)
+            assert got.__dlpack_device__() == (2, 0)
+            np.testing.assert_array_equal(np.asarray(got), want)
+    assert given.streams == [cuda._open().stream] * 3
+    again = executable.run({"x": given})
+    np.testing.assert_array_equal(np.asarray(again[executable.outputs[0].name]), np.asarray(values))
+    del given, values, places, again, got, executable
+    gc.collect()
+    assert card.read("allocated") == before, "all memory is given back"
+
+
+def test_arrays_of_the_card_that_do_not_fit(card: ShimDriver) -> None:
+    executable = tensorwright.compile(chain(), target="cuda")
+    with pytest.raises(InputError, match=r"it must be f32\(1, 4, 6, 6\), not f32\(1, 4, 6, 5\)"):
+        executable(on_card(np.zeros((1, 4, 6, 5), np.float32)))
+    with pytest.raises(InputError, match="not f16"):
+        executable(on_card(np.zeros((1, 4, 6, 6), np.float16)))
+    with pytest.raises(InputError, match="1 arrays are needed, not 2"):
+        executable(on_card(np.zeros((1, 4, 6, 6), np.float32)), 1)
+    with pytest.raises(ValueError, match="NumPy needs a copy"):
+        np.array(on_card(np.zeros(3)).array, copy=False)
+    with pytest.raises(BufferError, match="exported as it is"):
+        on_card(np.zeros(3)).array.__dlpack__(copy=True)
