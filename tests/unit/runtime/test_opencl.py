@@ -76,7 +76,7 @@ def test_a_network_runs_on_the_device(device: Device, tmp_path: Path) -> None:
         for _ in range(2):
             for got, want in zip(each(x), wanted, strict=True):
                 np.testing.assert_allclose(got, want, 1e-5, 1e-5)
-    assert executable.host_operators == ("bitcast",)
+    assert set(executable.host_operators) == {"bitcast"}
 
 
 def test_bytes_are_copied_only_where_they_change_their_memory(device: Device) -> None:

@@ -1,4 +1,4 @@
-"""Loop algorithms for graphics processors: each statement is a launch of one thread an iteration."""
+"""Loop algorithms for graphics processors: a launch for each statement, a thread an iteration."""
 
 from __future__ import annotations
 
