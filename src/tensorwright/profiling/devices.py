@@ -18,11 +18,14 @@ from tensorwright.build import build_program, load_kernel
 from tensorwright.expr import Load, Value, Var, constant
 from tensorwright.loop import Allocate, Buffer, For, LoopProgram, Parameter, Store, block
 from tensorwright.machine import MEMORY, Ceilings, Level
-from tensorwright.runtime import device_of, named_target
-from tensorwright.runtime.cuda import cuda_devices
-from tensorwright.runtime.device import DeviceFacts
-from tensorwright.runtime.measuring.devices import DeviceRates, measure_rates
-from tensorwright.runtime.opencl import opencl_devices
+from tensorwright.runtime import (
+    DeviceFacts,
+    DeviceRates,
+    device_facts,
+    device_of,
+    measure_rates,
+    named_target,
+)
 from tensorwright.schedule import ForKind, Scope
 
 _CHAINS = 8  # independent sums of a thread
@@ -73,7 +76,7 @@ def measure_speed(target: Target) -> DeviceSpeed:
 
 def measure_devices(api: GpuApi) -> Iterator[MeasuredDevice]:
     """All devices of a driver, the preferred one first; none without the driver."""
-    for facts in cuda_devices() if api is GpuApi.CUDA else opencl_devices():
+    for facts in device_facts(api.value):
         with override(opencl_device=facts.name if api is GpuApi.OPENCL else ""):
             target = named_target(api.value)
             assert isinstance(target, GpuTarget)

@@ -208,6 +208,13 @@ def named_target(text: str) -> Target:
     return detected
 
 
+def device_facts(driver: str) -> tuple[DeviceFacts, ...]:
+    """The devices that a driver of `DETECTED` shows, the preferred one first; none without it."""
+    listed = getattr(importlib.import_module(DETECTED[driver]), f"{driver}_devices")
+    facts: tuple[DeviceFacts, ...] = listed()
+    return facts
+
+
 def missing_device(target: Target) -> str:
     """Why no device of this machine runs a target's code, for a person; "" where one does."""
     if target.kind is TargetKind.CPU:

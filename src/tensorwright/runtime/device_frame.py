@@ -19,12 +19,12 @@ import numpy as np
 
 from tensorwright.base import Array, Formula, HostFunction, InternalError, knobs, number_in
 from tensorwright.runtime.buffers import ALIGNMENT, byte_view, empty_bytes
-from tensorwright.runtime.call_sizes import CallSizes
 from tensorwright.runtime.device import Device, Memory
 from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.host import HOST
 from tensorwright.runtime.host_step import run_host_step
 from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.plan.call_sizes import CallSizes
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     BufferRef,

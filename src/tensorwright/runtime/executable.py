@@ -31,7 +31,6 @@ from tensorwright.base import (
 )
 from tensorwright.runtime.bound_call import Bound, written
 from tensorwright.runtime.buffers import is_kernel_ready, kernel_ready
-from tensorwright.runtime.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
 from tensorwright.runtime.container import Contents, write_container
 from tensorwright.runtime.device import Device, check_device, device_of, missing_device
 from tensorwright.runtime.device_frame import (
@@ -53,6 +52,7 @@ from tensorwright.runtime.inputs import (
 )
 from tensorwright.runtime.native.driver import load_program
 from tensorwright.runtime.native.openmp import usable_threads
+from tensorwright.runtime.plan.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
 from tensorwright.runtime.plan.capacity import with_room
 from tensorwright.runtime.plan.plan import InputRef, OutputRef, Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
