@@ -91,7 +91,8 @@ def tune(
             builder = owned.enter_context(PoolBuilder())
             builder.start()
         if runner is None:
-            runner = owned.enter_context(ChildRunner(measuring, seed))
+            is_bounded = isinstance(target, CpuTarget)
+            runner = owned.enter_context(ChildRunner(measuring, seed, bounds_addresses=is_bounded))
             runner.start()
         predictor, learned = None, None
         if isinstance(target, CpuTarget):
