@@ -22,7 +22,7 @@ from tensorwright.base import (
     override,
 )
 from tensorwright.build import build_kernel, load_kernel
-from tensorwright.expr import compute, named_size, placeholder
+from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Graph, GraphBuilder, program_workload
 from tensorwright.runtime import (
     CopyStep,
@@ -117,6 +117,19 @@ def test_sizes_of_a_call_decide_the_grid(device: Device) -> None:
         np.testing.assert_array_equal(executable(array), array * 2)
     times = executable.profile({"x": array}, repeat=1)
     assert [step.time_s > 0 for step in times] == [True] * 3
+
+
+def test_a_product_of_any_size_has_tiles(device: Device) -> None:
+    n, k = named_size("n", 1, 300), reduce_axis("k", 24)
+    a, b = placeholder("a", (n, 24)), placeholder("b", (24, 48))
+    product = compute("c", (n, 48), lambda i, j: sum_over(a[i, k] * b[k, j], k))
+    executable = tensorwright.compile(product, target="opencl:generic")
+    assert b"__local" in executable.objects[0]
+    random = np.random.default_rng(0)
+    right = random.standard_normal((24, 48)).astype(np.float32)
+    for rows in (1, 65, 300, 65):
+        left = random.standard_normal((rows, 24)).astype(np.float32)
+        np.testing.assert_allclose(executable(left, right), left @ right, 1e-4, 1e-4)
 
 
 def test_nothing_is_launched_for_no_elements(device: Device) -> None:
