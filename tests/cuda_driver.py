@@ -35,7 +35,8 @@ class ShimDriver:
         self._library = library
 
     def _at(self, name: str) -> Any:
-        is_long = name in ("memory", "allocated", "modules", "allowed")
+        counts = ("memory", "allocated", "modules", "allowed", "graphs", "graph_launches")
+        is_long = name in counts
         kind: Any = ctypes.c_longlong if is_long else ctypes.c_int
         return kind.in_dll(self._library, f"shim_{name}")
 
@@ -63,7 +64,7 @@ def shim_driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[ShimDriver]:
     path = str(_built())
     driver = ShimDriver(ctypes.CDLL(path))
     before = {"major": 9, "minor": 0, "devices": 1, "version": 13000, "memory": 1 << 30}
-    before |= {"init": 0, "load": 0, "wait": 0, "allowed": 0}
+    before |= {"init": 0, "load": 0, "wait": 0, "allowed": 0, "graph": 0, "graph_launches": 0}
     driver.write(**before)
 
     def opened() -> Driver | None:

@@ -1,7 +1,7 @@
 """Run the node cases of the onnx package's own backend tests, and count them by what really ran.
 
     python benchmarks/correctness/onnx_backend.py [--by-operator] [--unsupported] [--json FILE]
-         [--match TEXT]
+         [--match TEXT] [--one-each] [--target NAME]
 
 compiled     passed: machine code did all of the work
 host         passed: some work was done by NumPy, in a call or while compiling (values of inputs
@@ -37,7 +37,7 @@ from typing import Any
 import onnx
 from onnx.backend.test import BackendTest
 
-from tensorwright.base import UnsupportedError, override
+from tensorwright.base import UnsupportedError, knobs, override
 from tensorwright.integrations import onnx_backend
 from tensorwright.integrations.onnx_backend import Placement
 
@@ -145,11 +145,11 @@ def load_suite() -> tuple[type[unittest.TestCase], dict[str, str]]:
     return suite, {name: operators[name.removesuffix("_cpu")] for name in names}
 
 
-def worker(pipe: Connection, threads: int) -> None:
+def worker(pipe: Connection, threads: int, target: str) -> None:
     """Run the cases that come, one by one; None ends it."""
     suite, operators = load_suite()
     pipe.send(operators)
-    with override(threads=threads):
+    with override(threads=threads, target=target):
         while (case := pipe.recv()) is not None:
             pipe.send(run_case(suite, case, operators[case]))
 
@@ -163,19 +163,21 @@ class Helper:
     case: str = ""
 
 
-def start(threads: int) -> Helper:
+def start(threads: int, target: str) -> Helper:
     """A fresh worker process."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=worker, args=(theirs, threads), daemon=True)
+    process = context.Process(target=worker, args=(theirs, threads, target), daemon=True)
     process.start()
     theirs.close()
     return Helper(process, ours)
 
 
-def run_all(processes: int, threads: int, match: str) -> Iterator[Row]:
+def run_all(options: argparse.Namespace) -> Iterator[Row]:
     """Run all cases; one that kills its process has failed, and a new process goes on."""
-    helpers = {helper.pipe: helper for helper in (start(threads) for _ in range(processes))}
+    threads, target = options.threads, options.target
+    started = (start(threads, target) for _ in range(options.processes))
+    helpers = {helper.pipe: helper for helper in started}
     todo: list[str] | None = None
     operators: dict[str, str] = {}
     while helpers:
@@ -190,7 +192,7 @@ def run_all(processes: int, threads: int, match: str) -> Iterator[Row]:
                 if not helper.case:
                     raise SystemExit(f"a worker could not start: {reason}") from None
                 yield Row(helper.case, operators[helper.case], "failed", "", 0.0, "", reason)
-                fresh = start(threads)
+                fresh = start(threads, target)
                 helpers[fresh.pipe] = fresh
                 continue
             if isinstance(message, Row):
@@ -198,12 +200,21 @@ def run_all(processes: int, threads: int, match: str) -> Iterator[Row]:
             else:
                 operators = message
             if todo is None:
-                todo = [name for name in sorted(operators, reverse=True) if match in name]
+                todo = chosen_cases(operators, options)
             helper.case = todo.pop() if todo else ""
             helper.pipe.send(helper.case or None)
             if not helper.case:
                 del helpers[pipe]
                 helper.process.join()
+
+
+def chosen_cases(operators: dict[str, str], options: argparse.Namespace) -> list[str]:
+    """The cases to run, in the order from the last one."""
+    names = [name for name in sorted(operators, reverse=True) if options.match in name]
+    if not options.one_each:
+        return names
+    firsts = {operators[name]: name for name in names if "_expanded" not in name}
+    return sorted(firsts.values(), reverse=True)
 
 
 def print_table(rows: list[Row]) -> None:
@@ -245,13 +256,15 @@ def main() -> int:
     parser.add_argument("--unsupported", action="store_true", help="print what is refused, and why")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every case into a file")
     parser.add_argument("--match", default="", metavar="TEXT", help="only cases named so")
+    parser.add_argument("--one-each", action="store_true", help="one case of each operator")
+    parser.add_argument("--target", default=knobs.TARGET.get(), help="for which code is made")
     parser.add_argument("--processes", type=int, default=2, help="how many at once (default 2)")
     parser.add_argument("--threads", type=int, default=2, help="of each kernel (default 2)")
     options = parser.parse_args()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ONNX_HOME"] = folder  # the runner writes below it
-        rows = sorted(run_all(options.processes, options.threads, options.match), key=_by_name)
+        rows = sorted(run_all(options), key=_by_name)
     for row in rows:
         if row.outcome == "failed":
             print(f"FAILED {row.case} ({row.operator}): {row.reason}\n")
@@ -259,6 +272,8 @@ def main() -> int:
         print_operators(rows)
     if options.unsupported:
         print_unsupported(rows)
+        hosts = sorted({row.operator for row in rows if row.placement == Placement.HOST.value})
+        print("on the host: " + ", ".join(hosts or ("none",)) + "\n")
     print(f"{len(rows)} node cases of onnx {onnx.__version__}, ", end="")
     print(f"{time.perf_counter() - began:.0f} s\n")
     print_table(rows)

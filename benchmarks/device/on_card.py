@@ -16,6 +16,7 @@ Run: python benchmarks/device/on_card.py [--make-answers FILE] [--answers FILE] 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import math
@@ -32,6 +33,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
 
 HERE = Path(__file__).parents[2]
 sys.path[:0] = [str(HERE / "src"), str(HERE / "lab" / "src")]
@@ -59,7 +63,14 @@ from default_cases import CONSTANTS, LAYERS, SMALL_LAYERS, Layer, trace_of
 from numpy_columns import use_numpy
 
 import tensorwright
-from tensorwright.base import DType, GpuTarget, MachineError, TensorwrightError
+from tensorwright.base import (
+    DType,
+    GpuTarget,
+    InputError,
+    MachineError,
+    TensorwrightError,
+    override,
+)
 from tensorwright.build import build_kernel, load_backend, load_kernel
 from tensorwright.build.kernel import LoadedKernel
 from tensorwright.codegen.cuda import find_nvrtc
@@ -357,9 +368,10 @@ def run_network(run: Run, name: str, answers: dict[str, np.ndarray[Any, Any]]) -
     start = time.perf_counter()
     executable = tensorwright.compile(load_light(name), target=run.target)
     compiled_s = time.perf_counter() - start
-    bound = executable.bind(inputs := network_inputs(executable))
-    bound.run_seconds()
-    times_s = [bound.run_seconds() for _ in range(1 if run.is_small else CALLS)]
+    inputs = network_inputs(executable)
+    time_s = _call_s(run, executable, inputs)
+    with override(device_graphs=False):
+        single_s = _call_s(run, executable, inputs)
     outputs = list(executable.run(inputs).values())
     steps = executable.profile(inputs, repeat=1 if run.is_small else 3)
     flops = sum(step.flops for step in steps)
@@ -369,7 +381,6 @@ def run_network(run: Run, name: str, answers: dict[str, np.ndarray[Any, Any]]) -
     difference = max(
         _difference(each, answers[f"{name}_{number}"]) for number, each in enumerate(outputs)
     )
-    time_s = statistics.median(times_s)
     return Row(
         f"light:{name}",
         difference <= 1e-3,
@@ -378,9 +389,80 @@ def run_network(run: Run, name: str, answers: dict[str, np.ndarray[Any, Any]]) -
         flops / time_s * 1e-9 or None,
         None,
         f"{flops / time_s / dict(run.target.flops)[F32]:.1%} of f32",
-        f"compiled in {compiled_s:.1f} s; {len(steps)} steps; slowest {slowest.label} "
+        f"{single_s * 1e3:.4f} ms without a graph; compiled in {compiled_s:.1f} s; "
+        f"{len(steps)} steps; slowest {slowest.label} "
         f"{slowest.time_s * 1e3:.3f} ms; steps alone {sum(s.time_s for s in steps) * 1e3:.3f} ms",
     )
+
+
+def _call_s(run: Run, executable: tensorwright.Executable, inputs: Arrays) -> float:
+    """Seconds of a call, the median of several; launches are recorded before, where they are."""
+    bound = executable.bind(inputs)
+    bound.run_seconds()
+    bound.run_seconds()
+    return statistics.median(bound.run_seconds() for _ in range(1 if run.is_small else CALLS))
+
+
+def run_open_network(run: Run) -> Row:
+    """Attention of any length: products whose rows, columns and sums are open."""
+    model, wanted = attention()
+    executable = tensorwright.compile(model, sizes={"length": "1..300"}, target=run.target)
+    worst = 0.0
+    for length in (1, 33, 300, 33, 33):
+        x = sample(length, 64)
+        worst = max(worst, _difference(executable(x), wanted(x)))
+    return Row("network of any length", worst <= 1e-5, worst)
+
+
+def attention() -> tuple[Any, Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]]:
+    """A model of ONNX, x (length, 64) -> softmax(x W x^T / 8) x, and what NumPy makes of it."""
+    weights = sample(64, 64, seed=3) / 8
+    ends = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ("length", 64))
+        for name in "xy"
+    ]
+    make = onnx.helper.make_node
+    nodes = [
+        make("MatMul", ["x", "w"], ["q"]),
+        make("Transpose", ["x"], ["k"], perm=[1, 0]),
+        make("MatMul", ["q", "k"], ["s"]),
+        make("Softmax", ["s"], ["p"]),
+        make("MatMul", ["p", "x"], ["y"]),
+    ]
+    constants = [onnx.numpy_helper.from_array(weights, "w")]
+    graph = onnx.helper.make_graph(nodes, "attention", ends[:1], ends[1:], constants)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+
+    def wanted(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        scores = x @ weights @ x.T
+        shares = np.exp(scores - scores.max(1, keepdims=True))
+        return shares / shares.sum(1, keepdims=True) @ x
+
+    return model, wanted
+
+
+def run_dlpack(run: Run) -> Row:
+    """A tensor of PyTorch on the card goes in and comes out without the host."""
+    torch = importlib.import_module("torch")
+    model, wanted = attention()
+    executable = tensorwright.compile(model, sizes={"length": "1..300"}, target=run.target)
+    worst, is_there = 0.0, True
+    for length in (1, 300, 300, 300):
+        x = sample(length, 64)
+        result = torch.from_dlpack(executable(torch.from_numpy(x).cuda() * 1.0))
+        is_there = is_there and result.is_cuda
+        worst = max(worst, _difference((result + 0.0).cpu().numpy(), wanted(x)))
+    transposed = torch.zeros(64, 30, device="cuda").T
+    message = refused("", lambda: executable(transposed), InputError, "make it contiguous")
+    tensor = torch.from_numpy(sample(300, 64)).cuda()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(CALLS):
+        executable(tensor)
+    call_s = (time.perf_counter() - start) / CALLS
+    is_right = worst <= 1e-5 and is_there and message.is_right
+    note = f"torch {torch.__version__}; refusal: {message.note}"
+    return Row("tensors of PyTorch by DLPack", is_right, worst, call_s * 1e3, note=note)
 
 
 # prices
@@ -493,6 +575,8 @@ def cases(
     for name, make in default_cases(run):
         yield name, lambda make=make: run_kernel(run, make())
     yield "open size", lambda: run_open_size(run)
+    yield "open network", lambda: run_open_network(run)
+    yield "dlpack", lambda: run_dlpack(run)
     for name in NETWORKS:
         yield f"light:{name}", lambda name=name: run_network(run, name, answers)
     yield "prices", lambda: run_prices(run)

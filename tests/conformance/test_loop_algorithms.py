@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.backends import CPU_BACKENDS, LLVM
+from tests.grids import MACHINES as GRIDS
 from tests.unit.codegen.kernels import NATIVE, TARGETS, run
 
-from tensorwright.base import CpuTarget, DType
+from tensorwright.base import CpuTarget, DType, TargetKind
 from tensorwright.codegen import Backend
 from tensorwright.loop import LoopProgram, Role, loop_algorithm
 from tensorwright.ops import TensorType, operator
@@ -30,14 +31,19 @@ def places(extent: int, *shape: int) -> NDArray[Any]:
 
 
 def program_of(
-    name: str, arrays: tuple[NDArray[Any], ...], **attributes: Any
+    name: str,
+    arrays: tuple[NDArray[Any], ...],
+    kind: TargetKind = TargetKind.CPU,
+    **attributes: Any,
 ) -> LoopProgram | None:
     types = tuple(TensorType(DType.from_numpy(each.dtype), each.shape) for each in arrays)
-    return loop_algorithm(name, types, operator(name).complete(attributes))
+    return loop_algorithm(name, types, operator(name).complete(attributes), kind)
 
 
-def check(name: str, *arrays: NDArray[Any], **attributes: Any) -> None:
-    """Compare with the host: the interpreter, then machine code of every kind."""
+def check(name: str, *arrays: NDArray[Any], on_grids: bool = False, **attributes: Any) -> None:
+    """Compare with the host: the interpreter, then machine code of every kind; that of graphics
+    processors, which takes a second, where asked for.
+    """
     host = operator(name).host
     assert host is not None
     expected = host(arrays, operator(name).complete(attributes))
@@ -59,6 +65,12 @@ def check(name: str, *arrays: NDArray[Any], **attributes: Any) -> None:
     for backend, target in MACHINES:
         if not backend.supports(target):
             same(compiled(program, given, target, backend), f"{backend.name} for {target}")
+    for machine in GRIDS if on_grids else ():
+        on_groups = program_of(name, arrays, TargetKind.GPU, **attributes)
+        assert on_groups is not None
+        same(interpret(on_groups, given), "interpreted, by groups")
+        if not machine.missing():
+            same(machine.run(on_groups, given), machine.name)
 
 
 def compiled(
@@ -76,7 +88,7 @@ def test_topk(k: int, axis: int, largest: bool) -> None:
     x = reals(6, 70, 3)
     x[0, 5:9, 0], x[1, 3, 1], x[0, 10:30, 2] = -np.inf, np.nan, x[0, 11, 2]
     x[2, :, 0] = -np.inf if largest else np.inf
-    check("topk", x, k=k, axis=axis, largest=largest)
+    check("topk", x, k=k, axis=axis, largest=largest, on_grids=largest and axis == 1)
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -117,8 +129,8 @@ def test_scatter_of_large_and_of_whole_numbers() -> None:
 
 def test_the_last_of_equal_places_stays() -> None:
     x, indices = np.zeros((4, 40), np.float32), np.zeros((7, 40), np.int64)
-    check("scatter_elements", x, indices, reals(7, 40), axis=0)
-    check("scatter_nd", x, indices[:, :1], reals(7, 40))
+    check("scatter_elements", x, indices, reals(7, 40), axis=0, on_grids=True)
+    check("scatter_nd", x, indices[:, :1], reals(7, 40), on_grids=True)
 
 
 def test_what_is_left_to_the_host() -> None:
@@ -129,3 +141,6 @@ def test_what_is_left_to_the_host() -> None:
     nothing = np.zeros((0, 300), np.int64)
     assert program_of("scatter_elements", (x, nothing, reals(0, 300))) is None
     assert loop_algorithm("unique", (), {}) is None
+    apart = np.zeros((2, 5000, 2), np.float32)  # of such a row each thread would have a copy
+    assert program_of("topk", (apart,), k=2, axis=1) is not None
+    assert program_of("topk", (apart,), TargetKind.GPU, k=2, axis=1) is None

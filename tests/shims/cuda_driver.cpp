@@ -21,10 +21,11 @@ enum { SUCCESS, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, NOT_FOUND = 500 };
 extern "C" {
 // What tests set: what the machine has, and what calls give.
 int shim_major = 9, shim_minor = 0, shim_devices = 1, shim_version = 13000;
-int shim_init = SUCCESS, shim_load = SUCCESS, shim_wait = SUCCESS;
+int shim_init = SUCCESS, shim_load = SUCCESS, shim_wait = SUCCESS, shim_graph = SUCCESS;
 long long shim_memory = 1 << 30;
 // What tests read.
-long long shim_allocated = 0, shim_modules = 0, shim_allowed = 0;
+long long shim_allocated = 0, shim_modules = 0, shim_allowed = 0, shim_graphs = 0;
+long long shim_graph_launches = 0;
 }
 
 struct Function {
@@ -33,7 +34,13 @@ struct Function {
     unsigned shared;
 };
 static std::map<char *, size_t> sizes;
-static std::vector<std::function<void()>> stream;
+using Work = std::vector<std::function<void()>>;
+static Work stream;
+static Work *captured = nullptr;  // where what is put into the stream goes instead
+
+static void put(std::function<void()> work) {
+    (captured ? *captured : stream).push_back(std::move(work));
+}
 static bool has_context = false;
 
 static void finish() {
@@ -102,29 +109,52 @@ static bool is_ours(uint64_t address, size_t size) {
 }
 CALL cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *) {
     if (!is_ours(to, size)) return INVALID;
-    stream.push_back([=] { memcpy((void *)to, from, size); });
+    put([=] { memcpy((void *)to, from, size); });
     return SUCCESS;
 }
 CALL cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *) {
     if (!is_ours(from, size)) return INVALID;
-    stream.push_back([=] { memcpy(to, (void *)from, size); });
+    put([=] { memcpy(to, (void *)from, size); });
     return SUCCESS;
 }
 CALL cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *) {
     if (!is_ours(from, size) || !is_ours(to, size)) return INVALID;
-    stream.push_back([=] { memcpy((void *)to, (void *)from, size); });
+    put([=] { memcpy((void *)to, (void *)from, size); });
     return SUCCESS;
 }
 CALL cuStreamCreate(void **result, unsigned) { return *result = &stream, SUCCESS; }
 CALL cuStreamSynchronize(void *given) {
-    if (given != &stream) return INVALID;
+    if (given != &stream || captured) return INVALID;
     finish();
     return shim_wait;
 }
 
+CALL cuStreamBeginCapture_v2(void *given, int) {
+    if (given != &stream || captured || shim_graph) return shim_graph ? shim_graph : INVALID;
+    captured = new Work;
+    return SUCCESS;
+}
+CALL cuStreamEndCapture(void *given, void **graph) {
+    if (given != &stream || !captured) return INVALID;
+    *graph = captured, captured = nullptr, shim_graphs++;
+    return SUCCESS;
+}
+CALL cuGraphInstantiateWithFlags(void **launches, void *graph, uint64_t) {
+    shim_graphs++;
+    return *launches = new Work(*(Work *)graph), SUCCESS;
+}
+CALL cuGraphLaunch(void *launches, void *given) {
+    if (given != &stream) return INVALID;
+    shim_graph_launches++;
+    for (auto &each : *(Work *)launches) put(each);
+    return SUCCESS;
+}
+CALL cuGraphDestroy(void *graph) { return delete (Work *)graph, shim_graphs--, SUCCESS; }
+CALL cuGraphExecDestroy(void *launches) { return delete (Work *)launches, shim_graphs--, SUCCESS; }
+
 CALL cuEventCreate(void **event, unsigned) { return *event = new double(0), SUCCESS; }
 CALL cuEventRecord(void *event, void *) {
-    stream.push_back([=] {
+    put([=] {
         timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         *(double *)event = now.tv_sec * 1e3 + now.tv_nsec * 1e-6;
@@ -168,7 +198,7 @@ CALL cuLaunchKernel(Function *function, unsigned x, unsigned y, unsigned z, unsi
     if (given != &stream) return INVALID;
     std::vector<void *> arguments;
     for (int n = 0; n < function->arguments; n++) arguments.push_back(*(void **)values[n]);
-    stream.push_back([=]() mutable {
+    put([=]() mutable {
         const unsigned grid[] = {x, y, z}, block[] = {bx, by, bz};
         function->launch(arguments.data(), grid, block);
     });

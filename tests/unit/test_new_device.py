@@ -100,7 +100,8 @@ def test_what_a_back_end_has() -> None:
 
 def test_what_a_device_has() -> None:
     named = {"missing", "free_bytes", "allocate", "copy_in", "copy_out", "copy", "memory_of"}
-    assert members(Device) == named | {"load", "launch", "wait", "time", "time_calls"}
+    named |= {"load", "launch", "record", "wait", "time", "time_calls", "dlpack"}
+    assert members(Device) == named
     for name in members(Device):
         for device in (HostDevice, OpenClDevice, CudaDevice):
             promised, given = (inspect.signature(getattr(each, name)) for each in (Device, device))

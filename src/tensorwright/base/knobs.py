@@ -261,6 +261,13 @@ OPENCL_DEVICE = Knob(
     str,
     str,
 )
+DEVICE_GRAPHS = Knob(
+    "device_graphs",
+    "let the driver make all launches of a network together, where it can (CUDA graphs)",
+    "a yes or no",
+    lambda: True,
+    _boolean,
+)
 
 KNOBS: tuple[Knob[Any], ...] = (
     THREADS,
@@ -280,6 +287,7 @@ KNOBS: tuple[Knob[Any], ...] = (
     C_COMPILER,
     FAST_MATH,
     OPENCL_DEVICE,
+    DEVICE_GRAPHS,
 )
 _BY_NAME: dict[str, Knob[Any]] = {knob.name: knob for knob in KNOBS}
 

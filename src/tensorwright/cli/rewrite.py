@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import CpuTarget, UsageError, write_atomically
+from tensorwright.base import Target, UsageError, write_atomically
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.options import (
     Shapes,
     Sizes,
-    machine_options,
+    any_machine_options,
     model_argument,
     refuse_given,
     seed_option,
@@ -94,7 +94,7 @@ from tensorwright.tuning.session import Interrupt
     metavar="FILE.svg",
     help="Draw both graphs with Graphviz, differences in colour; as text if it is missing.",
 )
-@machine_options
+@any_machine_options
 @shapes_option
 @sizes_option
 @seed_option
@@ -112,7 +112,7 @@ def command(
     measure: bool,
     explain: bool,
     picture: Path | None,
-    target: CpuTarget,
+    target: Target,
     threads: int | None,
     input_shapes: Shapes | None,
     sizes: Sizes | None,

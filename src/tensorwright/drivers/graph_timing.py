@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import Target
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.peers.process import compare_versions
@@ -18,7 +18,7 @@ _TURNS_S = 4.0
 
 
 def seconds_here(
-    graphs: Sequence[Graph], target: CpuTarget, threads: int | None, records: Records | None
+    graphs: Sequence[Graph], target: Target, threads: int | None, records: Records | None
 ) -> Sequence[float]:
     """Seconds of an executable of each simplified graph, with the schedules on record."""
     executables: list[Executable] = []

@@ -23,14 +23,14 @@ from typing import TypeVar
 import onnx
 
 from tensorwright.base import (
-    CpuTarget,
+    GpuTarget,
     MachineError,
     Target,
     UsageError,
     cpu_target,
-    missing_here,
     naming_faults,
 )
+from tensorwright.drivers.device_prices import DevicePrices
 from tensorwright.drivers.graph_record import proved_beside
 from tensorwright.drivers.graph_timing import seconds_elsewhere, seconds_here
 from tensorwright.graph import (
@@ -46,7 +46,8 @@ from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.prices import PeerPrices
 from tensorwright.pipeline import Model, Shapes, Sizes, chosen_target, open_price
 from tensorwright.processes import never
-from tensorwright.records import Records
+from tensorwright.profiling import measure_speed
+from tensorwright.records import Records, opened
 from tensorwright.rewriting import Rule
 from tensorwright.rewriting.candidates import (
     Candidates,
@@ -76,7 +77,7 @@ from tensorwright.rewriting.networks import (
     without_spare_steps,
     write_network,
 )
-from tensorwright.runtime import this_machine, usable_threads
+from tensorwright.runtime import check_device, missing_device, this_machine, usable_threads
 
 Kind = TypeVar("Kind", SearchKind, CostKind)
 
@@ -90,6 +91,7 @@ _TRIED_GAIN = 1.01
 _MEASURED_GAIN = 1.01
 """... and the measured gain from which it is kept: less is noise."""
 _TRIED = 2
+_MEASURING_SHARE = 0.5  # of the seconds, in which kernels are measured on a device
 _WITHOUT_SEARCH = "compile, tune and optimize take the model as it is"
 
 
@@ -225,7 +227,7 @@ def rewrite(
         raise UsageError(stage="rewrite", where=f"seconds={seconds}", reason="it must be 0 or more")
     own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
     start = time.monotonic()
-    machine = cpu_target(chosen_target(target))
+    machine = chosen_target(target)
     imported = _imported(model, input_shapes, sizes)
     source = _source_of(imported)
     listed = (*(each.rule for each in load_library()), *own)
@@ -235,9 +237,9 @@ def rewrite(
     limits = SaturationLimits() if nodes is None else SaturationLimits(nodes=nodes)
     limit_s = usual_seconds(source) if seconds is None else seconds
     how = CandidateSearch(*kinds, limit_s, saturation=replace(limits, seconds=limit_s))
-    can_run = measure and not missing_here(machine)
+    can_run = measure and not missing_device(machine)
     with naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
-        with _opened_prices(how.cost, machine, threads) as prices:
+        with _opened_prices(how, machine, threads, records) as prices:
             outcome = _search(source, rules_by_name, tried, prices, how, can_run, should_stop)
         searched_s = time.monotonic() - start
         written = outcome.written
@@ -331,12 +333,21 @@ def usual_seconds(graph: Graph) -> float:
 
 
 @contextmanager
-def _opened_prices(cost: CostKind, machine: CpuTarget, threads: int | None) -> Iterator[Prices]:
+def _opened_prices(
+    how: CandidateSearch, machine: Target, threads: int | None, records: Records | None
+) -> Iterator[Prices]:
     """Yield the source of the costs of operators and graphs, and close it at the end."""
-    if cost is CostKind.ONNXRUNTIME:
-        with PeerPrices(cost.value, usable_threads(threads)) as measured:
+    if how.cost is CostKind.ONNXRUNTIME:
+        with PeerPrices(how.cost.value, usable_threads(threads)) as measured:
             yield measured
         return
+    if isinstance(machine, GpuTarget):
+        check_device(machine, "rewrite")
+        with opened(records) as store:
+            until = time.monotonic() + _MEASURING_SHARE * how.seconds
+            yield DevicePrices(machine, store, measure_speed(machine), until)
+        return
+    machine = cpu_target(machine)
     price = open_price(machine, threads)
     if price is None:
         raise MachineError(

@@ -1,6 +1,7 @@
 """Where the time of a network goes. Read `report.py` first, then `measure.py` and `roofline.py`."""
 
 from tensorwright.profiling.chrome_trace import chrome_trace
+from tensorwright.profiling.devices import DeviceSpeed, measure_speed
 from tensorwright.profiling.measure import Samples, make_profile, profile
 from tensorwright.profiling.report import Profile, StepKind, StepProfile
 from tensorwright.profiling.reuse import Operand, operands_of
@@ -10,6 +11,7 @@ from tensorwright.profiling.values import profile_values, step_values, summary_v
 __all__ = [
     "Bottleneck",
     "Bounds",
+    "DeviceSpeed",
     "Operand",
     "Profile",
     "Samples",
@@ -19,6 +21,7 @@ __all__ = [
     "bounds_of",
     "chrome_trace",
     "make_profile",
+    "measure_speed",
     "operands_of",
     "profile",
     "profile_values",

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from tensorwright.base import ScheduleError, UsageError, cpu_target, knobs, number_in
+from tensorwright.base import CpuTarget, ScheduleError, UsageError, cpu_target, knobs, number_in
 from tensorwright.build import StepNames, read_step_names
 from tensorwright.graph import Program
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings, refine_ceilings
 from tensorwright.ops import Array
 from tensorwright.pipeline import Model, Shapes, Sizes, compile
 from tensorwright.processes import hold_turn
+from tensorwright.profiling.devices import measure_speed
 from tensorwright.profiling.report import Profile, StepKind, StepProfile
 from tensorwright.profiling.reuse import Operand, moved_bytes_of, operands_of
 from tensorwright.profiling.roofline import Bottleneck, Bounds, bottleneck_of, bounds_of
@@ -27,6 +29,7 @@ from tensorwright.runtime import (
     CallCosts,
     CollectStep,
     CopyStep,
+    DeviceRef,
     Executable,
     KernelStep,
     Step,
@@ -68,11 +71,12 @@ def profile(
     inputs    arrays by name; inputs that are not given are random, drawn from `seed`
     repeats   how many runs; as many as take 3 seconds where None
 
-    Runs with timed steps and runs that are timed as a whole take turns; times are medians. The
-    roofline is measured afterwards, again while a step is above it, and kept: other running
-    programs make it too low, so the highest measured rates count.
+    Runs with timed steps and runs that are timed as a whole take turns; times are medians. On a
+    device, its own clock times each launch. The roofline is measured afterwards, again while a step
+    is above it, and kept: other running programs make it too low, so the highest measured rates
+    count. That of a device is measured once, and not kept.
     Raises:  UsageError for fewer than one repeat; InputError for inputs that do not fit; the errors
-             of `compile` and `load`; MachineError for a program for no processor.
+             of `compile` and `load`; MachineError where there is no device for its code.
     """
     if repeats is not None and repeats < 1:
         raise UsageError(
@@ -82,7 +86,6 @@ def profile(
             remedy="give 1 or more, or None for as many as take 3 seconds",
         )
     executable = _executable(program, target, threads, records, input_shapes, sizes)
-    processor = cpu_target(executable.target)
     if executable.sizes or at:
         executable = executable.at(**(at or {}))
     arrays = _arrays(executable, inputs or {}, knobs.SEED.get() if seed is None else seed)
@@ -90,7 +93,9 @@ def profile(
         watch = LoadWatch()
         samples = _measure(executable, arrays, repeats)
         others = watch.load()
-        kept = kept_ceilings(processor, executable.threads)
+        if not isinstance(executable.target, CpuTarget):
+            return _of_device(executable, samples)
+        kept = kept_ceilings(executable.target, executable.threads)
         costs = measure_call_costs(executable.threads)
         for _ in range(_MOST_TRIES):
             now, ceilings, alone = _measure_machine(executable)
@@ -98,6 +103,13 @@ def profile(
             if not report.above_roofline:
                 break
     return replace(report, state=MachineState(others, now, kept))
+
+
+def _of_device(executable: Executable, samples: Samples) -> Profile:
+    """The report for a device, whose ceilings are measured once."""
+    speed = measure_speed(executable.target)
+    costs = CallCosts(0.0, speed.launch_s, 0.0, 0.0)
+    return make_profile(executable, samples, speed.ceilings, speed.ceilings, costs)
 
 
 def _measure_machine(executable: Executable) -> tuple[Ceilings, Ceilings, Ceilings]:
@@ -133,13 +145,14 @@ def make_profile(
     schedules = _schedules(executable.sources)
     network_s = median(samples.networks_s)
     rows: list[StepProfile] = []
+    positions = _positions(plan.steps)
     for number, (step, operands) in enumerate(zip(plan.steps, operands_of(plan), strict=True)):
         measured_s = median(times[number] for times in samples.steps_s)
         is_host = not is_native(step)
         time_s = measured_s if is_host else max(0.0, measured_s - costs.clock_s)
         has_threads = _has_threads(executable, step)
         bounds, bottleneck = _explain(step, operands, time_s, has_threads, ceilings, alone, costs)
-        outputs, workload = _names_of(names, number)
+        outputs, workload = _names_of(names, positions[number])
         rows.append(
             StepProfile(
                 number=number,
@@ -160,7 +173,7 @@ def make_profile(
     return Profile(
         name=plan.name,
         target=plan.target.name,
-        threads=executable.threads,
+        threads=ceilings.threads,
         runs=len(samples.networks_s),
         network_s=network_s,
         fluctuation_s=_fluctuation(samples),
@@ -271,9 +284,20 @@ def _flops(step: Step) -> int:
     return number_in(step.flops) if isinstance(step, KernelStep) else 0
 
 
-def _names_of(names: StepNames, number: int) -> tuple[tuple[str, ...], str]:
+def _positions(steps: Sequence[Step]) -> tuple[int | None, ...]:
+    """The number of each step among those of the network; None for a copy between memories."""
+    moves = [
+        isinstance(step, CopyStep)
+        and isinstance(step.source, DeviceRef) is not isinstance(step.destination, DeviceRef)
+        for step in steps
+    ]
+    before = accumulate((not moved for moved in moves), initial=0)
+    return tuple(None if moved else count for moved, count in zip(moves, before, strict=False))
+
+
+def _names_of(names: StepNames, number: int | None) -> tuple[tuple[str, ...], str]:
     """The outputs and the workload of a step; copies of outputs come last and have none."""
-    if number >= len(names.steps):
+    if number is None or number >= len(names.steps):
         return (), ""
     return names.steps[number].outputs, names.steps[number].workload
 

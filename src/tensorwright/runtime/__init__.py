@@ -18,20 +18,24 @@ from tensorwright.runtime.container import (
 from tensorwright.runtime.device import (
     DEVICES,
     Device,
+    DeviceFacts,
     Function,
     Memory,
     Missing,
     check_device,
+    device_facts,
     device_of,
     missing_device,
     named_target,
 )
+from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import random_array
 from tensorwright.runtime.kernel_cache import KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
 from tensorwright.runtime.measuring.call_costs import CallCosts, measure_call_costs
+from tensorwright.runtime.measuring.devices import DeviceRates, measure_rates
 from tensorwright.runtime.measuring.peak import measure_bandwidth, measure_peak
 from tensorwright.runtime.measuring.this_machine import (
     measure_ceilings,
@@ -117,6 +121,9 @@ __all__ = [
     "CopyStep",
     "CopyTensor",
     "Device",
+    "DeviceArray",
+    "DeviceFacts",
+    "DeviceRates",
     "DeviceRef",
     "Executable",
     "Function",
@@ -155,6 +162,7 @@ __all__ = [
     "check_device",
     "choose_teams",
     "default_cache",
+    "device_facts",
     "device_of",
     "empty",
     "estimate_seconds",
@@ -177,6 +185,7 @@ __all__ = [
     "measure_ceilings",
     "measure_peak",
     "measure_peak_alone",
+    "measure_rates",
     "missing_device",
     "named_target",
     "openmp_runtime",

@@ -28,8 +28,9 @@ from tensorwright.base import (
     Target,
 )
 from tensorwright.runtime.buffers import byte_view
-from tensorwright.runtime.device import Device, DeviceFacts, Function, Memory, Missing
+from tensorwright.runtime.device import Device, DeviceFacts, DlpackDevice, Function, Memory, Missing
 from tensorwright.runtime.native.cuda_driver import (
+    CAPTURE_RELAXED,
     DYNAMIC_SHARED_BYTES,
     LIBRARY,
     NO_DEVICE,
@@ -44,6 +45,7 @@ from tensorwright.runtime.native.loaded_code import LoadedCode
 
 _STATIC_SHARED_BYTES = 48 * 1024  # a function must be told that it may have more
 _NAME_BYTES = 256
+_DLPACK_CUDA = 2  # kDLCUDA
 _IN_PLAIN_ORDER, _WITH_TIMES = 0, 0  # flags of streams and of events
 _INSTALL = "install NVIDIA's driver of the card, and run nvidia-smi to check it"
 
@@ -66,6 +68,15 @@ class _Code:
     def address(self, symbol: str) -> int:
         """The driver's address of a function."""
         return self.functions[symbol]
+
+
+class _Graph:
+    """Launches that the driver makes together; they are released with it."""
+
+    __slots__ = ("__weakref__", "launches")
+
+    def __init__(self, launches: int) -> None:
+        self.launches = launches
 
 
 class _Clock:
@@ -104,19 +115,32 @@ class _Opened:
             clock.is_started = True
             self.driver.call("cuEventRecord", clock.start, self.stream)
 
-    def free(self, address: int) -> None:
-        """Give memory back; what a broken card refuses has no effect."""
-        try:
-            self.use()
-            self.driver.call("cuMemFree_v2", address)
-        except DriverError:
-            return
+    def captured(self, work: Callable[[], object]) -> _Graph:
+        """The launches of some work, none of which runs.
 
-    def unload(self, module: int) -> None:
-        """As `free`, for code."""
+        Raises:  DriverError where a graph cannot be made of them.
+        """
+        driver, clock, made = self.driver, self.clock, c_void_p()
+        self.clock = None  # a graph has no events
+        driver.call("cuStreamBeginCapture_v2", self.stream, CAPTURE_RELAXED)
+        try:
+            work()
+        finally:
+            self.clock = clock
+            driver.call("cuStreamEndCapture", self.stream, byref(made))
+        try:
+            launches = driver.number("cuGraphInstantiateWithFlags", c_void_p, made, 0)
+        finally:
+            driver.call("cuGraphDestroy", made)
+        graph = _Graph(launches)
+        weakref.finalize(graph, self.release, "cuGraphExecDestroy", launches)
+        return graph
+
+    def release(self, function: str, handle: int) -> None:
+        """Give something back; what a broken card refuses has no effect."""
         try:
             self.use()
-            self.driver.call("cuModuleUnload", module)
+            self.driver.call(function, handle)
         except DriverError:
             return
 
@@ -178,7 +202,7 @@ class CudaDevice:
                     f"{opened.card.facts.name} are free"
                 ) from error
         owner = _Allocation(address)
-        weakref.finalize(owner, opened.free, address)
+        weakref.finalize(owner, opened.release, "cuMemFree_v2", address)
         return Memory(address, size_bytes, owner)
 
     def copy_in(self, array: Array, memory: Memory) -> None:
@@ -217,6 +241,11 @@ class CudaDevice:
         self.copy_in(np.ascontiguousarray(array), memory)
         return memory
 
+    def dlpack(self) -> DlpackDevice:
+        """The card's number, and the stream."""
+        opened = self._opened
+        return DlpackDevice(_DLPACK_CUDA, opened.card.number, opened.stream)
+
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Load a cubin.
 
@@ -240,7 +269,7 @@ class CudaDevice:
                 ) from error
             find = functools.partial(opened.driver.number, "cuModuleGetFunction", c_void_p, module)
             result = _Code({symbol: find(symbol.encode()) for symbol in symbols})
-        weakref.finalize(result, opened.unload, module)
+        weakref.finalize(result, opened.release, "cuModuleUnload", module)
         return result
 
     def launch(
@@ -274,6 +303,24 @@ class CudaDevice:
                 values.pointers,
                 None,
             )
+
+    def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
+        """Work as a graph of the driver; None where the driver has none, or refuses it."""
+        opened = self._opened
+        if not opened.driver.has_graphs:
+            return None
+        try:
+            graph = opened.captured(work)
+        except (DriverError, MachineError):  # what makes the calls one by one says why
+            return None
+
+        def launch() -> None:
+            current = self._opened
+            with current.naming_faults("the launches of a graph"):
+                current.note_launch()
+                current.driver.call("cuGraphLaunch", graph.launches, current.stream)
+
+        return launch
 
     def wait(self) -> None:
         """Wait for the stream."""

@@ -82,6 +82,15 @@ class DeviceFacts:
     threads_per_block: int
 
 
+@dataclass(frozen=True, slots=True)
+class DlpackDevice:
+    """How DLPack names a device, and the stream in which it does all of its work."""
+
+    kind: int
+    number: int
+    stream: int
+
+
 class Device(Hashable, Protocol):
     """A device runs kernels.  Sizes are in bytes; errors of the driver are MachineErrors."""
 
@@ -113,6 +122,12 @@ class Device(Hashable, Protocol):
         """Memory with the content of a dense array that nobody changes; it may be the array's."""
         ...
 
+    def dlpack(self) -> DlpackDevice | None:
+        """The name by which it shares arrays with other libraries; None where they have them in the
+        host's memory.
+        """
+        ...
+
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Load compiled code; it can then give the addresses of `symbols`."""
         ...
@@ -126,6 +141,14 @@ class Device(Hashable, Protocol):
         threads: int = 1,
     ) -> None:
         """Call a function of loaded code; the caller keeps code and memory until `wait`."""
+        ...
+
+    def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
+        """What makes all launches of some work at once, as often as it is called; the work itself
+        launches nothing now.  None where the device has no such way.
+
+        The caller keeps the code and the memory that the work uses.
+        """
         ...
 
     def wait(self) -> None:
@@ -183,6 +206,13 @@ def named_target(text: str) -> Target:
         return parse_target(text)
     detected: Target = importlib.import_module(DETECTED[text]).detect_target()
     return detected
+
+
+def device_facts(driver: str) -> tuple[DeviceFacts, ...]:
+    """The devices that a driver of `DETECTED` shows, the preferred one first; none without it."""
+    listed = getattr(importlib.import_module(DETECTED[driver]), f"{driver}_devices")
+    facts: tuple[DeviceFacts, ...] = listed()
+    return facts
 
 
 def missing_device(target: Target) -> str:

@@ -1,25 +1,30 @@
 """A call on a device with its own memory: one arena there, launches and copies in order.
 
 The arena of a call holds the intermediate tensors, the device's copies of inputs and outputs, and
-the scratch memory of the kernels.  Constants are on the device from the start.
+the scratch memory of the kernels.  Constants are on the device from the start.  Nothing of this
+moves, so a driver that can record launches makes those between two copies at once, from the second
+call of the same sizes on.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from typing import TypeAlias
 
 import numpy as np
 
-from tensorwright.base import Array, Formula, HostFunction, InternalError, number_in
+from tensorwright.base import Array, Formula, HostFunction, InternalError, knobs, number_in
 from tensorwright.runtime.buffers import ALIGNMENT, byte_view, empty_bytes
-from tensorwright.runtime.call_sizes import CallSizes
 from tensorwright.runtime.device import Device, Memory
+from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.host import HOST
 from tensorwright.runtime.host_step import run_host_step
 from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.plan.call_sizes import CallSizes
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     BufferRef,
@@ -37,6 +42,8 @@ from tensorwright.runtime.plan.plan import (
 )
 
 _ONE_CALL = threading.RLock()  # one thread at a time may use a device
+AnyArray: TypeAlias = Array | DeviceArray
+_RECORDED_RUN = 2  # of the same sizes: recording costs more than the launches of one call
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,9 @@ class DeviceFrame:
         "_hosts",
         "_inputs",
         "_outputs",
+        "_plan",
+        "_recorded",
+        "_runs",
         "_sizes",
         "_steps",
         "_values",
@@ -117,21 +127,35 @@ class DeviceFrame:
         others = [OutputRef(number) for number in range(len(plan.outputs))]
         self._copies = dict(zip((*names, *others), pieces[2:], strict=True))
         self._host_arena = empty_bytes(plan.arena_bytes if _needs_host_arena(plan) else 0)
-        self._inputs: tuple[Array, ...] = ()
-        self._outputs: tuple[Array, ...] = ()
+        self._inputs: tuple[AnyArray, ...] = ()
+        self._outputs: tuple[AnyArray, ...] = ()
         self._sizes: CallSizes | None = None
         self._values: dict[str, int] = {}
         self._steps: list[Callable[[], object]] = []
+        self._recorded: list[Callable[[], object]] = []
+        self._runs = 0
+        self._plan = plan
         self.run: Callable[[], object] = self._run
 
-    def connect(self, inputs: Sequence[Array], outputs: Sequence[Array], sizes: CallSizes) -> None:
-        """Point the call at arrays of the host, which share no memory with each other."""
-        self._inputs = tuple([np.ascontiguousarray(array) for array in inputs])
+    def connect(
+        self, inputs: Sequence[AnyArray], outputs: Sequence[AnyArray], sizes: CallSizes
+    ) -> None:
+        """Point the call at arrays, which share no memory with each other.
+
+        Those in `used_on_host` are the host's; others may be in the device's memory.
+        """
+        self._inputs = tuple(
+            [
+                each if isinstance(each, DeviceArray) else np.ascontiguousarray(each)
+                for each in inputs
+            ]
+        )
         self._outputs = tuple(outputs)
         if sizes is not self._sizes:
             self._sizes, self._values = sizes, dict(sizes.values)
-            plan = self.loaded.program.plan.at(self._values)
-            self._steps = [partial(self._do, plan, step) for step in plan.steps]
+            self._plan = plan = self.loaded.program.plan.at(self._values)
+            self._steps = self._recorded = [partial(self._do, plan, step) for step in plan.steps]
+            self._runs = 0
 
     connect_in_place = connect
 
@@ -147,16 +171,27 @@ class DeviceFrame:
     @property
     def inputs(self) -> tuple[Array, ...]:
         """The arrays that are copied to the device."""
-        return self._inputs
+        return tuple(each for each in self._inputs if not isinstance(each, DeviceArray))
 
     def run_alone(self) -> None:
         """Nothing: no threads of the host take part."""
 
     def _run(self) -> None:
         with _ONE_CALL:
-            for step in self._steps:
-                step()
+            self._runs += 1
+            if self._runs == _RECORDED_RUN and knobs.DEVICE_GRAPHS.get():
+                self._recorded = list(self._with_recorded())
+            for action in self._recorded:
+                action()
             self.device.wait()
+
+    def _with_recorded(self) -> Iterator[Callable[[], object]]:
+        """The steps, those in a row that run on the device as one where it records them."""
+        pairs = zip(self._plan.steps, self._steps, strict=True)
+        for is_on_device, group in groupby(pairs, lambda pair: _is_launch(pair[0])):
+            actions = [action for _, action in group]
+            together = self.device.record(partial(_do_all, actions)) if is_on_device else None
+            yield from actions if together is None else (together,)
 
     def run_timed(self) -> tuple[float, ...]:
         """Run all steps, and give the seconds of each: launches by the device's clock."""
@@ -196,14 +231,31 @@ class DeviceFrame:
                 pair = (self._on_device(ref, size_bytes) for ref in (source, destination))
                 self.device.copy(*pair)
             case DeviceRef(), _:
-                part = self._on_device(source, size_bytes)
-                self.device.copy_out(part, self._on_host(destination, size_bytes))
+                part, given = self._on_device(source, size_bytes), self._given(destination)
+                if given is None:
+                    self.device.copy_out(part, self._on_host(destination, size_bytes))
+                else:
+                    self.device.copy(part, given.part(destination.offset_bytes, size_bytes))
             case _, DeviceRef():
-                part = self._on_device(destination, size_bytes)
-                self.device.copy_in(self._on_host(source, size_bytes), part)
+                part, given = self._on_device(destination, size_bytes), self._given(source)
+                if given is None:
+                    self.device.copy_in(self._on_host(source, size_bytes), part)
+                else:
+                    self.device.copy(given.part(source.offset_bytes, size_bytes), part)
             case _:
                 copied = self._on_host(source, size_bytes)
                 np.copyto(self._on_host(destination, size_bytes), copied)
+
+    def _given(self, ref: BufferRef) -> Memory | None:
+        """The memory of an input or output that the caller has on the device."""
+        match ref:
+            case InputRef(index):
+                array = self._inputs[index]
+            case OutputRef(index):
+                array = self._outputs[index]
+            case _:
+                return None
+        return array.memory if isinstance(array, DeviceArray) else None
 
     def _on_device(self, ref: BufferRef, size_bytes: int) -> Memory:
         """Bytes in the device's memory."""
@@ -226,9 +278,9 @@ class DeviceFrame:
     def _host_bytes(self, ref: HostRef) -> Array:
         match ref:
             case InputRef(index):
-                return byte_view(self._inputs[index])
+                return byte_view(_of_host(self._inputs[index]))
             case OutputRef(index):
-                return byte_view(self._outputs[index])
+                return byte_view(_of_host(self._outputs[index]))
             case ConstantRef(index):
                 return byte_view(self.loaded.host_constants[index])
             case ArenaRef():
@@ -238,6 +290,41 @@ class DeviceFrame:
         """The tensor at a reference on the host, as a fresh view."""
         part = self._on_host(typed.ref, typed.type.size_bytes)
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
+
+
+def _is_launch(step: Step) -> bool:
+    """Whether a step only puts work into the device's queue, on memory of the call."""
+    if isinstance(step, CopyStep):
+        return isinstance(step.source, DeviceRef) and isinstance(step.destination, DeviceRef)
+    return isinstance(step, KernelStep)
+
+
+def _do_all(actions: Sequence[Callable[[], object]]) -> None:
+    for action in actions:
+        action()
+
+
+def used_on_host(plan: Plan) -> frozenset[InputRef | OutputRef]:
+    """The inputs that steps on the host read, and the outputs that they write, from byte 0."""
+    used: set[BufferRef] = set()
+    for step in plan.steps:
+        match step:
+            case HostStep(_, _, inputs, outputs):
+                used |= {typed.ref for typed in (*inputs, *outputs)}
+            case CopyStep(source, destination) if not (
+                isinstance(source, DeviceRef) or isinstance(destination, DeviceRef)
+            ):
+                used |= {source, destination}
+            case _:
+                pass
+    return frozenset(
+        replace(ref, offset_bytes=0) for ref in used if isinstance(ref, InputRef | OutputRef)
+    )
+
+
+def _of_host(array: AnyArray) -> Array:
+    assert not isinstance(array, DeviceArray), "it is in `used_on_host`"
+    return array
 
 
 def _placed(sizes: Sequence[int]) -> tuple[list[int], int]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from tensorwright.base import (
     Array,
+    DType,
     HostFunction,
     InternalError,
     MachineError,
@@ -30,22 +31,30 @@ from tensorwright.base import (
 )
 from tensorwright.runtime.bound_call import Bound, written
 from tensorwright.runtime.buffers import is_kernel_ready, kernel_ready
-from tensorwright.runtime.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
 from tensorwright.runtime.container import Contents, write_container
 from tensorwright.runtime.device import Device, check_device, device_of, missing_device
-from tensorwright.runtime.device_frame import DeviceFrame, LoadedOnDevice, load_on_device
+from tensorwright.runtime.device_frame import (
+    DeviceFrame,
+    LoadedOnDevice,
+    load_on_device,
+    used_on_host,
+)
+from tensorwright.runtime.dlpack import DeviceArray, is_on, stand_in
 from tensorwright.runtime.frame import AnyFrame, Frame, FramePool, Loaded
 from tensorwright.runtime.inputs import (
     Port,
+    check_count,
     check_inputs,
     check_outputs,
     check_positional,
     check_ready,
+    take_inputs,
 )
 from tensorwright.runtime.native.driver import load_program
 from tensorwright.runtime.native.openmp import usable_threads
+from tensorwright.runtime.plan.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
 from tensorwright.runtime.plan.capacity import with_room
-from tensorwright.runtime.plan.plan import Plan, TensorSpec
+from tensorwright.runtime.plan.plan import InputRef, OutputRef, Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 from tensorwright.runtime.plan.plan_verify import verify_plan
 
@@ -168,15 +177,24 @@ class Executable:
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Compute all outputs.
 
+        If an input is an array of DLPack in the memory of the device that runs the code, results
+        are there, too: a DeviceArray each, which other libraries take by `from_dlpack`.
         Raises:  InputError for a wrong name, shape or element type; MachineError if there is
                  not enough memory for one more call, or if the machine lacks instructions of the
                  target.
         """
+        if self._is_on_device(inputs):
+            return self._named(self._call_on_device(inputs))
         return self._named(self._call(check_inputs(self._ports, inputs)))
 
     def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
         """As `run`, with inputs and outputs in order; a single output is not in a tuple."""
-        results = self._call(check_positional(self._ports, inputs))
+        if self._is_on_device(inputs):
+            check_count(self._ports, inputs)
+            names = [port.name for port in self._ports]
+            results = self._call_on_device(dict(zip(names, inputs, strict=True)))
+        else:
+            results = self._call(check_positional(self._ports, inputs))
         return results[0] if len(results) == 1 else results
 
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
@@ -305,6 +323,45 @@ class Executable:
         sizes = self._sizes_of(inputs)
         return self._run(inputs, _fresh(sizes), sizes)
 
+    def _is_on_device(self, inputs: Mapping[str, Any] | tuple[Any, ...]) -> bool:
+        """Whether one of a call's inputs is in the memory of the device."""
+        loaded = self._loaded
+        if not isinstance(loaded, LoadedOnDevice) or not isinstance(inputs, Mapping | tuple):
+            return False
+        named = loaded.device.dlpack()
+        values = inputs.values() if isinstance(inputs, Mapping) else inputs
+        return any(is_on(named, value) for value in values)
+
+    def _call_on_device(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """A call with arrays on the device; what steps on the host use is copied."""
+        loaded = self._linked()
+        assert isinstance(loaded, LoadedOnDevice)
+        device = loaded.device
+        given = take_inputs(device, self._ports, inputs)
+        sizes = self._sizes_of(tuple(map(stand_in, given)))
+        here = used_on_host(self.plan)
+        read = [
+            np.asarray(each) if InputRef(number) in here else each
+            for number, each in enumerate(given)
+        ]
+        try:
+            written = [
+                maker.make()
+                if OutputRef(number) in here
+                else DeviceArray.empty(device, maker.shape, DType.from_numpy(maker.dtype))
+                for number, maker in enumerate(sizes.makers)
+            ]
+            frame = self._take()
+            assert isinstance(frame, DeviceFrame)
+            try:
+                frame.connect(read, written, sizes)
+                frame.run()
+            finally:
+                self._pool.give(frame)
+            return tuple(DeviceArray.of(device, each) for each in written)
+        except MemoryError as error:
+            raise self._no_room(device) from error
+
     def _sizes_of(self, inputs: tuple[Array, ...]) -> CallSizes:
         """The sizes of a call; those of the last call where the shapes are the same."""
         last = self._sizes
@@ -393,13 +450,16 @@ class Executable:
                 return DeviceFrame(loaded, self._hosts)
             return Frame(loaded, self._hosts, self._threads)
         except MemoryError as error:
-            raise MachineError(
-                stage="run",
-                where=f"executable {self.plan.name}",
-                reason=f"a call needs {self.peak_memory_bytes} bytes of memory, more than it gets; "
-                f"about {loaded.device.free_bytes()} are free",
-                remedy="make fewer calls at once, or compile for a smaller batch",
-            ) from error
+            raise self._no_room(loaded.device) from error
+
+    def _no_room(self, device: Device) -> MachineError:
+        return MachineError(
+            stage="run",
+            where=f"executable {self.plan.name}",
+            reason=f"a call needs {self.peak_memory_bytes} bytes of memory, more than it gets; "
+            f"about {device.free_bytes()} are free",
+            remedy="make fewer calls at once, or compile for a smaller batch",
+        )
 
 
 def _fresh(sizes: CallSizes) -> tuple[Array, ...]:

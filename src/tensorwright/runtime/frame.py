@@ -22,7 +22,6 @@ from tensorwright.runtime.buffers import (
     empty,
     is_kernel_ready,
 )
-from tensorwright.runtime.call_sizes import CallSizes
 from tensorwright.runtime.device import Device, Memory
 from tensorwright.runtime.device_frame import DeviceFrame
 from tensorwright.runtime.host import HOST, host_bytes
@@ -36,6 +35,7 @@ from tensorwright.runtime.native.segments import (
     NativeSegment,
     Segment,
 )
+from tensorwright.runtime.plan.call_sizes import CallSizes
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ConstantRef,

@@ -66,6 +66,9 @@ class HostDevice:
         ready = kernel_ready(array)
         return Memory(address_of(ready), ready.nbytes, ready)
 
+    def dlpack(self) -> None:
+        """Arrays are in the host's memory."""
+
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """As `load_code`: object files and shared objects."""
         return load_code(code, symbols)
@@ -82,6 +85,9 @@ class HostDevice:
         _check_launch(launch)
         pointers = (ctypes.c_void_p * len(arguments))(*(each.address for each in arguments))
         _FUNCTION(function)(pointers, workspace.address, threads)
+
+    def record(self, work: Callable[[], object]) -> None:
+        """Nothing: each launch is one call."""
 
     def wait(self) -> None:
         """There is nothing to wait for: launches are done when they return."""

@@ -11,6 +11,8 @@ import numpy as np
 
 from tensorwright.base import Array, DType, InputError, TensorType, UsageError, did_you_mean
 from tensorwright.runtime.buffers import is_kernel_ready, to_array
+from tensorwright.runtime.device import Device
+from tensorwright.runtime.dlpack import DeviceArray, is_on, stand_in, taken
 from tensorwright.runtime.plan.plan import TensorSpec
 
 _EXPORT_ERRORS = (BufferError, TypeError, ValueError, RuntimeError, OverflowError)
@@ -64,13 +66,18 @@ def check_inputs(ports: Sequence[Port], given: Mapping[str, Any]) -> tuple[Array
 
 def check_positional(ports: Sequence[Port], given: Sequence[Any]) -> tuple[Array, ...]:
     """As `check_inputs`, for inputs given in calling order."""
-    specs = [port.spec for port in ports]
-    if len(given) != len(specs):
+    check_count(ports, given)
+    return tuple(
+        [check_array("input", port.spec, value) for port, value in zip(ports, given, strict=True)]
+    )
+
+
+def check_count(ports: Sequence[Port], given: Sequence[Any]) -> None:
+    """Raise InputError unless there is a value for each input."""
+    if len(given) != len(ports):
+        specs = [port.spec for port in ports]
         reason = f"{len(specs)} arrays are needed, not {len(given)}"
         raise _refusal("inputs", reason, _give("input", specs))
-    return tuple(
-        [check_array("input", spec, value) for spec, value in zip(specs, given, strict=True)]
-    )
 
 
 def check_outputs(
@@ -95,6 +102,30 @@ def check_outputs(
             reason = "it shares memory with an input or another output"
             raise _refusal(where, reason, "give it separate memory")
     return arrays
+
+
+def take_inputs(
+    device: Device, ports: Sequence[Port], given: Mapping[str, Any]
+) -> tuple[Array | DeviceArray, ...]:
+    """As `check_inputs`, where some are in the memory of a device.
+
+    Raises:  InputError as `check_inputs`, and for an array that the device cannot read as it is.
+    """
+    named = device.dlpack()
+    arrays: dict[str, Any] = {}
+    for name, value in given.items():
+        arrays[name] = value
+        if named is not None and is_on(named, value):
+            try:
+                arrays[name] = taken(device, named, value)
+            except _EXPORT_ERRORS as error:
+                remedy = "make it contiguous, and detach it from the gradient"
+                raise _refusal(f"input {name}", str(error), remedy) from error
+    checked = check_inputs(ports, {name: stand_in(each) for name, each in arrays.items()})
+    return tuple(
+        arrays[port.name] if isinstance(arrays[port.name], DeviceArray) else array
+        for port, array in zip(ports, checked, strict=True)
+    )
 
 
 def check_names(kind: str, specs: Sequence[TensorSpec], given: object) -> None:

@@ -211,6 +211,9 @@ class OpenClDevice:
         self.copy_in(np.ascontiguousarray(array), memory)
         return memory
 
+    def dlpack(self) -> None:
+        """No library shares arrays of OpenCL."""
+
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Let the driver compile the text of kernels."""
         opened = self._opened
@@ -262,6 +265,9 @@ class OpenClDevice:
             kernel.set_args(*values)
             event = opened.driver.enqueue_nd_range_kernel(opened.queue, kernel, sizes, grid.block)
         self._note(event)
+
+    def record(self, work: Callable[[], object]) -> None:
+        """Nothing: each launch is one call."""
 
     def wait(self) -> None:
         """Wait for the queue."""

@@ -128,13 +128,15 @@ def test_devices_are_listed_with_what_was_measured(monkeypatch: pytest.MonkeyPat
         "threads_per_block": 256,
     }
     rates = {"to_device": 1e10, "on_device": 2e11, "from_device": 9e9, "round_trip_s": 2e-5}
-    printed = json.dumps([{"facts": facts, "rates": rates}])
+    speed = {"flops_per_s": 5e12, "bytes_per_s": 4e11, "launch_s": 3e-6}
+    printed = json.dumps([{"facts": facts, "rates": rates, "speed": speed}])
     monkeypatch.setattr(device_findings, "version_of", lambda name: "2026.1")
     monkeypatch.setattr(device_findings, "output_of", lambda command: printed)
     found, cuda, nvrtc = device_findings.devices()
     assert found.text == (
         "Card (Maker, OpenCL 3.0): 8 units, 4.0 GiB, 48 KiB shared, 256 threads a block\n"
-        "copies: 10.0 GB/s to it, 200.0 on it, 9.0 from it; a short one takes 20 us"
+        "copies: 10.0 GB/s to it, 200.0 on it, 9.0 from it; a short one takes 20 us\n"
+        "kernels: 5000 GFLOP/s of f32, memory 400 GB/s; a launch takes 3.0 us"
     )
     assert (cuda.name, nvrtc.name) == ("CUDA", "NVRTC")
     monkeypatch.setattr(device_findings, "output_of", lambda command: "")

@@ -27,9 +27,13 @@ def test_a_model_is_compiled_run_and_shown(invoke: Invoke, model: Path, tmp_path
     assert ran.exit_code == 0, ran.output
     shown = invoke("inspect", model, "--target", "opencl:generic", "--what", "source")
     assert "__kernel" in shown.stdout
-    refused = invoke("profile", out)
-    assert refused.exit_code == MachineError.exit_code
-    assert "only processors have what this asks for" in refused.output
+    profiled = invoke("profile", out, "--repeats", 1)
+    assert profiled.exit_code == 0, profiled.output
+    assert "copy to the device" in profiled.stdout
+    better = tmp_path / "better.onnx"
+    rewritten = invoke("rewrite", model, "-o", better, "--target", "opencl", "--seconds", "0.2")
+    assert rewritten.exit_code == 0, rewritten.output
+    assert better.exists()
 
 
 def test_machine_code_for_a_card_is_saved_anywhere(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,20 @@ from tensorwright.base import (
     DType,
     GpuApi,
     GpuTarget,
+    InputError,
     InternalError,
     MachineError,
     Threads,
+    override,
     parse_target,
 )
 from tensorwright.build import build_kernel, load_kernel
 from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
-from tensorwright.graph import program_workload
+from tensorwright.graph import Graph, GraphBuilder, program_workload
+from tensorwright.profiling.devices import measure_devices
 from tensorwright.runtime import cuda, device_of, named_target
 from tensorwright.runtime.cuda import DEVICE
-from tensorwright.runtime.measuring.devices import measure_devices
+from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.native.cuda_driver import open_driver
 from tensorwright.schedule import parse_trace
 
@@ -51,10 +55,58 @@ def test_a_network_runs_on_the_card(card: ShimDriver, tmp_path: Path) -> None:
         for _ in range(2):
             for got, want in zip(each(x), wanted, strict=True):
                 np.testing.assert_allclose(got, want, 1e-5, 1e-5)
-    assert executable.host_operators == ("topk",)
+    assert set(executable.host_operators) == {"bitcast"}
     del each, executable
     gc.collect()
     assert (card.read("allocated"), card.read("modules")) == before
+
+
+def chain() -> Graph:
+    """Two convolutions, one after the other, and a sum of both."""
+    random = np.random.default_rng(0)
+    graph = GraphBuilder("chain")
+    x = graph.input("x", (1, 4, 6, 6), DType.F32)
+    first, second = (
+        graph.constant(random.standard_normal((4, 4, 3, 3)).astype(np.float32)) for _ in range(2)
+    )
+    y = graph.add("conv", x, first, pads=(1, 1, 1, 1))
+    return graph.finish((graph.add("add", graph.add("conv", y, second, pads=(1, 1, 1, 1)), y),))
+
+
+def test_launches_of_a_network_are_one_graph(card: ShimDriver) -> None:
+    gc.collect()
+    before, graphs = card.read("allocated"), card.read("graphs")
+    executable = tensorwright.compile(chain(), target="cuda")
+    native = tensorwright.compile(chain(), target=native_target())
+    random, launches = np.random.default_rng(1), []
+    for _ in range(4):
+        x = random.standard_normal((1, 4, 6, 6)).astype(np.float32)
+        np.testing.assert_allclose(executable(x), native(x), 1e-5, 1e-5)
+        launches.append(card.read("graph_launches"))
+    assert launches == [0, 1, 2, 3]
+    bound = executable.bind({"x": x})
+    assert [bound.run_seconds() > 0 for _ in range(3)] == [True] * 3
+    assert card.read("graph_launches") == 5
+    del bound, executable
+    gc.collect()
+    assert (card.read("allocated"), card.read("graphs")) == (before, graphs)
+
+
+@pytest.mark.parametrize("reason", ["knob", "driver", "refused"])
+def test_launches_are_made_one_by_one_where_there_are_no_graphs(
+    card: ShimDriver, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable = tensorwright.compile(chain(), target="cuda")
+    x = np.ones((1, 4, 6, 6), np.float32)
+    wanted = executable(x)
+    if reason == "driver":
+        opened = cuda._open()
+        monkeypatch.setattr(opened, "driver", replace(opened.driver, has_graphs=False))
+    card.write(graph=900 if reason == "refused" else 0)
+    with override(device_graphs=reason != "knob"):
+        for _ in range(3):
+            np.testing.assert_array_equal(executable(x), wanted)
+    assert card.read("graph_launches") == 0
 
 
 def test_sizes_of_a_call_decide_the_grid(card: ShimDriver) -> None:
@@ -258,9 +310,64 @@ def test_a_fault_of_a_kernel_is_named(card: ShimDriver) -> None:
     assert refused.value.remedy.startswith("start the program again")
 
 
-def test_copies_are_measured(card: ShimDriver) -> None:
+def test_the_card_is_measured(card: ShimDriver) -> None:
     (measured,) = measure_devices(GpuApi.CUDA)
     assert measured.facts.name == "Card of the shim"
     assert measured.facts.version == "sm_90, driver of CUDA 13.0"
-    rates = measured.rates
+    rates, speed = measured.rates, measured.speed
     assert min(rates.to_device, rates.on_device, rates.from_device, rates.round_trip_s) > 0
+    assert min(speed.flops_per_s, speed.bytes_per_s, speed.launch_s) > 0
+
+
+class Foreign:
+    """An array of another library on the card: it exports what it has, and notes its stream."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.array = array
+        self.streams: list[int | None] = []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, *, stream: int | None = None) -> object:
+        self.streams.append(stream)
+        return self.array.__dlpack__()
+
+
+def on_card(array: np.ndarray[Any, Any]) -> Foreign:
+    return Foreign(DeviceArray.of(DEVICE, array))
+
+
+def test_arrays_of_the_card_stay_there(card: ShimDriver) -> None:
+    """What NumPy works on is copied to the host, and comes back."""
+    gc.collect()
+    before = card.read("allocated")
+    executable = tensorwright.compile(network(), target="cuda")
+    x = np.random.default_rng(1).standard_normal((1, 3, 6, 6)).astype(np.float32)
+    given = on_card(x)
+    for _ in range(3):
+        values, places = executable(given)
+        for got, want in zip((values, places), executable(x), strict=True):
+            assert isinstance(got, DeviceArray)
+            assert got.__dlpack_device__() == (2, 0)
+            np.testing.assert_array_equal(np.asarray(got), want)
+    assert given.streams == [cuda._open().stream] * 3
+    again = executable.run({"x": given})
+    np.testing.assert_array_equal(np.asarray(again[executable.outputs[0].name]), np.asarray(values))
+    del given, values, places, again, got, executable
+    gc.collect()
+    assert card.read("allocated") == before, "all memory is given back"
+
+
+def test_arrays_of_the_card_that_do_not_fit(card: ShimDriver) -> None:
+    executable = tensorwright.compile(chain(), target="cuda")
+    with pytest.raises(InputError, match=r"it must be f32\(1, 4, 6, 6\), not f32\(1, 4, 6, 5\)"):
+        executable(on_card(np.zeros((1, 4, 6, 5), np.float32)))
+    with pytest.raises(InputError, match="not f16"):
+        executable(on_card(np.zeros((1, 4, 6, 6), np.float16)))
+    with pytest.raises(InputError, match="1 arrays are needed, not 2"):
+        executable(on_card(np.zeros((1, 4, 6, 6), np.float32)), 1)
+    with pytest.raises(ValueError, match="NumPy needs a copy"):
+        np.array(on_card(np.zeros(3)).array, copy=False)
+    with pytest.raises(BufferError, match="exported as it is"):
+        on_card(np.zeros(3)).array.__dlpack__(copy=True)

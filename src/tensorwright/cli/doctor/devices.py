@@ -10,7 +10,7 @@ from tensorwright.base import GpuApi
 from tensorwright.cli.doctor.finding import Finding
 from tensorwright.cli.doctor.tools import output_of, version_of
 
-_MEASURING = "tensorwright.runtime.measuring.devices"
+_MEASURING = "tensorwright.profiling.devices"
 _CUDA = "tensorwright.codegen.cuda"
 _DEVICE = "tensorwright.runtime.cuda"
 
@@ -44,11 +44,11 @@ def _measured(name: str, api: GpuApi, remedy: str) -> list[Finding]:
     devices = json.loads(printed) if printed.startswith("[") else []
     if not devices:
         return [Finding(name, f"no device (for --target {api})", remedy)]
-    return [Finding(name, _text(each["facts"], each["rates"])) for each in devices]
+    return [Finding(name, _text(each["facts"], each["rates"], each["speed"])) for each in devices]
 
 
-def _text(facts: dict[str, object], rates: dict[str, float]) -> str:
-    """A device in two lines: what its driver says, and what was measured."""
+def _text(facts: dict[str, object], rates: dict[str, float], speed: dict[str, float]) -> str:
+    """A device in three lines: what its driver says, and what was measured."""
     memory, shared = (int(str(facts[key])) for key in ("memory_bytes", "shared_bytes"))
     to, on, back = (rates[key] / 1e9 for key in ("to_device", "on_device", "from_device"))
     return (
@@ -56,7 +56,9 @@ def _text(facts: dict[str, object], rates: dict[str, float]) -> str:
         f"{facts['compute_units']} units, {memory / 2**30:.1f} GiB, "
         f"{shared // 1024} KiB shared, {facts['threads_per_block']} threads a block\n"
         f"copies: {to:.1f} GB/s to it, {on:.1f} on it, {back:.1f} from it; "
-        f"a short one takes {rates['round_trip_s'] * 1e6:.0f} us"
+        f"a short one takes {rates['round_trip_s'] * 1e6:.0f} us\n"
+        f"kernels: {speed['flops_per_s'] / 1e9:.0f} GFLOP/s of f32, memory "
+        f"{speed['bytes_per_s'] / 1e9:.0f} GB/s; a launch takes {speed['launch_s'] * 1e6:.1f} us"
     )
 
 

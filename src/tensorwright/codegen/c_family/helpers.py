@@ -131,9 +131,10 @@ class Helpers:
         for stands_for, text in (("T", kind), ("W", wide), ("N", f"{dtype.size_bytes * 8}u")):
             body = re.sub(rf"\b{stands_for}\b", text, body)
         body = body.replace("F(", f"{letter}(")
+        result = "int" if fn is Fn.ISINF else kind
         parameters = f"{kind} a" if fn.arity == 1 else f"{kind} a, {kind} b"
         self._functions[name] = (
-            f"{self.dialect.function} {kind} {name}({parameters}) {{\n    {body}\n}}\n"
+            f"{self.dialect.function} {result} {name}({parameters}) {{\n    {body}\n}}\n"
         )
         return name
 

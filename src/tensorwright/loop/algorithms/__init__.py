@@ -7,10 +7,11 @@ every back end compiles them, and the interpreter runs them in tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from tensorwright.base import Attributes, ByKind, TargetKind, TensorType
+from tensorwright.loop.algorithms.on_groups import on_groups
 from tensorwright.loop.algorithms.scattering import scatter_elements, scatter_nd
 from tensorwright.loop.algorithms.selection import topk
 from tensorwright.loop.ir import LoopProgram
@@ -20,9 +21,14 @@ Algorithm: TypeAlias = Callable[..., LoopProgram | None]
 
 ALGORITHMS: ByKind[Algorithm] = {
     TargetKind.CPU: (topk, scatter_elements, scatter_nd),
-    TargetKind.GPU: (),
+    TargetKind.GPU: (topk, scatter_elements, scatter_nd),
 }
 """Each has the name of its operator."""
+
+_FORMS: Mapping[TargetKind, Callable[[LoopProgram], LoopProgram | None]] = {
+    TargetKind.GPU: on_groups
+}
+"""What makes the form for a kind of machine out of loops over threads of a processor."""
 
 
 def loop_algorithm(
@@ -39,7 +45,9 @@ def loop_algorithm(
     """
     for algorithm in ALGORITHMS[kind]:
         if algorithm.__name__ == operator:
-            return algorithm(types, **attributes)
+            program = algorithm(types, **attributes)
+            form = _FORMS.get(kind)
+            return program if program is None or form is None else form(program)
     return None
 
 

@@ -1,22 +1,14 @@
-"""What the devices of this machine are, and how fast bytes move to, on and from them.
-
-`python -m tensorwright.runtime.measuring.devices cuda` (or `opencl`) prints it as JSON: whoever
-only wants to know asks another process, because drivers may end theirs.
-"""
+"""How fast bytes move to a device, on it, and from it."""
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from tensorwright.base import GpuApi, override
-from tensorwright.runtime import cuda, opencl
-from tensorwright.runtime.device import Device, DeviceFacts
+from tensorwright.runtime.device import Device
 
 _COPIED_BYTES = 1 << 24
 _REPEATS = 5
@@ -32,14 +24,6 @@ class DeviceRates:
     round_trip_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredDevice:
-    """A device, and its rates."""
-
-    facts: DeviceFacts
-    rates: DeviceRates
-
-
 def measure_rates(device: Device) -> DeviceRates:
     """Copy some megabytes in each direction; the best of a few times counts."""
     array = np.zeros(_COPIED_BYTES, np.uint8)
@@ -53,18 +37,6 @@ def measure_rates(device: Device) -> DeviceRates:
     return DeviceRates(to, on, back, trip_s)
 
 
-def measure_devices(api: GpuApi) -> tuple[MeasuredDevice, ...]:
-    """All devices of a driver, the preferred one first; none without the driver."""
-    if api is GpuApi.CUDA:
-        cards = cuda.cuda_devices()
-        return tuple(MeasuredDevice(facts, measure_rates(cuda.DEVICE)) for facts in cards)
-    measured: list[MeasuredDevice] = []
-    for facts in opencl.opencl_devices():
-        with override(opencl_device=facts.name):
-            measured.append(MeasuredDevice(facts, measure_rates(opencl.DEVICE)))
-    return tuple(measured)
-
-
 def _best(work: Callable[[], object]) -> float:
     """The least seconds of a few calls that are done on return."""
     times_s: list[float] = []
@@ -73,7 +45,3 @@ def _best(work: Callable[[], object]) -> float:
         work()
         times_s.append(time.perf_counter() - start)
     return min(times_s)
-
-
-if __name__ == "__main__":
-    print(json.dumps([asdict(each) for each in measure_devices(GpuApi(sys.argv[1]))]))

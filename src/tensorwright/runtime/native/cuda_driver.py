@@ -44,6 +44,18 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuFuncSetAttribute": (c_void_p, c_int, c_int),
     "cuLaunchKernel": (c_void_p, *(c_uint,) * 7, c_void_p, c_void_p, c_void_p),
 }
+_GRAPH_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "cuStreamBeginCapture_v2": (c_void_p, c_int),
+    "cuStreamEndCapture": (c_void_p, POINTER(c_void_p)),
+    "cuGraphInstantiateWithFlags": (POINTER(c_void_p), c_void_p, c_uint64),
+    "cuGraphLaunch": (c_void_p, c_void_p),
+    "cuGraphDestroy": (c_void_p,),
+    "cuGraphExecDestroy": (c_void_p,),
+}
+"""What drivers before CUDA 11.4 lack."""
+
+CAPTURE_RELAXED = 2
+"""The mode in which memory may be freed while the calls of a stream are captured."""
 
 
 class Attribute(IntEnum):
@@ -87,11 +99,13 @@ class DriverError(Exception):
 class Driver:
     """The library, started.
 
-    version   the newest CUDA whose code it takes
+    version      the newest CUDA whose code it takes
+    has_graphs   whether launches can be captured, to be launched together
     """
 
     library: Any
     version: tuple[int, int]
+    has_graphs: bool = True
 
     def call(self, function: str, *arguments: Any) -> None:
         """Call a function.  Raises: DriverError."""
@@ -123,12 +137,14 @@ def open_driver(path: str = LIBRARY) -> Driver | None:
         library = ctypes.CDLL(path)
     except OSError:
         return None
-    for name, arguments in _SIGNATURES.items():
+    has_graphs = all(hasattr(library, name) for name in _GRAPH_SIGNATURES)
+    signatures = _SIGNATURES | (_GRAPH_SIGNATURES if has_graphs else {})
+    for name, arguments in signatures.items():
         getattr(library, name).argtypes = arguments
     driver = Driver(library, (0, 0))
     driver.call("cuInit", 0)
     number = driver.number("cuDriverGetVersion", c_int)
-    return Driver(library, (number // 1000, number % 1000 // 10))
+    return Driver(library, (number // 1000, number % 1000 // 10), has_graphs)
 
 
 def _name_of(library: Any, result: int) -> str:

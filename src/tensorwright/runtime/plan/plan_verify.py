@@ -68,7 +68,8 @@ def _check_steps(plan: Plan, begin: int, end: int, before: Written) -> Written:
             if min(inner_counts(step), default=0) < 0 or any(last > end for _, last in inner):
                 raise ValueError("it has steps that do not exist")
             _check_memory(plan, step)
-            spans = [(_span(plan, use), use[2]) for use in uses_of_step(plan, step)]
+            written_by_use = [use[2] for use in uses_of_step(plan, step)]
+            spans = list(zip(spans_of_step(plan, step), written_by_use, strict=True))
             for span, is_written in spans:
                 if not is_written:
                     _check_defined(span, written)
@@ -187,14 +188,18 @@ def _scalar(typed: TypedRef, dtype: DType) -> BufferRef:
 
 def spans_of_step(plan: Plan, step: Step) -> tuple[Span, ...]:
     """The spans that a step reads and writes, in the order of its arguments."""
-    return tuple(_span(plan, use) for use in uses_of_step(plan, step))
+    uses = tuple(uses_of_step(plan, step))
+    moves = isinstance(step, CopyStep) and any(isinstance(ref, DeviceRef) for ref, _, _ in uses)
+    return tuple(_span(plan, use, 1 if moves else ALIGNMENT) for use in uses)
 
 
-def _span(plan: Plan, use: Use) -> Span:
+def _span(plan: Plan, use: Use, alignment: int = ALIGNMENT) -> Span:
+    """A span; a part of a tensor that is moved between memories begins anywhere."""
     ref, size_bytes, is_written = use
     if isinstance(ref, DeviceRef):
         is_upload = is_written and isinstance(ref.copy_of, InputRef)  # the device's is a copy
-        name, begin, end = _span(plan, (ref.copy_of, size_bytes, is_written and not is_upload))
+        copied = (ref.copy_of, size_bytes, is_written and not is_upload)
+        name, begin, end = _span(plan, copied, alignment)
         return f"{_ON_DEVICE}{name}", begin, end
     match ref:
         case InputRef(index):
@@ -205,8 +210,8 @@ def _span(plan: Plan, use: Use) -> Span:
             name, limit = f"const{index}", _size(plan.constants, index)
         case ArenaRef(offset_bytes, granted):
             name, limit = "arena", min(plan.arena_bytes, offset_bytes + number_in(granted))
-    if ref.offset_bytes % ALIGNMENT:
-        raise ValueError(f"{ref} does not begin on a multiple of {ALIGNMENT} bytes")
+    if ref.offset_bytes % alignment:
+        raise ValueError(f"{ref} does not begin on a multiple of {alignment} bytes")
     if size_bytes < 0 or not 0 <= ref.offset_bytes <= limit - size_bytes:
         raise ValueError(f"{size_bytes} bytes at {ref} exceed the buffer")
     if is_written and isinstance(ref, InputRef | ConstantRef):

@@ -66,10 +66,21 @@ class Runner(Protocol):
 class ChildRunner:
     """Measures in a spawned child process. Not for several threads."""
 
-    def __init__(self, options: MeasureOptions | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        options: MeasureOptions | None = None,
+        seed: int = 0,
+        *,
+        bounds_addresses: bool = True,
+    ) -> None:
+        """Start nothing yet.
+
+        bounds_addresses   whether the process has few addresses, so that a program that wants all
+                           memory fails; drivers of cards ask for more of them than there is memory
+        """
         self._options = options or MeasureOptions()
         self._seed = seed
-        first = Job(limit_process, (self._options.memory_bytes,))
+        first = Job(limit_process, (self._options.memory_bytes if bounds_addresses else None,))
         variables = {name: os.environ.get(name, usual) for name, usual in _BINDING.items()}
         self._pool = WorkerPool(1, first, variables)
         self._folder = tempfile.TemporaryDirectory(prefix="tensorwright-tune-")

@@ -114,14 +114,19 @@ class _Prepared:
 _PREPARED = _Prepared()
 
 
-def limit_process(memory_bytes: int) -> None:
-    """Bound the address space of this process, and let it crash without leaving a core file."""
+def limit_process(memory_bytes: int | None) -> None:
+    """Bound the address space of this process, if wanted; let it crash without a core file.
+
+    memory_bytes   as in `MeasureOptions`; None for no bound
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory_bytes is None:
+        return
     if not memory_bytes:
         memory_bytes = max(_LEAST_MEMORY_BYTES, physical_memory_bytes() * 3 // 4)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def prepare(expected: ExpectedResults) -> None:

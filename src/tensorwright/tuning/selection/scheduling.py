@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-from tensorwright.base import CpuTarget, Target, knobs, override, without_collection
+from tensorwright.base import (
+    CpuTarget,
+    InternalError,
+    ScheduleError,
+    Target,
+    knobs,
+    override,
+    without_collection,
+)
+from tensorwright.build import loop_program
 from tensorwright.graph import Partition, Workload, bind_workload, representative
 from tensorwright.machine import detect_hardware
 from tensorwright.records import MemoryStore, RecordStore, best_trace, load_choice
@@ -18,6 +27,7 @@ from tensorwright.schedule import (
     SizedTrace,
     Trace,
     format_schedule,
+    open_trace,
     state_of,
     steps_of,
     uses_algorithm,
@@ -27,6 +37,9 @@ from tensorwright.tuning.selection.size_table import SizeTable
 from tensorwright.tuning.selection.small_sizes import trace_for_small_sizes
 from tensorwright.tuning.selection.tuned_table import ModelPrices, opened_trace, tuned_table
 from tensorwright.tuning.space import default_trace
+
+_GROUP_VECTOR_BYTES = 16
+"""The longest vector that a thread of a card reads at once."""
 
 
 class Source(StrEnum):
@@ -43,7 +56,8 @@ class Source(StrEnum):
 class Scheduled:
     """A workload, the schedule chosen for it, and the origin of the schedule.
 
-    trace     of a workload with named sizes that of its typical instance
+    trace     of a workload with named sizes that of its typical instance; for devices, the form
+              of it that holds for all sizes
     variants  for ranges of sizes; the trace is for all others
     """
 
@@ -106,6 +120,8 @@ def choose(
         if table is not None:
             return Scheduled.of(workload, table.schedule, Source.RECORD)
         return _choose_open(workload, target, threads, store, is_cold=is_cold)
+    if workload.sizes:
+        return _choose_open_for_groups(workload, target, threads, store)
     hardware = detect_hardware().fingerprint
     best = best_trace(store, workload, target, hardware, threads, algorithms=algorithms)
     if best is not None:
@@ -162,17 +178,35 @@ def _choose_open(
     return Scheduled(workload, (), Source.RULE)
 
 
+def _choose_open_for_groups(
+    workload: Workload, target: Target, threads: int, store: RecordStore
+) -> Scheduled:
+    """The schedule of the typical instance, made to hold for all sizes: whole tiles become guarded
+    ones, and the grid is computed at the call.  That of the heuristic where this does not work.
+    """
+    typical = bind_workload(workload, representative(workload.sizes))
+    chosen = choose(typical, target, threads, store)
+    try:
+        opened = open_trace(state_of(workload), chosen.trace, _GROUP_VECTOR_BYTES)
+        loop_program(workload, opened.trace, target)
+    except (ScheduleError, InternalError):
+        return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
+    return Scheduled(workload, opened.trace, chosen.source)
+
+
 def choose_untuned(
     workload: Workload, target: Target, threads: int, *, is_cold: bool = False
 ) -> Scheduled:
     """The schedule of a workload without measurements: by time model, or heuristic.
 
-    One with named sizes gets the heuristic schedule on graphics processors.
+    One with named sizes gets that of its typical instance, made to hold for all sizes.
     """
     if workload.sizes and isinstance(target, CpuTarget):
         return _choose_open(workload, target, threads, MemoryStore(), is_cold=is_cold)
+    if workload.sizes:
+        return _choose_open_for_groups(workload, target, threads, MemoryStore())
     predictor = open_predictor(target, threads, is_cold=is_cold)
-    if predictor is None or workload.sizes:
+    if predictor is None:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
     chosen = predictor.best(workload)
     return Scheduled(workload, chosen.trace, Source.RULE if chosen.is_by_rule else Source.MODEL)

@@ -93,7 +93,8 @@ def tune(
             builder = owned.enter_context(PoolBuilder())
             builder.start()
         if runner is None:
-            runner = owned.enter_context(ChildRunner(measuring, seed))
+            is_bounded = isinstance(target, CpuTarget)
+            runner = owned.enter_context(ChildRunner(measuring, seed, bounds_addresses=is_bounded))
             runner.start()
         predictor = _predictor(target, setting, measuring) if own.make_space is None else None
         learned = _learning(target, setting, store, search, tasks, predictor)

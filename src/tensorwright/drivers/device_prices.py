@@ -1,0 +1,118 @@
+"""What networks cost on a device with its own memory: kernels are measured there.
+
+No time model speaks of such devices.  While there is time, a kernel is built with the schedule that
+it would have, and measured.  Later ones get the time of their operations and bytes at the measured
+rates of the device, scaled by what the measured kernels took over the same estimate.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tensorwright.base import GpuTarget, TensorwrightError, number_in
+from tensorwright.build import build_cached, load_kernel
+from tensorwright.graph import (
+    AliasCall,
+    ConcatInPlace,
+    Graph,
+    KernelCall,
+    Workload,
+    bind_workload,
+    partition,
+    representative,
+    writes_of_step,
+)
+from tensorwright.ops import moved_bytes, work
+from tensorwright.profiling import DeviceSpeed
+from tensorwright.records import RecordStore
+from tensorwright.rewriting.networks import (
+    ANCHORS,
+    PricedKernel,
+    Roofline,
+    TypedOperator,
+    network_of,
+    network_seconds,
+)
+from tensorwright.tuning.selection import choose
+
+_REPEATS = 3
+_COUNT = 4  # calls in a row
+
+
+@dataclass(slots=True)
+class DevicePrices:
+    """Prices of a device; those of equal workloads are equal.
+
+    store   schedules that were measured before        until   when to measure no longer
+    """
+
+    target: GpuTarget
+    store: RecordStore
+    speed: DeviceSpeed
+    until: float
+    _seconds: dict[str, float] = field(default_factory=dict)
+    _ratios: list[float] = field(default_factory=list)
+    _operators: dict[TypedOperator, float] = field(default_factory=dict)
+
+    def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...]:
+        """What runs for a simplified network."""
+        kernels: list[PricedKernel] = []
+        for step in partition(graph).steps:
+            match step:
+                case KernelCall(workload):
+                    sized = bind_workload(workload, representative(workload.sizes))
+                    names = tuple(name for node in step.nodes for name in node.outputs)
+                    kernels.append(PricedKernel(self.price(sized), names))
+                case AliasCall() | ConcatInPlace():
+                    kernels.append(PricedKernel(0.0, (step.output,)))
+                case _:
+                    kernels.append(PricedKernel(self.speed.launch_s, writes_of_step(step)))
+        return tuple(kernels)
+
+    def seconds(self, use: TypedOperator) -> float:
+        """Seconds of an application of an operator; nothing where all of it is constant."""
+        speed = self.speed
+        quick = Roofline(speed.flops_per_s, speed.bytes_per_s, speed.launch_s).seconds(use)
+        if use.operator not in ANCHORS or not quick:
+            return quick
+        if use not in self._operators:
+            self._operators[use] = network_seconds(self, network_of(use)) or quick
+        return self._operators[use]
+
+    def price(self, workload: Workload) -> float:
+        """Seconds of a workload with its schedule: measured, or scaled."""
+        if workload.key not in self._seconds:
+            least_s = self._least_seconds(workload)
+            taken_s = self._measured(workload) if time.monotonic() < self.until else None
+            if taken_s is None:
+                taken_s = least_s * math.exp(float(np.median(self._ratios or [0.0])))
+            else:
+                self._ratios.append(math.log(taken_s / least_s))
+            self._seconds[workload.key] = taken_s
+        return self._seconds[workload.key]
+
+    def _least_seconds(self, workload: Workload) -> float:
+        moved = moved_bytes(workload.outputs) / self.speed.bytes_per_s
+        return self.speed.launch_s + max(work(workload.outputs) / self.speed.flops_per_s, moved)
+
+    def _measured(self, workload: Workload) -> float | None:
+        """Seconds of a call on zeros; None for what cannot be built or run alone."""
+        try:
+            schedule = choose(workload, self.target, 1, self.store).schedule
+            kernel = build_cached(workload, schedule, self.target)
+            code = load_kernel(kernel)
+            sizes = [number_in(each.size_bytes) for each in kernel.spec.arguments]
+            memory = [code.device.memory_of(np.zeros(size, np.uint8)) for size in sizes]
+            workspace = code.device.allocate(kernel.spec.scratch_bytes(1))
+        except (TensorwrightError, MemoryError):
+            return None
+        table = np.array([[each.address for each in memory]], np.uint64)
+        times_s = [
+            code.device.time_calls(code.functions, table, workspace, 1, count=_COUNT) / _COUNT
+            for _ in range(_REPEATS)
+        ]
+        return max(1e-9, min(times_s))

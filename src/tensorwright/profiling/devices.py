@@ -1,0 +1,139 @@
+"""What a device with its own memory reaches: arithmetic, bandwidth, and launches.
+
+`python -m tensorwright.profiling.devices cuda` (or `opencl`) prints it for all devices of a driver
+as JSON: whoever only wants to know asks another process, because drivers may end theirs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from tensorwright.base import DType, GpuApi, GpuTarget, Role, Target, now_utc, override
+from tensorwright.build import build_program, load_kernel
+from tensorwright.expr import Load, Value, Var, constant
+from tensorwright.loop import Allocate, Buffer, For, LoopProgram, Parameter, Store, block
+from tensorwright.machine import MEMORY, Ceilings, Level
+from tensorwright.runtime import (
+    DeviceFacts,
+    DeviceRates,
+    device_facts,
+    device_of,
+    measure_rates,
+    named_target,
+)
+from tensorwright.schedule import ForKind, Scope
+
+_CHAINS = 8  # independent sums of a thread
+_THREADS = 128
+_BLOCKS_PER_UNIT = 16
+_LONG_S = 2e-3  # a measurement takes at least so long, so that its beginning does not count
+_FIRST_ROUNDS, _MOST_ROUNDS = 64, 1 << 16
+_LAUNCHES = 200
+_REPEATS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpeed:
+    """What was measured of a device: multiply-adds in f32 count two, a copy reads and writes.
+
+    launch_s   seconds of one of many short launches in a row
+    """
+
+    flops_per_s: float
+    bytes_per_s: float
+    launch_s: float
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """As those of a processor with one thread."""
+        memory = Level(MEMORY, float("inf"), self.bytes_per_s)
+        return Ceilings(1, self.flops_per_s, (memory,), now_utc())
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredDevice:
+    """A device, how fast bytes move, and how fast it computes."""
+
+    facts: DeviceFacts
+    rates: DeviceRates
+    speed: DeviceSpeed
+
+
+def measure_speed(target: Target) -> DeviceSpeed:
+    """Measure the device that runs a target's code; a second with PoCL.
+
+    Raises:  MachineError where there is none, or no compiler for its code.
+    """
+    assert isinstance(target, GpuTarget), "processors have `measure_ceilings`"
+    rates = measure_rates(device_of(target))
+    return _speed(target, rates)
+
+
+def measure_devices(api: GpuApi) -> Iterator[MeasuredDevice]:
+    """All devices of a driver, the preferred one first; none without the driver."""
+    for facts in device_facts(api.value):
+        with override(opencl_device=facts.name if api is GpuApi.OPENCL else ""):
+            target = named_target(api.value)
+            assert isinstance(target, GpuTarget)
+            rates = measure_rates(device_of(target))
+            yield MeasuredDevice(facts, rates, _speed(target, rates))
+
+
+def _speed(target: GpuTarget, rates: DeviceRates) -> DeviceSpeed:
+    rounds, blocks = _FIRST_ROUNDS, target.multiprocessors * _BLOCKS_PER_UNIT
+    taken_s = _seconds(target, blocks, rounds)
+    while taken_s < _LONG_S and rounds < _MOST_ROUNDS:
+        rounds *= 8
+        taken_s = _seconds(target, blocks, rounds)
+    flops = 2.0 * _CHAINS * rounds * blocks * _THREADS
+    launch_s = _seconds(target, 1, 1, _LAUNCHES) / _LAUNCHES
+    return DeviceSpeed(flops / taken_s, 2 * rates.on_device, launch_s)
+
+
+def _seconds(target: GpuTarget, blocks: int, rounds: int, count: int = 1) -> float:
+    """The least seconds of so many launches in a row of threads that multiply and add."""
+    kernel = build_program(multiply_adds(blocks, rounds), target)
+    code, device = load_kernel(kernel), device_of(target)
+    numbers = device.memory_of(np.full(_CHAINS, 0.5, np.float32))
+    results = device.allocate(4 * blocks * _THREADS)
+    workspace = device.allocate(0)
+    table = np.array([[numbers.address, results.address]], np.uint64)
+
+    def once() -> float:
+        return device.time_calls(code.functions, table, workspace, 1, count=count)
+
+    once()
+    return max(1e-9, min(once() for _ in range(_REPEATS)))
+
+
+def multiply_adds(blocks: int, rounds: int) -> LoopProgram:
+    """x (chains) f32 -> y (blocks * threads) f32: each thread has as many sums as x has numbers,
+    s = s * x + x, and stores their total.
+    """
+    x = Buffer("x", (_CHAINS,), DType.F32)
+    y = Buffer("y", (blocks * _THREADS,), DType.F32)
+    sums = Buffer("sums", (_CHAINS,), DType.F32, Scope.LOCAL)
+    outer, own, turn = Var("block"), Var("thread"), Var("turn")
+    chains = range(_CHAINS)
+    begin = [Store(sums, (n,), Load(x, (n,))) for n in chains]
+    step = [Store(sums, (n,), Load(sums, (n,)) * Load(x, (n,)) + Load(x, (n,))) for n in chains]
+    total: Value = constant(0, DType.F32)
+    for n in chains:
+        total = total + Load(sums, (n,))
+    body = block(
+        *begin,
+        For(turn, rounds, ForKind.SERIAL, block(*step)),
+        Store(y, (outer * _THREADS + own,), total),
+    )
+    group = For(own, _THREADS, ForKind.THREAD_X, Allocate(sums, body))
+    parameters = Parameter(x, Role.INPUT), Parameter(y, Role.OUTPUT)
+    return LoopProgram("multiply_adds", parameters, For(outer, blocks, ForKind.BLOCK_X, group))
+
+
+if __name__ == "__main__":
+    print(json.dumps([asdict(each) for each in measure_devices(GpuApi(sys.argv[1]))]))
