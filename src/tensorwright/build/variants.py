@@ -60,7 +60,7 @@ from tensorwright.schedule import (
     reads_again,
 )
 
-_HEIGHTS = (None, 8, 4, 1)
+_HEIGHTS = (None,)
 """The greatest tiles of open loops: those of the trace, and smaller ones."""
 
 _LONG = 8  # tiles of a loop: the rest of it is less than an eighth

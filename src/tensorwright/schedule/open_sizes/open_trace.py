@@ -152,8 +152,7 @@ class _Opening:
             step = replace(step, factors=_at_most(step.factors, self._most_rows))
             total = prod(step.factors, start=1)
             assert isinstance(total, int), "the trace is bound"
-        if step.tail is Tail.EXACT and not is_legal(step, self.state):
-            step = replace(step, tail=Tail.SHIFT)
+        step = replace(step, tail=Tail.GUARD)
         if not is_legal(step, self.state):
             self._note_need(extent, total, step)
             step = replace(step, tail=Tail.GUARD)
