@@ -128,7 +128,7 @@ class _Opening:
                 self._do(split)
                 self._renamed[stage, loop] = split.children[-1]
                 step = replace(step, loop=split.children[-1])
-            case Fuse() if self._most_rows is not None:
+            case Fuse():
                 step = self._fuse(step)
         self._do(step)
 
