@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from tensorwright.expr import Compare, Condition, Var, condition_sides, conjuncts, free_vars
-from tensorwright.expr import gap_of, terms_of
+from tensorwright.expr import (
+    Compare,
+    Condition,
+    Var,
+    condition_sides,
+    conjuncts,
+    free_vars,
+    gap_of,
+    terms_of,
+)
 from tensorwright.loop import For, If
 
 
