@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tensorwright.base import Target, TargetKind, dump
-from tensorwright.build.variants import open_program
+from tensorwright.base import CpuTarget, Target, dump
 from tensorwright.expr import (
     Compute,
     Condition,
@@ -48,11 +47,16 @@ from tensorwright.loop import (
 )
 from tensorwright.schedule import (
     OpenSchedule,
+    PackConstant,
+    Prefetch,
+    PrefetchNext,
     Schedulable,
     Schedule,
+    ScheduleState,
     SizedTrace,
     Trace,
     format_schedule,
+    open_trace,
     render,
     replay,
     state_of,
@@ -64,7 +68,7 @@ def loop_program(
 ) -> LoopProgram:
     """The program that a back end gets: scheduled, lowered, after all passes.
 
-    A single trace of a workload with named sizes is one of an instance (`open_program`) for
+    A single trace of a workload with named sizes is one of an instance (`open_trace`) for
     processors, and one for all sizes for others.
     Raises:  ScheduleError for an illegal trace, and for one that does not hold for its range.
     """
@@ -84,10 +88,28 @@ def _schedule_text(workload: Schedulable, schedule: Schedule) -> str:
 
 def _single_program(workload: Schedulable, trace: Trace, target: Target, name: str) -> LoopProgram:
     """The program of one trace."""
-    if sizes_of_tensors(workload.outputs) and target.kind is TargetKind.CPU:
-        return open_program(workload, trace, target, name)
-    state = replay(state_of(workload), trace)
+    state = state_of(workload)
+    if sizes_of_tensors(workload.outputs) and isinstance(target, CpuTarget):
+        state = _opened(state, trace, target)
+    else:
+        state = replay(state, trace)
     return run_target_passes(run_passes(lower(state, name)), target)
+
+
+def _opened(state: ScheduleState, trace: Trace, target: CpuTarget) -> ScheduleState:
+    """The state after the trace of an instance, made to hold for all sizes.
+
+    Without packing of constants whose packed form would depend on sizes: one around whose reader
+    loops of other stages are open.
+    """
+    opened = open_trace(state, trace, target.vector_bytes).state
+    packed = [parameter for parameter in lower(opened).parameters if parameter.packing is not None]
+    is_open = {each.name for each in packed if named_sizes_of(*each.buffer.shape)}
+    if not is_open:
+        return opened
+    packing = (PackConstant, Prefetch, PrefetchNext)
+    closed = (s for s in trace if not (isinstance(s, packing) and s.tensor in is_open))
+    return open_trace(state, tuple(closed), target.vector_bytes).state
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,19 @@ from tests.unit.test_open_executables import dense, scores
 
 from tensorwright.base import ScheduleError, cpu_target
 from tensorwright.build import build_cached, loop_program
+from tensorwright.codegen.analysis.partial_tiles import ends_at_guard
 from tensorwright.graph import Workload, bind_workload
-from tensorwright.loop import If, LoopProgram, walk
-from tensorwright.schedule import OpenSchedule, SizedTrace, SizeRange, Split, Tail, Trace, state_of
+from tensorwright.loop import For, If, LoopProgram, walk
+from tensorwright.schedule import (
+    ForKind,
+    OpenSchedule,
+    SizedTrace,
+    SizeRange,
+    Split,
+    Tail,
+    Trace,
+    state_of,
+)
 from tensorwright.tuning.space import default_trace
 from tensorwright_lab.judging.open_sizes import check_trace, random_traces
 
@@ -40,6 +50,16 @@ def test_each_range_runs_its_own_trace_and_all_sizes_are_right(workload: Workloa
     chosen = walk(loop_program(workload, schedule, NATIVE).body)
     conditions = [str(part.condition) for part in chosen if isinstance(part, If)]
     assert any(f"{name} <= 1" in each for each in conditions)
+
+
+def test_rows_that_fill_no_tile_are_computed_alone() -> None:
+    workload = dense()
+    program = loop_program(workload, trace_at(workload, 64), NATIVE)
+    tiles = [part for part in walk(program.body) if isinstance(part, For)]
+    partial = [loop for loop in tiles if loop.kind is ForKind.UNROLLED and ends_at_guard(loop)]
+    assert partial
+    assert len([loop for loop in tiles if loop.kind is ForKind.PARALLEL]) == 1
+    assert check_trace(workload, trace_at(workload, 64), NATIVE, 2)
 
 
 def test_random_traces_for_ranges_compute_what_is_meant() -> None:

@@ -23,6 +23,7 @@ from tensorwright.loop import (
     Stmt,
     Store,
     children_of,
+    walk,
 )
 from tensorwright.schedule import ForKind, Scope
 
@@ -76,13 +77,21 @@ def _find_width(allocate: Allocate, fixed: frozenset[str], lanes: int, facts: Fa
     found = set(search.accesses(allocate.body, dict.fromkeys(fixed, _ONE)))
     forced = search.needed.values()
     fits = size <= target.vector_registers * target.vector_bytes
-    if forced and not (fits and all(facts.copies(loop) <= _MOST_FORCED for loop in forced)):
+    if forced and not (fits and all(_is_short(loop, facts) for loop in forced)):
         return None
     width = _common_width(found)
     if width is not None:
         for loop in forced:
             facts.unroll(loop)
     return width
+
+
+def _is_short(loop: For, facts: Facts) -> bool:
+    """Whether a loop is unrolled for a tile's sake: one with an open loop inside is not, as a load
+    for all iterations of that one costs nothing.
+    """
+    inside = (each for each in walk(loop.body) if isinstance(each, For))
+    return facts.copies(loop) <= _MOST_FORCED and not any(map(facts.is_open, inside))
 
 
 def _common_width(found: set[Access]) -> int | None:

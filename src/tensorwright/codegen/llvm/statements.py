@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import MOST_ITERATIONS, Facts
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.analysis.live_operands import keeps_steps_apart
+from tensorwright.codegen.analysis.partial_tiles import ends_at_guard
 from tensorwright.codegen.analysis.tiles import tile_width
 from tensorwright.codegen.analysis.transposition import Transposition, find_transposition
 from tensorwright.codegen.analysis.workspace import (
@@ -146,11 +148,7 @@ class Statements(Values):
         if extent == 1:
             self._copy(loop, 0)
         elif kind is ForKind.UNROLLED:
-            is_apart = keeps_steps_apart(loop, self.facts)
-            for iteration in range(extent):
-                if is_apart and iteration:
-                    self.function.separate_loads()
-                self._copy(loop, iteration)
+            self._unrolled(loop, extent)
         elif kind is ForKind.VECTOR and self.lanes == 1:
             self._vectors(loop)
         elif kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
@@ -159,6 +157,32 @@ class Statements(Values):
             self._transpose(copy, extent)
         else:
             self._serial_to(loop, Linear(extent))
+
+    def _unrolled(self, loop: For, extent: int) -> None:
+        if self.lanes == 1 and ends_at_guard(loop):
+            self._partial_tile(loop, extent)
+            return
+        is_apart = keeps_steps_apart(loop, self.facts)
+        for iteration in range(extent):
+            if is_apart and iteration:
+                self.function.separate_loads()
+            self._copy(loop, iteration)
+
+    def _partial_tile(self, loop: For, extent: int) -> None:
+        """Each iteration inside the guard of the one before: the first guard that fails ends the
+        loop, and what an iteration has loaded the later ones have in registers.
+        """
+        assert isinstance(loop.body, If), "the loop ends at a guard"
+        written = self.facts.written(loop.body)
+        with ExitStack() as guards:
+            for iteration in range(extent):
+                self.env[loop.var.name] = iteration
+                mask = self.condition(loop.body.condition)
+                if mask is False:
+                    return
+                if mask is not True:
+                    guards.enter_context(self.function.branch(mask.name, written))
+                self.statement(loop.body.then)
 
     def _copy(self, loop: For, value: int | Linear) -> None:
         self.env[loop.var.name] = value

@@ -12,6 +12,7 @@ from tensorwright.expr import (
     decisions_of,
     has_element,
     loads_of,
+    named_sizes_of,
     simplify,
     substitute,
 )
@@ -56,8 +57,8 @@ def _next_part(buffers: StageBuffers, stage: Stage, tensor: str, loop: str) -> S
 
     The constant is counted in vectors of its last packed axis; those inside the loop are shared out
     among the host's positions that read the same part.  Of short vectors, several lie in one line
-    of the caches, which is asked for once.  Where one position alone reads a part, nothing is
-    asked for.
+    of the caches, which is asked for once.  Where one position alone reads a part, or their number
+    is open, nothing is asked for: shares of an open size take more time than they save.
     """
     variables = buffers.analysis.nests[stage.name].variables
     bounds = buffers.analysis.bounds
@@ -76,7 +77,7 @@ def _next_part(buffers: StageBuffers, stage: Stage, tensor: str, loop: str) -> S
         extent = bounds[var].high + 1
         tile = tile * extent + var
         tiles = tiles * extent
-    if tiles == 1:
+    if tiles == 1 or named_sizes_of(tiles):
         return block()
     count: Index = prod((bounds[var].high + 1 for var in vectors), start=1)
     per_line = _vectors_per_line(buffers[tensor].buffer)

@@ -14,7 +14,7 @@ from tensorwright.graph import Workload, bind_workload, least_sizes, representat
 from tensorwright.schedule import ForKind, OpenTrace, SizedTrace, SizeRange, Trace, analyse
 from tensorwright.tuning.selection.size_table import Prices
 
-_LEAST_GAIN = 0.1  # of the predicted time: what a second trace must gain
+_LEAST_GAIN = 0.25  # of the predicted time: what a second trace must gain
 _LEAST_GAIN_S = 2e-6  # and in seconds: a second trace makes the program larger
 _SHARES = (1.0, 0.9, 0.75, 0.6)  # of the way to where threads and lanes are busy
 _STEPS = 32  # of the way from the least to the typical sizes that are tried
