@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 from tensorwright.expr import Index, NamedSize, named_sizes_of
@@ -57,10 +58,11 @@ class OpenTrace:
     lanes: tuple[Tile, ...] = ()
 
 
+@lru_cache(maxsize=256)
 def open_trace(
     state: ScheduleState, trace: Trace, vector_bytes: int, most_rows: int | None = None
 ) -> OpenTrace:
-    """The trace for a state with named sizes.
+    """The trace for a state with named sizes; remembered, for choosing and building ask for it.
 
     vector_bytes  of the machine: so many bytes of an open loop become vectors
     most_rows     the greatest tile of an open loop that is no vector; None for that of the trace
