@@ -83,12 +83,16 @@ def open_program(workload: Schedulable, trace: Trace, target: Target, name: str)
     Raises:  ScheduleError where no variant of the trace holds for all sizes.
     """
     variants = _variants(workload, trace, target, name)
-    if len(variants) == 1:
-        return variants[0].program
+    conditions = [_is_cheapest(number, variants) for number in range(len(variants))]
+    if True in conditions:
+        return variants[conditions.index(True)].program
     first = variants[0].program
     namer = Namer(first)
-    bodies = (freshen(each.program.body, namer) for each in variants)
-    chosen = (If(_is_cheapest(number, variants), body) for number, body in enumerate(bodies))
+    chosen = (
+        If(condition, freshen(variant.program.body, namer))
+        for condition, variant in zip(conditions, variants, strict=True)
+        if condition is not False
+    )
     return LoopProgram(name, first.parameters, block(*chosen))
 
 
