@@ -35,6 +35,7 @@ from tensorwright.base import (
     check_fits,
     dump,
     knobs,
+    without_collection,
 )
 from tensorwright.build import (
     Kernel,
@@ -160,10 +161,11 @@ def prepare(
 def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
     price = open_price(target, threads)
-    lowered = run_target_passes(graph, target)
-    if isinstance(target, CpuTarget):
-        lowered = choose_layouts(lowered, target, price)
-    return check_memory(partition(lowered, price=price))
+    with without_collection():
+        lowered = run_target_passes(graph, target)
+        if isinstance(target, CpuTarget):
+            lowered = choose_layouts(lowered, target, price)
+        return check_memory(partition(lowered, price=price))
 
 
 def import_graph(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tensorwright.base import Target, dump, override
+from tensorwright.base import Target, dump, override, without_collection
 from tensorwright.build.backend import backend_of
 from tensorwright.build.loop_program import loop_program
 from tensorwright.codegen import Backend, Signature, Source
@@ -127,7 +127,8 @@ def build_kernel(
     Raises:  ScheduleError for an illegal trace; the errors of later stages.
     """
     start = time.perf_counter()
-    kernel = build_program(loop_program(workload, schedule, target, name), target)
+    with without_collection():
+        kernel = build_program(loop_program(workload, schedule, target, name), target)
     return replace(kernel, seconds=time.perf_counter() - start)
 
 

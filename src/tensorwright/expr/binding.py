@@ -25,6 +25,8 @@ def bind_tensors(outputs: Sequence[Compute], values: Mapping[Any, Index]) -> tup
 
     Raises:  ExpressionError and ValueError for numbers with which an exact division has a rest.
     """
+    if all(symbol is value for symbol, value in values.items()):
+        return tuple(outputs)
     bound: dict[Tensor, Tensor] = {}
 
     def index(given: Index) -> Index:

@@ -124,38 +124,51 @@ def buffers_of_index(*expressions: Index) -> Iterator[Buffer]:
 
 def buffers_read(statement: Stmt) -> frozenset[Buffer]:
     """Every buffer that is loaded from somewhere inside, also as an index or by an intrinsic."""
-    buffers: set[Buffer] = set()
-    for part in walk(statement):
-        match part:
-            case Store(_, indices, value):
-                buffers.update(load.source for load in loads_of(value))
-                buffers.update(buffers_of_index(*indices))
-            case For(_, extent, _, _):
-                buffers.update(buffers_of_index(extent))
-            case If(condition, _):
-                buffers.update(buffers_of_index(*sides_of(condition)))
-            case Prefetch(_, indices):
-                buffers.update(buffers_of_index(*indices))
-            case LaneFold(buffer, indices):
-                buffers.add(buffer)
-                buffers.update(buffers_of_index(*indices))
-            case Call(_, windows, _):
-                for window in windows:
-                    buffers.update(buffers_of_index(*window.indices))
-            case Block() | Allocate() | GroupStatement():
-                pass
-    return frozenset(buffers)
+    return frozenset(buffer for part in walk(statement) for buffer in _read_by(part))
 
 
 def buffers_used(statement: Stmt) -> frozenset[Buffer]:
     """Every buffer that occurs inside: loaded, stored, prefetched or passed to an intrinsic."""
-    buffers = set(buffers_read(statement))
+    return frozenset(_uses(statement))
+
+
+def is_used(buffer: Buffer, statement: Stmt) -> bool:
+    """Whether a buffer occurs inside."""
+    return buffer in _uses(statement)
+
+
+def _uses(statement: Stmt) -> Iterator[Buffer]:
     for part in walk(statement):
-        if isinstance(part, Store | Prefetch | LaneFold):
-            buffers.add(part.buffer)
-        elif isinstance(part, Call):
-            buffers.update(window.buffer for window in part.windows)
-    return frozenset(buffers)
+        match part:
+            case Store() | Prefetch() | LaneFold():
+                yield part.buffer
+            case Call():
+                yield from (window.buffer for window in part.windows)
+            case _:
+                pass
+        yield from _read_by(part)
+
+
+def _read_by(part: Stmt) -> Iterator[Buffer]:
+    """The buffers that a statement reads, apart from those inside of it."""
+    match part:
+        case Store(_, indices, value):
+            yield from (load.source for load in loads_of(value))
+            yield from buffers_of_index(*indices)
+        case For(_, extent, _, _):
+            yield from buffers_of_index(extent)
+        case If(condition, _):
+            yield from buffers_of_index(*sides_of(condition))
+        case Prefetch(_, indices):
+            yield from buffers_of_index(*indices)
+        case LaneFold(buffer, indices):
+            yield buffer
+            yield from buffers_of_index(*indices)
+        case Call(_, windows, _):
+            for window in windows:
+                yield from buffers_of_index(*window.indices)
+        case Block() | Allocate() | GroupStatement():
+            pass
 
 
 @dataclass(frozen=True, slots=True)

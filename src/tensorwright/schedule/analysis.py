@@ -47,7 +47,7 @@ from tensorwright.expr import (
     terms_of,
 )
 from tensorwright.schedule.execution import THREADS
-from tensorwright.schedule.sharing import is_shared
+from tensorwright.schedule.sharing import has_threads, is_shared
 from tensorwright.schedule.state import (
     After,
     At,
@@ -58,6 +58,7 @@ from tensorwright.schedule.state import (
     SplitRelation,
     Stage,
     Tail,
+    readers_among,
 )
 
 
@@ -95,34 +96,29 @@ class Analysis:
 
     beyond   ranges of virtual variables where iterations are counted that a guard leaves out: a
              split of a fused loop that does not divide it goes beyond its end
+    parts    what each stage adds to these, by name
     """
 
     nests: Mapping[str, Nest]
     bounds: Mapping[Var, Range]
     real: Mapping[Var, Index]
     beyond: Mapping[Var, Range]
+    parts: Mapping[str, _Part]
 
     def realise(self, index: Index) -> Index:
         """The index with its virtual variables replaced by what they are."""
         return substitute(index, self.real) if self.real else index
 
 
-_CACHE: WeakKeyDictionary[ScheduleState, Analysis] = WeakKeyDictionary()
-
-
-def analyse(state: ScheduleState) -> Analysis:
-    """The analysis of a state; remembered as long as the state lives."""
-    found = _CACHE.get(state)
-    if found is None:
-        found = _CACHE[state] = _Analyser(state).run()
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a stage adds to an analysis: its nest, the ranges of its variables, what they are."""
+    """What a stage adds to an analysis: its nest, the ranges of its variables, what they are.
+
+    shared   those of its loops whose names other stages have, too
+    """
 
     nest: Nest
+    shared: frozenset[str]
     bounds: Mapping[Var, Range]
     real: Mapping[Var, Index]
     beyond: Mapping[Var, Range]
@@ -143,6 +139,57 @@ def _part_of(
     around   the ranges of the variables in the region
     """
     return _LoopsOfStage(tensor, shared, dict(around)).run(loops, relations, region)
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """What was known some steps ago.  It does not hold the state: a state holds the next one."""
+
+    stages: tuple[Stage, ...]
+    analysis: Analysis
+
+    def unchanged(self, state: ScheduleState) -> frozenset[str]:
+        """The stages whose loops, place and readers are still the same; none on a card, where
+        threads decide regions, too.
+        """
+        if has_threads(state):
+            return frozenset()
+        own = {stage.name: stage for stage in self.stages}
+        return frozenset(
+            stage.name
+            for stage in state.stages
+            if stage.name in own and self._is_like(own[stage.name], stage, state)
+        )
+
+    def _is_like(self, own: Stage, stage: Stage, state: ScheduleState) -> bool:
+        if own.tensor is not stage.tensor or own.loops != stage.loops:
+            return False
+        if own.relations != stage.relations or own.placement != stage.placement:
+            return False
+        if isinstance(own.placement, AtRoot):
+            return True
+        before = tuple(each.name for each in readers_among(self.stages, own.name))
+        return before == tuple(each.name for each in state.readers(own.name))
+
+
+_CACHE: WeakKeyDictionary[ScheduleState, Analysis] = WeakKeyDictionary()
+_EARLIER: WeakKeyDictionary[ScheduleState, _Earlier] = WeakKeyDictionary()
+
+
+def analyse(state: ScheduleState) -> Analysis:
+    """The analysis of a state; remembered as long as the state lives."""
+    analysis = _CACHE.get(state)
+    if analysis is None:
+        analysis = _CACHE[state] = _Analyser(state, _EARLIER.pop(state, None)).run()
+    return analysis
+
+
+def note_step(before: ScheduleState, after: ScheduleState) -> None:
+    """Let `analyse` take over what a step, or several, left as it was."""
+    analysis = None if has_threads(before) else _CACHE.get(before)
+    earlier = _EARLIER.get(before) if analysis is None else _Earlier(before.stages, analysis)
+    if earlier is not None and after not in _CACHE:
+        _EARLIER[after] = earlier
 
 
 class _LoopsOfStage:
@@ -199,7 +246,7 @@ class _LoopsOfStage:
         for axis in self.tensor.reduce_axes:
             axis_values[axis.var] = values[axis.name]
         nest = Nest(region, extents, variables, axis_values, self._all(guards), self._all(overhang))
-        return _Part(nest, self.bounds, self.real, self.beyond)
+        return _Part(nest, self.shared, self.bounds, self.real, self.beyond)
 
     def _variable(self, loop: str) -> Var:
         """The variable of a loop; its plain name where no other stage has it."""
@@ -273,10 +320,17 @@ def _may_be_less(one: Index, other: Index) -> bool:
 
 
 class _Analyser:
-    """Mutable working state of one analysis."""
+    """Mutable working state of one analysis.
 
-    def __init__(self, state: ScheduleState) -> None:
+    taken_over   the stages whose parts are those of `earlier`
+    """
+
+    def __init__(self, state: ScheduleState, earlier: _Earlier | None = None) -> None:
         self.state = state
+        self.earlier = {} if earlier is None else earlier.analysis.parts
+        self.unchanged = frozenset() if earlier is None else earlier.unchanged(state)
+        self.taken_over: set[str] = set()
+        self.parts: dict[str, _Part] = {}
         self.nests: dict[str, Nest] = {}
         self.bounds: dict[Var, Range] = {}
         self.real: dict[Var, Index] = {}
@@ -292,7 +346,7 @@ class _Analyser:
                 self._add_nest(stage)
             pending = [stage for stage in pending if stage.name not in self.nests]
             assert ready, "placements form a cycle: primitives refuse to build one"
-        return Analysis(self.nests, self.bounds, self.real, self.beyond)
+        return Analysis(self.nests, self.bounds, self.real, self.beyond, self.parts)
 
     def _is_ready(self, stage: Stage) -> bool:
         match stage.placement:
@@ -305,22 +359,40 @@ class _Analyser:
                 return host in self.nests and all(r.name in self.nests for r in readers)
 
     def _add_nest(self, stage: Stage) -> None:
-        region = self._region(stage)
-        around: dict[Var, Range] = {}
-        for index in (*region.low, *region.extents):
-            around |= ranges_in(index, {**self.bounds, **self.beyond})
-        part = _part_of(
-            stage.tensor,
-            stage.loops,
-            stage.relations,
-            self.shared & stage.loop_names,
-            region,
-            tuple(around.items()),
-        )
+        shared = self.shared & stage.loop_names
+        part = self._earlier_part(stage, shared)
+        if part is None:
+            part = self._new_part(stage, shared)
+        else:
+            self.taken_over.add(stage.name)
+        self.parts[stage.name] = part
         self.nests[stage.name] = part.nest
         self.bounds |= part.bounds
         self.real |= part.real
         self.beyond |= part.beyond
+
+    def _earlier_part(self, stage: Stage, shared: frozenset[str]) -> _Part | None:
+        """The earlier part, where neither the stage nor what decides its region, its host and its
+        readers, has changed since.
+        """
+        part = self.earlier[stage.name] if stage.name in self.unchanged else None
+        if part is None or part.shared != shared:
+            return None
+        if isinstance(stage.placement, AtRoot):
+            return part
+        around = {stage.placement.stage}
+        if isinstance(stage.placement, At):
+            around.update(reader.name for reader in self.state.readers(stage.name))
+        return part if around <= self.taken_over else None
+
+    def _new_part(self, stage: Stage, shared: frozenset[str]) -> _Part:
+        region = self._region(stage)
+        around: dict[Var, Range] = {}
+        for index in (*region.low, *region.extents):
+            around |= ranges_in(index, {**self.bounds, **self.beyond})
+        return _part_of(
+            stage.tensor, stage.loops, stage.relations, shared, region, tuple(around.items())
+        )
 
     def _region(self, stage: Stage) -> Region:
         whole = Region((0,) * len(stage.tensor.axes), stage.tensor.shape)

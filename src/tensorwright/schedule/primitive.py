@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from tensorwright.base import ScheduleError
+from tensorwright.schedule.analysis import note_step
 from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind, may_not_be_inside
 from tensorwright.schedule.render import render
 from tensorwright.schedule.sharing import home_of, is_shared, kinds_around
@@ -58,6 +59,7 @@ def applied(step: Primitive, state: ScheduleState) -> ScheduleState:
     last = _APPLIED.get(state)
     if last is None or last[0] != step:
         last = _APPLIED[state] = step, step.apply(state)
+        note_step(state, last[1])
     return last[1]
 
 

@@ -19,7 +19,7 @@ are bound later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -289,7 +289,12 @@ class ScheduleState:
 
     def readers(self, name: str) -> tuple[Stage, ...]:
         """The stages whose tensors read a tensor, in order."""
-        return tuple(stage for stage in self.stages if name in reads_of(stage.tensor))
+        return readers_among(self.stages, name)
+
+
+def readers_among(stages: Iterable[Stage], name: str) -> tuple[Stage, ...]:
+    """The stages whose tensors read a tensor, in order."""
+    return tuple([stage for stage in stages if name in reads_of(stage.tensor)])
 
 
 @lru_cache(maxsize=1024)
@@ -324,6 +329,7 @@ def redirect(
     return Compute(tensor.name, tensor.axes, body, tensor.reduction)
 
 
+@lru_cache(maxsize=256)
 def initial_state(
     outputs: tuple[Compute, ...], constants: frozenset[str] = frozenset()
 ) -> ScheduleState:

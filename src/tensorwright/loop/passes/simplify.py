@@ -55,8 +55,8 @@ from tensorwright.loop.passes.guards import is_contradictory
 from tensorwright.loop.traversal import (
     buffers_of_index,
     buffers_read,
-    buffers_used,
     is_empty,
+    is_used,
     map_children,
     map_statement,
     substitute_statement,
@@ -103,7 +103,7 @@ def simplify_statement(
             return _branch(condition, then, bounds, known)
         case Allocate(buffer, body):
             inner = simplify_statement(body, bounds, known)
-            return Allocate(buffer, inner) if buffer in buffers_used(inner) else inner
+            return Allocate(buffer, inner) if is_used(buffer, inner) else inner
         case Store(buffer, indices, value):
             folded = fold_value(value, bounds, lambda c, b: decide(c, b, known))
             return Store(buffer, _indices(indices, bounds), folded)

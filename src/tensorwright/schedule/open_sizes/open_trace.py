@@ -12,6 +12,7 @@ last one two versions (`version_guards`), and the last one ends at its first gua
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 from tensorwright.expr import Index, named_sizes_of
@@ -56,8 +57,9 @@ class OpenTrace:
     lanes: tuple[Tile, ...] = ()
 
 
+@lru_cache(maxsize=256)
 def open_trace(state: ScheduleState, trace: Trace, vector_bytes: int) -> OpenTrace:
-    """The trace for a state with named sizes.
+    """The trace for a state with named sizes; remembered, for choosing and building ask for it.
 
     vector_bytes  of the machine: so many bytes of an open loop become vectors
     Raises:       ScheduleError from the first step that is illegal and cannot be mended.

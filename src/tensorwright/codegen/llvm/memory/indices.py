@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tensorwright.base import CpuTarget, DType
-from tensorwright.codegen.analysis.indices import IndexEvaluator
+from tensorwright.codegen.analysis.indices import IndexEvaluator, size_name
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.llvm.memory.arithmetic import Arithmetic
 from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.lanewise import Lanewise
 from tensorwright.codegen.llvm.text.literals import Val, wrapped_literal
-from tensorwright.expr import Relation
+from tensorwright.expr import IndexExpr, Relation, free_vars, has_element, symbols_of
 from tensorwright.machine_code import mangled, vector_type
 
 _PREDICATE = {Relation.LT: "slt", Relation.LE: "sle", Relation.EQ: "eq", Relation.NE: "ne"}
@@ -24,6 +24,25 @@ class Indices(Arithmetic, IndexEvaluator[Val]):
         self.target = target
         self.lanewise = Lanewise(function, target)
         self.guard: Val | None = None  # where loads and stores may happen, besides padding lanes
+        self._names: dict[IndexExpr, tuple[str, ...] | None] = {}
+        self._known_atoms: dict[object, Linear] = {}
+
+    def _atom(self, atom: IndexExpr) -> Linear:
+        """As in the base; evaluated once for all copies of a statement where it has one value.
+
+        What an atom without loads makes is in the scope of its operands (`Function.pure`), so it
+        lives as long as they have these names.
+        """
+        if atom not in self._names:
+            self._names[atom] = None if has_element(atom) else _names_in(atom)
+        names = self._names[atom]
+        if names is None:
+            return super()._atom(atom)
+        key = atom, self.lanes, self.active, tuple([self.env.get(name) for name in names])
+        value = self._known_atoms.get(key)
+        if value is None:
+            value = self._known_atoms[key] = super()._atom(atom)
+        return value
 
     def product(self, left: Linear, right: Linear) -> Linear:
         """left * right."""
@@ -91,3 +110,8 @@ class Indices(Arithmetic, IndexEvaluator[Val]):
             return real
         guard = self.function.splat(self.guard, lanes)
         return guard if real is None else self.logic("and", guard, real)
+
+
+def _names_in(atom: IndexExpr) -> tuple[str, ...]:
+    """What the environment calls the variables and sizes in an atom."""
+    return (*(v.name for v in free_vars(atom)), *(size_name(size) for size in symbols_of(atom)))
