@@ -181,6 +181,10 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         total(),
         (Split("s", "k", (5,)), Rfactor("s", "k_i"), Vectorize("s_rf", "k_i")),
     ),
+    "rfactor_with_partial_results_first": (
+        matmul(),
+        (Split("c", "k", (2,)), Rfactor("c", "k_o", 0), Vectorize("c_rf", "j")),
+    ),
     "rfactor_max": (pool(), (Rfactor("y", "kh"), Unroll("y_rf", "kw"))),
     "rfactor_arg_max": (
         arg_max(),

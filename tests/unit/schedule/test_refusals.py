@@ -335,6 +335,7 @@ CASES: dict[str, Case] = {
     "cache_write_what_skips_terms": (conv(), (SkipZeros("y", "pad", "kh"),), CacheWrite("y")),
     "rfactor_a_spatial_loop": (matmul(), (), Rfactor("c", "i")),
     "rfactor_the_only_loop": (matmul(), (), Rfactor("c", "k")),
+    "rfactor_beyond_the_axes": (matmul(), (Split("c", "k", (2,)),), Rfactor("c", "k_o", 3)),
     "rfactor_what_is_scheduled": (
         matmul(),
         (Split("c", "k", (2,)), Unroll("c", "j")),

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import Target, physical_memory_bytes
+from tensorwright.base import Target, TargetKind, physical_memory_bytes
 from tensorwright.build import Kernel, assemble, build_cached
 from tensorwright.graph import Partition, random_inputs
 from tensorwright.ops import Array
@@ -193,9 +193,10 @@ def choose_threads(
 
     limit_s   the seconds after which no turn begins
 
-    Empty if the limits do not make the program faster, None if `should_stop` became true.
+    Empty if the limits do not make the program faster, or the threads are those of a device; None
+    if `should_stop` became true.
     """
-    if program.threads == 1:
+    if program.threads == 1 or program.target.kind is not TargetKind.CPU:
         return ()
     keys = [workload.key for workload in parts.workloads]
     variants = [

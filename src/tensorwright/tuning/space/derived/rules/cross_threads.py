@@ -51,18 +51,12 @@ class CrossThreadReduction:
         """What is expensive and read twice is kept in shared memory, or computed again."""
         prepared = _prepared(view)
         assert prepared is not None, "the rule has asked"
-        kept = _Rows(view, *prepared, is_kept=True).derive()
-        if all(stage.is_fold for stage in prepared[1].stages):
-            return (kept,)
-        return (kept, _Rows(view, *_need(_prepared(view)), is_kept=False).derive())
+        has_between = any(not stage.is_fold for stage in prepared[1].stages)
+        ways = (True, False) if has_between else (True,)
+        return tuple(_Rows(view, is_kept=is_kept).derive() for is_kept in ways)
 
 
 _Prepared = tuple[SketchBuilder, RowProgram, RowThreads]
-
-
-def _need(prepared: _Prepared | None) -> _Prepared:
-    assert prepared is not None, "the rule has asked"
-    return prepared
 
 
 def _prepared(view: Derivation) -> _Prepared | None:
@@ -101,17 +95,13 @@ def _is_of_rows(view: Derivation) -> bool:
 class _Rows:
     """Mutable working state while the rows of one stage are dealt out."""
 
-    def __init__(
-        self,
-        view: Derivation,
-        builder: SketchBuilder,
-        program: RowProgram,
-        threads: RowThreads,
-        is_kept: bool,
-    ) -> None:
-        self.view, self.builder, self.program, self.threads = view, builder, program, threads
+    def __init__(self, view: Derivation, is_kept: bool) -> None:
+        prepared = _prepared(view)
+        assert prepared is not None, "the rule has asked"
+        self.view = view
+        self.builder, self.program, self.threads = prepared
         self.is_kept = is_kept
-        self.host = program.host.name
+        self.host = self.program.host.name
         self.place = ""
         self.parts: Index = 1
 
