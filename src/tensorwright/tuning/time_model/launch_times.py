@@ -54,6 +54,7 @@ _USED = (
     "waiting_runs",
     "meeting_runs",
     "index_operations",
+    "more_barriers",
     "block_bytes",
     "dram_bytes",
     "global_loads",
@@ -108,6 +109,7 @@ def launch_seconds(features: Features, card: Card) -> _Column:
         own = launches == number
         first = int(np.argmax(own))
         shared = {name: given[name][:, first] for name in _OF_LAUNCH}
+        shared["barriers"] = shared["barriers"] + given["more_barriers"][:, own].sum(1)
         seconds += _launch_seconds(shared, [each[:, own].sum(1) for each in statements], card)
     return seconds
 

@@ -47,7 +47,6 @@ from tensorwright.tuning.features.columns import (
     remainder,
     rounded_up,
     smaller,
-    total_of,
 )
 from tensorwright.tuning.features.formulas import Nest
 from tensorwright.tuning.features.grid.launches import index_operations, thread_work
@@ -68,10 +67,12 @@ LANE_COLUMNS = (
     "shared_wavefronts",
     "bank_conflicts",
     "index_operations",
+    "more_barriers",
 )
 """Loads and stores are instructions of warps, in the whole launch, and so are their sectors and
 wavefronts; `sectors_a_warp` is the average.  `bank_conflicts` is the worst: how many turns shared
-memory takes for one that would do."""
+memory takes for one that would do.  `more_barriers` of a thread are in a loop that fills shared
+memory by vectors which leave their rows: lowering does not prove there that threads stay apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class LaneAccess:
     """An access of a statement to global or shared memory.
 
     offsets   in elements from the first lane's, of each lane
-    last      the same of the last iteration of a loop over vectors; none without such a loop
+    reach     how far the last iteration of a loop over vectors is from the first, along the last
+              dimension; none without such a loop
     width     iterations of that loop
     is_split  1 where a condition depends on that loop, so that elements are loaded one by one
     count     accesses of warps in the whole launch, if a vector is one
@@ -90,7 +92,7 @@ class LaneAccess:
     layout: MemoryLayout
     element_bytes: int
     offsets: tuple[Cell, ...]
-    last: tuple[Cell, ...]
+    reach: tuple[Cell, ...]
     width: Cell
     is_split: Cell
     count: Cell
@@ -98,10 +100,15 @@ class LaneAccess:
 
 @dataclass(frozen=True, slots=True)
 class LaneStatement:
-    """The accesses of a statement, and the operations that find their places once for a vector."""
+    """The accesses of a statement.
+
+    index_operations   that find their places, once for a vector
+    turns              of the loops of a thread that stay loops
+    """
 
     accesses: tuple[LaneAccess, ...]
     index_operations: Cell
+    turns: Cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +131,7 @@ class LaneGroup:
             for is_store, flag in ((False, use.reads), (True, use.writes))
             if not isinstance(flag, int) or flag
         )
-        return LaneStatement(accesses, index_operations(nest))
+        return LaneStatement(accesses, index_operations(nest), thread_work(nest).turns)
 
 
 def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAccess:
@@ -136,21 +143,24 @@ def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAcc
     )
     width: Cell = 1
     is_split: Cell = 0
-    last: tuple[Cell, ...] = ()
+    reach: tuple[Cell, ...] = ()
     loop = next((one for one in nest.statement.loops if one.kind is ForKind.VECTOR), None)
-    offsets = _offsets(nest, use, access.indices, access.indices, warp)
-    if loop is not None:
+    offsets = _offsets(nest, use, access.indices, warp)
+    if loop is not None and access.indices:
         width = nest.variables.extents[loop.var]
         is_split = 0 if is_store else _depends(nest, loop.var)
-        ends = tuple(substitute(each, {loop.var: loop.extent - 1}) for each in access.indices)
-        last = _offsets(nest, use, access.indices, ends, warp)
+        index = access.indices[-1]
+        ends = _along(nest, substitute(index, {loop.var: loop.extent - 1}), warp)
+        reach = tuple(
+            end - start for end, start in zip(ends, _along(nest, index, warp), strict=True)
+        )
     return LaneAccess(
         use.buffer.scope is Scope.SHARED,
         is_store,
         use.buffer.layout,
         use.element_bytes,
         offsets,
-        last,
+        reach,
         width,
         is_split,
         work.blocks
@@ -195,47 +205,44 @@ def _conditions(value: Value) -> Iterator[Condition]:
         yield from _conditions(child)
 
 
-def _offsets(
-    nest: Nest,
-    use: BufferUse,
-    start: tuple[Index, ...],
-    indices: tuple[Index, ...],
-    warp: int,
-) -> tuple[Cell, ...]:
-    """Of each lane, from the first one's at the place `start`."""
-    variables = nest.variables
-    strides: list[Cell] = []
+def _offsets(nest: Nest, use: BufferUse, indices: tuple[Index, ...], warp: int) -> tuple[Cell, ...]:
+    """Of each lane, in elements from the first one's."""
+    offsets: list[Cell] = [0] * warp
     size: Cell = 1
-    for length in reversed(padded_extents(use.buffer)):
-        strides.insert(0, size)
-        size = size * variables.first(length)
+    pairs = zip(reversed(indices), reversed(padded_extents(use.buffer)), strict=True)
+    for index, length in pairs:
+        start = nest.variables.first(index)
+        along = _along(nest, index, warp)
+        offsets = [
+            offset + (each - start) * size for offset, each in zip(offsets, along, strict=True)
+        ]
+        size = size * nest.variables.first(length)
+    return tuple(offsets)
+
+
+def _along(nest: Nest, index: Index, warp: int) -> tuple[Cell, ...]:
+    """An index of each lane of the first warp of a block, all other loops at their first
+    iteration.
+    """
+    variables = nest.variables
     loops = [
         (loop.var, variables.first(loop.extent), variables.extents[loop.var])
         for kind in _ORDER
         for loop in nest.statement.loops
         if loop.kind is kind
     ]
-    pairs = list(zip(indices, strides, strict=True))
-    base = total_of(
-        [
-            (variables.first(index) - variables.first(begin)) * stride
-            for (index, stride), begin in zip(pairs, start, strict=True)
-        ]
-    )
-    offsets: list[Cell] = []
+    found: list[Cell] = []
     for lane in range(warp):
-        offset = base
+        place = variables.first(index)
         inside: Cell = 1  # threads of the indices before this one
         for number, (var, extent, used) in enumerate(loops):
             digit = floored(lane, inside)
             if number < len(loops) - 1:
                 digit = remainder(digit, extent)
-            digit = smaller(digit, used - 1)
             inside = inside * extent
-            moved = [variables.moved(index, var, digit) * stride for index, stride in pairs]
-            offset = offset + total_of(moved)
-        offsets.append(offset)
-    return tuple(offsets)
+            place = place + variables.moved(index, var, smaller(digit, used - 1))
+        found.append(place)
+    return tuple(found)
 
 
 class LaneTable:
@@ -244,23 +251,26 @@ class LaneTable:
     def __init__(self, statement: LaneStatement, results: ResultNumbers) -> None:
         self._accesses = statement.accesses
         self._offsets = [_Row(each.offsets, results) for each in self._accesses]
-        self._last = [_Row(each.last, results) for each in self._accesses]
+        self._reach = [_Row(each.reach, results) for each in self._accesses]
         self._counts = [
             _Row((each.count, each.width, each.is_split), results) for each in self._accesses
         ]
-        self._index_operations = _Row((statement.index_operations,), results)
+        self._of_statement = _Row((statement.index_operations, statement.turns), results)
 
     def features(self, results: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         """The columns of the statement.  Shapes:  results (columns, n) -> (lane columns, n)."""
         found = np.zeros((len(LANE_COLUMNS), count))
         at = {name: found[row] for row, name in enumerate(LANE_COLUMNS)}
+        index_operations, turns = self._of_statement.filled(results, count)
         singly = np.ones(count)  # elements that are moved one by one, of a vector
         for n, access in enumerate(self._accesses):
             runs, width, is_split = self._counts[n].filled(results, count)
             offsets = self._offsets[n].filled(results, count)
-            if access.last:
-                is_run = _are_runs(offsets, self._last[n].filled(results, count), width)
+            if access.reach:
+                is_run = _are_runs(offsets, self._reach[n].filled(results, count), width)
                 is_run &= is_split == 0
+                if access.is_shared and access.is_store:
+                    at["more_barriers"][:] = np.where(is_run, 0, turns)
                 runs = np.where(is_run, runs, runs * width)
                 singly = np.maximum(singly, np.where(is_run, 1, width))
                 width = np.where(is_run, width, 1)
@@ -275,18 +285,18 @@ class LaneTable:
                 np.maximum(at["bank_conflicts"], wavefronts / words, out=at["bank_conflicts"])
         warps = np.maximum(at["global_loads"] + at["global_stores"], 1.0)
         at["sectors_a_warp"][:] = at["global_sectors"] / warps
-        at["index_operations"][:] = self._index_operations.filled(results, count)[0] * singly
+        at["index_operations"][:] = index_operations * singly
         return found
 
 
 def _are_runs(
-    first: NDArray[np.float64], last: NDArray[np.float64], width: NDArray[np.float64]
+    offsets: NDArray[np.float64], reach: NDArray[np.float64], width: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Whether the vectors of all lanes lie together, at multiples of their size.
+    """Whether the vectors of all lanes lie together in a row, at multiples of their size.
 
-    Shapes:  first, last (lanes, n), width (n,) -> (n,)
+    Shapes:  offsets, reach (lanes, n), width (n,) -> (n,)
     """
-    lie: NDArray[np.bool_] = (last - first == width - 1) & (first % width == 0)
+    lie: NDArray[np.bool_] = (reach == width - 1) & (offsets % width == 0)
     runs: NDArray[np.bool_] = np.logical_and.reduce(lie, axis=0)
     return runs
 
