@@ -398,11 +398,14 @@ def test_threads_of_a_warp_exchange_values() -> None:
         assert CUDA_BACKEND.compile(CUDA_BACKEND.emit(source, SM_80), SM_80)[:4] == b"\x7fELF"
 
 
-@pytest.mark.parametrize("name", ["product", "softmax", "copies"])
+@pytest.mark.parametrize("name", ["product", "softmax", "tiles", "copies"])
 @pytest.mark.parametrize("backend", [OPENCL, CUDA_BACKEND], ids=lambda backend: backend.name)
 def test_text(backend: Backend[GpuTarget], name: str, golden: Callable[..., None]) -> None:
     target = OPENCL_GENERIC if backend is OPENCL else SM_80
-    source = product_by(PIPELINES[name]) if name == "copies" else grid_program(name, target)
+    if name == "copies":
+        source = product_by(PIPELINES[name])
+    else:
+        source = tiled_product(64, 64, 64) if name == "tiles" else grid_program(name, target)
     golden(backend.emit(source, target).text, suffix=backend.suffix)
 
 
