@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -255,3 +256,18 @@ def test_text_that_the_driver_refuses_is_a_fault_of_ours(device: Device) -> None
 
 def test_a_grid_is_printed() -> None:
     assert str(doubled_kernel().signature.launches[0]) == str(Grid((1, 1, 1), (64, 1, 1)))
+
+
+def test_cards_come_first_and_simulators_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that says it is a card and a processor is a simulator."""
+    kinds = SimpleNamespace(CPU=2, GPU=4)
+    simulator, processor, accelerator, card = (
+        SimpleNamespace(type=each) for each in (1 | 2 | 4 | 8, 2, 8, 4)
+    )
+    platforms = [
+        SimpleNamespace(get_devices=lambda each=each: each)
+        for each in ([simulator, processor], [accelerator, card])
+    ]
+    driver = SimpleNamespace(device_type=kinds, get_platforms=lambda: platforms, Error=OSError)
+    monkeypatch.setattr(opencl, "_driver", lambda: driver)
+    assert opencl._devices.__wrapped__() == (card, accelerator, processor, simulator)
