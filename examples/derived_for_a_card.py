@@ -24,7 +24,11 @@ print(space)
 
 whole_image = {"y_h_threads": 7, "y_h_each": 1, "y_v_threads": 7, "y_v_each": 1}
 wanted = whole_image | {"y_x_vector": 4, "y_w_vector": 4}
-sketch = next(each for each in space.sketches if wanted.keys() <= each.defaults.keys())
+sketch = next(
+    each
+    for each in space.sketches
+    if wanted.keys() <= each.defaults.keys() and "pipeline" not in format_trace(each.trace)
+)
 decisions = sketch.defaults | wanted
 assert sketch.is_valid(decisions), "it is in the derived space, and within the card's limits"
 trace = sketch.bound(decisions)
