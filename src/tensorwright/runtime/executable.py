@@ -393,10 +393,14 @@ class Executable:
                 return DeviceFrame(loaded, self._hosts)
             return Frame(loaded, self._hosts, self._threads)
         except MemoryError as error:
+            needed_bytes = self.peak_memory_bytes
+            if isinstance(loaded, LoadedOnDevice):  # inputs and outputs have copies there
+                plan = loaded.program.plan.at_capacity
+                needed_bytes += sum(spec.size_bytes for spec in (*plan.inputs, *plan.outputs))
             raise MachineError(
                 stage="run",
                 where=f"executable {self.plan.name}",
-                reason=f"a call needs {self.peak_memory_bytes} bytes of memory, more than it gets; "
+                reason=f"a call needs {needed_bytes} bytes of memory, more than it gets; "
                 f"about {loaded.device.free_bytes()} are free",
                 remedy="make fewer calls at once, or compile for a smaller batch",
             ) from error
