@@ -50,8 +50,9 @@ _without_llvm()
 sys.path.insert(0, str(Path(__file__).parent))
 
 # ruff: noqa: E402
-import tensorwright
 from default_cases import CONSTANTS, LAYERS, SMALL_LAYERS, Layer, trace_of
+
+import tensorwright
 from tensorwright.base import DType, GpuTarget, MachineError, TensorwrightError
 from tensorwright.build import build_kernel, load_backend, load_kernel
 from tensorwright.build.kernel import LoadedKernel
@@ -279,9 +280,7 @@ def default_product(run: Run, n: int) -> KernelCase:
 def layer_case(run: Run, name: str, layer: Layer, form: str) -> KernelCase:
     output = layer.output
     trace = format_trace(trace_of(output, form, run.target))
-    return KernelCase(
-        name, output, trace, layer.inputs, layer.wanted, layer.flops, 1e-4, CONSTANTS
-    )
+    return KernelCase(name, output, trace, layer.inputs, layer.wanted, layer.flops, 1e-4, CONSTANTS)
 
 
 def run_kernel(run: Run, case: KernelCase) -> Row:

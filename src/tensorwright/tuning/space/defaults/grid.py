@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from math import prod
 
 from tensorwright.base import GpuTarget
-from tensorwright.expr import Load, Var
+from tensorwright.expr import Index, Load, Var
 from tensorwright.schedule import (
     AtRoot,
     Bind,
@@ -76,17 +76,33 @@ def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
     loops = tuple(loop for loop in stage.loops if loop not in stage.reduce_loops)
     if not loops or any(axis.extent == 0 for axis in stage.tensor.axes):
         return ""
-    loop = loops[0]
-    if len(loops) > 1:
-        fuse = Fuse(name, loops)
-        builder.do(fuse)
-        loop = fuse.fused
-    split = Split(name, loop, (_threads(stage, target),))
+    return deal_out(builder, name, loops, _threads(stage, target))
+
+
+def deal_out(builder: SketchBuilder, name: str, loops: tuple[str, ...], threads: Index) -> str:
+    """Deal the iterations of outer loops out to blocks of so many threads; the threads' loop."""
+    split = Split(name, fused(builder, name, loops), (threads,))
     builder.do(split)
-    blocks, threads = split.children
+    blocks, inner = split.children
     builder.do(Bind(name, blocks, ForKind.BLOCK_X))
-    builder.do(Bind(name, threads, ForKind.THREAD_X))
-    return threads
+    builder.do(Bind(name, inner, ForKind.THREAD_X))
+    return inner
+
+
+def bind_fused(builder: SketchBuilder, name: str, loops: tuple[str, ...], kind: ForKind) -> str:
+    """Make one loop of neighbouring ones and bind it; the name of the loop."""
+    loop = fused(builder, name, loops)
+    builder.do(Bind(name, loop, kind))
+    return loop
+
+
+def fused(builder: SketchBuilder, name: str, loops: tuple[str, ...]) -> str:
+    """Make one loop of neighbouring ones; its name."""
+    if len(loops) == 1:
+        return loops[0]
+    fuse = Fuse(name, loops)
+    builder.do(fuse)
+    return fuse.fused
 
 
 def _threads(stage: Stage, target: GpuTarget) -> int:

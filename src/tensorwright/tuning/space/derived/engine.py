@@ -25,6 +25,7 @@ from tensorwright.tuning.space.sketch import Sketch, distinct
 
 _MOST_COMPLETE = 64  # ways to decide about everything; the first found are kept
 MOST_SKETCHES = 9
+_MOST_OF_ALGORITHM = 6
 
 FINISHERS: ByKind[Callable[[Derivation], Iterator[Sketch]]] = {
     TargetKind.CPU: (sketches_of,),
@@ -84,16 +85,18 @@ def derived_sketches(
 
 
 def tiled_sketches(
-    state: ScheduleState, target: Target, rules: Sequence[SketchRule] | None = None
+    state: ScheduleState,
+    target: Target,
+    rules: Sequence[SketchRule] | None = None,
+    most: int = MOST_SKETCHES,
 ) -> Iterator[Sketch]:
-    """The sketches of the derivations that tile something.
+    """As `derived_sketches`, of the derivations that tile something.
 
     rules   as in `derive`
     """
     (finish,) = of_kind(FINISHERS, target, "finishers of sketches")
-    for derivation in derive(state, target, rules):
-        if derivation.tiles:
-            yield from finish(derivation)
+    tiled = (each for each in derive(state, target, rules) if each.tiles)
+    return islice(_in_turns(map(finish, tiled)), most)
 
 
 def batched_winograd_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
@@ -110,7 +113,7 @@ def faster_winograd_sketches(state: ScheduleState, target: Target) -> Iterator[S
 def _of_other_algorithm(
     state: ScheduleState, target: Target, rules: Sequence[SketchRule]
 ) -> Iterator[Sketch]:
-    sketches = tiled_sketches(state, target, rules)
+    sketches = tiled_sketches(state, target, rules, _MOST_OF_ALGORITHM)
     return (sketch for sketch in sketches if uses_algorithm(sketch.trace))
 
 

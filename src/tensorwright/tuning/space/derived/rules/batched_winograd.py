@@ -32,11 +32,11 @@ from tensorwright.schedule import (
     is_legal,
 )
 from tensorwright.tuning.space.axes.accesses import bytes_of
+from tensorwright.tuning.space.defaults.grid import deal_out
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.matrix_tiles import best_tile, product_shape
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.derived.thread_steps import deal_out
 from tensorwright.tuning.space.derived.thread_tiles import stored_axes
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import is_cheap

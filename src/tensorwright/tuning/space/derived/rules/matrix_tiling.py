@@ -43,6 +43,7 @@ from tensorwright.schedule import (
     is_legal,
 )
 from tensorwright.tuning.space.axes.accesses import bytes_of
+from tensorwright.tuning.space.defaults.grid import bind_fused, fused
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.matrix_tiles import (
     COMPUTED,
@@ -57,7 +58,6 @@ from tensorwright.tuning.space.derived.matrix_tiles import (
 )
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.derived.thread_steps import bind_fused, fused
 from tensorwright.tuning.space.derived.thread_tiles import fold_sizes, stored_axes
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import is_cheap
@@ -129,7 +129,9 @@ class _Tiling:
             self._fetch(operand, loop, rows[1] * columns[1])
         places = ((self.host, threads), (self.product, loop))
         tiled = TiledStage(self.product, self.host, places, self.are_copies)
-        return self.view.then(self.builder, f"{self.base} in blocks of threads", tile=tiled)
+        return self.view.then(
+            self.builder, f"{self.base} as matrices in blocks of threads", tile=tiled
+        )
 
     def _rewrite(self) -> tuple[_Operand, ...]:
         """Put the product in place; its operands, after what can be known has been computed."""

@@ -28,10 +28,10 @@ from tensorwright.schedule import (
     Unroll,
     is_legal,
 )
+from tensorwright.tuning.space.defaults.grid import bind_fused
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.derived.thread_steps import bind_fused
 from tensorwright.tuning.space.derived.thread_tiles import (
     ThreadAxis,
     default_folds,

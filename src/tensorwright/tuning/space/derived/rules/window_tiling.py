@@ -31,10 +31,10 @@ from tensorwright.schedule import (
     is_legal,
 )
 from tensorwright.tuning.space.axes.accesses import count_of, slides_along
+from tensorwright.tuning.space.defaults.grid import bind_fused, deal_out
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.derived.thread_steps import bind_fused, deal_out
 from tensorwright.tuning.space.derived.thread_tiles import stored_axes, thread_rows
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder
 from tensorwright.tuning.space.steps import is_cheap
