@@ -11,7 +11,7 @@ from tensorwright.build import backend_of, emit_source, loop_program
 from tensorwright.expr import compute, max_of, placeholder, reduce_axis, sum_over
 from tensorwright.graph import program_workload
 from tensorwright.schedule import format_trace, state_of
-from tensorwright.tuning.space import space_of
+from tensorwright.tuning.space.derived import derived_sketches
 
 x, w, bias = placeholder("x", (2048, 7, 7)), placeholder("w", (512, 2048)), placeholder("b", (512,))
 c = reduce_axis("c", 2048)
@@ -19,13 +19,16 @@ y = compute("y", (512, 7, 7), lambda f, h, v: sum_over(x[c, h, v] * w[f, c], c))
 relu = compute("relu", y.shape, lambda f, h, v: max_of(y[f, h, v] + bias[f], 0.0))
 
 target, workload = parse_target("cuda:sm_80"), program_workload([relu])
-space = space_of(state_of(workload), target)
-print(space)
 
 whole_image = {"y_h_threads": 7, "y_h_each": 1, "y_v_threads": 7, "y_v_each": 1}
 wanted = whole_image | {"y_x_vector": 4, "y_w_vector": 4}
-sketch = next(each for each in space.sketches if wanted.keys() <= each.defaults.keys())
+sketch = next(
+    each
+    for each in derived_sketches(state_of(workload), target, most=32)
+    if wanted.keys() <= each.defaults.keys() and "pipeline" not in format_trace(each.trace)
+)
 decisions = sketch.defaults | wanted
+print(f"{sketch.name}: {sketch.size:,} schedules")
 assert sketch.is_valid(decisions), "it is in the derived space, and within the card's limits"
 trace = sketch.bound(decisions)
 print(format_trace(trace))

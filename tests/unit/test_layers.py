@@ -71,7 +71,7 @@ ROOMS = {
     "tuning.space": "tile_limits knobs sketch axes register_tile steps defaults derived templates "
     "space",
     "tuning.space.defaults": "tile_sizes tiling winograd",
-    "tuning.space.templates": "values applied configuration template product space",
+    "tuning.space.templates": "values applied configuration template product gpu space",
     "tuning.space.derived": "predicates derivation rule rules engine",
     "tuning.population": "candidate population picking variation",
     "tuning.strategies": "strategy evolution annealing named",

@@ -136,13 +136,13 @@ def test_what_a_gpu_has_to_bring() -> None:
     brought = {what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)}
     programs = {"back ends", "devices", "passes of loops"}
     searched = {"heuristic schedules", "sketch generators", "finishers", "limits of tiles"}
-    searched |= {"schedules by another algorithm"}
+    searched |= {"templates", "schedules by another algorithm"}
     assert brought == programs | searched | {"features", "time models"}
 
 
 def test_a_kind_without_a_list_is_refused() -> None:
     card = parse_target("cuda:sm_90")
-    assert of_kind(TEMPLATES, card, "templates") == ()
+    assert of_kind(graph_passes.TARGET_PASSES, card, "passes of graphs") == ()
     with pytest.raises(MachineError) as refused:
         of_kind(MACHINE_COLUMNS, card, "columns of the machine")
     assert refused.value.message() == (

@@ -360,7 +360,7 @@ class Executable:
                 self._pool.give(frame)
             return tuple(DeviceArray.of(device, each) for each in written)
         except MemoryError as error:
-            raise self._no_room(device) from error
+            raise self._no_room(loaded) from error
 
     def _sizes_of(self, inputs: tuple[Array, ...]) -> CallSizes:
         """The sizes of a call; those of the last call where the shapes are the same."""
@@ -450,14 +450,18 @@ class Executable:
                 return DeviceFrame(loaded, self._hosts)
             return Frame(loaded, self._hosts, self._threads)
         except MemoryError as error:
-            raise self._no_room(loaded.device) from error
+            raise self._no_room(loaded) from error
 
-    def _no_room(self, device: Device) -> MachineError:
+    def _no_room(self, loaded: Loaded | LoadedOnDevice) -> MachineError:
+        needed_bytes = self.peak_memory_bytes
+        if isinstance(loaded, LoadedOnDevice):  # inputs and outputs have copies there
+            plan = loaded.program.plan.at_capacity
+            needed_bytes += sum(spec.size_bytes for spec in (*plan.inputs, *plan.outputs))
         return MachineError(
             stage="run",
             where=f"executable {self.plan.name}",
-            reason=f"a call needs {self.peak_memory_bytes} bytes of memory, more than it gets; "
-            f"about {device.free_bytes()} are free",
+            reason=f"a call needs {needed_bytes} bytes of memory, more than it gets; "
+            f"about {loaded.device.free_bytes()} are free",
             remedy="make fewer calls at once, or compile for a smaller batch",
         )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+from tests.cuda_driver import ShimDriver, shim_driver
 from tests.grids import opencl_device
+from tests.unit.records.test_logs import CUDA
 
 from tensorwright.base import MachineError, UsageError, parse_target
 from tensorwright.codegen.cuda import find_nvrtc
@@ -74,3 +76,35 @@ def test_a_target_that_nobody_knows_is_named(invoke: Invoke, model: Path, tmp_pa
     refused = invoke("compile", model, "-o", tmp_path / "out.tw", "--target", "cuda:sm_99")
     assert refused.exit_code == UsageError.exit_code
     assert "target 'cuda:sm_99': no such target" in refused.output
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[ShimDriver]:
+    yield from shim_driver(monkeypatch)
+
+
+def test_a_driver_that_is_too_old_ends_a_search_before_it_begins(
+    card: ShimDriver, invoke: Invoke, model: Path, tmp_path: Path
+) -> None:
+    card.write(version=11040, load=222)
+    records = tmp_path / "records.sqlite"
+    refused = invoke("tune", model, "--target", "cuda", "--trials", 1, "--records", records)
+    assert refused.exit_code == MachineError.exit_code
+    assert "which is of CUDA 11.4, does not take its machine code" in refused.output
+    assert "update the driver, or compile again with a version of" in refused.output
+    assert "Traceback" not in refused.output
+
+
+def test_the_program_of_a_line_of_a_log_is_shown(invoke: Invoke, tmp_path: Path) -> None:
+    log = tmp_path / "autotvm.log"
+    log.write_text(CUDA + "\n")
+    listed = invoke("records", "import", log, "--target", "cuda:sm_80")
+    assert "784 threads of a block for 1568" in listed.output
+    shown = invoke("inspect", log, "--target", "cuda:sm_80", "--what", "schedule,source")
+    assert shown.exit_code == 0, shown.output
+    assert "of the log, 784 threads of a block for 1568:" in shown.output
+    assert "__global__ void __launch_bounds__(784) kernel(" in shown.output
+    text = invoke("inspect", log, "--target", "opencl:generic", "--what", "source")
+    assert "__kernel" in text.output
+    refused = invoke("inspect", log, "--workload", "conv2d")
+    assert refused.exit_code == UsageError.exit_code

@@ -35,7 +35,9 @@ def _cuda() -> list[Finding]:
     lack = importlib.import_module(_DEVICE).why_no_card()
     if lack is not None:
         return [Finding("CUDA", f"{lack.reason} (for --target cuda)", lack.remedy)]
-    return _measured("CUDA", GpuApi.CUDA, "run nvidia-smi: the card may be at fault")
+    return _measured(
+        "CUDA", GpuApi.CUDA, "run nvidia-smi: its memory may be full, or the card at fault"
+    )
 
 
 def _measured(name: str, api: GpuApi, remedy: str) -> list[Finding]:

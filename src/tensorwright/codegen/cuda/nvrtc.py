@@ -85,12 +85,15 @@ class Nvrtc:
         number = architecture.removeprefix("sm_").rstrip("af")
         if not number.isdigit() or int(number) not in self.architectures:
             listed = ", ".join(f"sm_{each}" for each in self.architectures)
+            is_newer = number.isdigit() and int(number) > self.architectures[-1]
             raise MachineError(
                 stage="codegen",
                 where=f"architecture {architecture}",
                 reason=f"NVRTC {self.version[0]}.{self.version[1]} does not know it: it knows "
                 f"{listed}",
-                remedy="install another version of the package nvidia-cuda-nvrtc-cu12",
+                remedy="upgrade it: pip install -U nvidia-cuda-nvrtc-cu12"
+                if is_newer
+                else "install another version of the package nvidia-cuda-nvrtc-cu12",
             )
 
     def _compiled(

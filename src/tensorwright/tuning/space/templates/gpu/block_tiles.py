@@ -34,9 +34,8 @@ from tensorwright.schedule import (
     is_legal,
     reads_of,
 )
-from tensorwright.tuning.space.defaults.grid import bind_rest
+from tensorwright.tuning.space.defaults.grid import bind_fused, bind_rest
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
-from tensorwright.tuning.space.derived.thread_steps import bind_fused
 from tensorwright.tuning.space.derived.thread_tiles import stored_axes
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import constant_stages, inline_elementwise, is_cheap

@@ -27,8 +27,8 @@ from tensorwright.schedule import (
     is_legal,
     reads_of,
 )
+from tensorwright.tuning.space.defaults.grid import deal_out
 from tensorwright.tuning.space.derived.predicates import fusable_consumer
-from tensorwright.tuning.space.derived.thread_steps import deal_out
 from tensorwright.tuning.space.derived.thread_tiles import stored_axes
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
