@@ -32,7 +32,7 @@ _CHAINS = 8  # independent sums of a thread
 _THREADS = 128
 _BLOCKS_PER_UNIT = 16
 _LONG_S = 2e-3  # a measurement takes at least so long, so that its beginning does not count
-_FIRST_ROUNDS, _MOST_ROUNDS = 64, 1 << 16
+_FIRST_ROUNDS, _MOST_ROUNDS = 1 << 10, 1 << 16
 _LAUNCHES = 200
 _REPEATS = 5
 
@@ -88,7 +88,7 @@ def _speed(target: GpuTarget, rates: DeviceRates) -> DeviceSpeed:
     rounds, blocks = _FIRST_ROUNDS, target.multiprocessors * _BLOCKS_PER_UNIT
     taken_s = _seconds(target, blocks, rounds)
     while taken_s < _LONG_S and rounds < _MOST_ROUNDS:
-        rounds *= 8
+        rounds *= 64
         taken_s = _seconds(target, blocks, rounds)
     flops = 2.0 * _CHAINS * rounds * blocks * _THREADS
     launch_s = _seconds(target, 1, 1, _LAUNCHES) / _LAUNCHES

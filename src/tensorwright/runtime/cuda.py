@@ -241,7 +241,7 @@ class CudaDevice:
         self.copy_in(np.ascontiguousarray(array), memory)
         return memory
 
-    def dlpack(self) -> DlpackDevice:
+    def dlpack(self) -> DlpackDevice | None:
         """The card's number, and the stream."""
         opened = self._opened
         return DlpackDevice(_DLPACK_CUDA, opened.card.number, opened.stream)

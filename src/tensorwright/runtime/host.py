@@ -20,7 +20,7 @@ from tensorwright.base import (
     physical_memory_bytes,
 )
 from tensorwright.runtime.buffers import address_of, byte_view, empty_bytes, kernel_ready
-from tensorwright.runtime.device import Device, Function, Memory, Missing
+from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
 from tensorwright.runtime.native.call_loop import call_loop
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
 
@@ -66,8 +66,9 @@ class HostDevice:
         ready = kernel_ready(array)
         return Memory(address_of(ready), ready.nbytes, ready)
 
-    def dlpack(self) -> None:
-        """Arrays are in the host's memory."""
+    def dlpack(self) -> DlpackDevice | None:
+        """None: arrays are in the host's memory."""
+        return None
 
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """As `load_code`: object files and shared objects."""
@@ -86,8 +87,9 @@ class HostDevice:
         pointers = (ctypes.c_void_p * len(arguments))(*(each.address for each in arguments))
         _FUNCTION(function)(pointers, workspace.address, threads)
 
-    def record(self, work: Callable[[], object]) -> None:
-        """Nothing: each launch is one call."""
+    def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
+        """None: each launch is one call."""
+        return None
 
     def wait(self) -> None:
         """There is nothing to wait for: launches are done when they return."""

@@ -36,7 +36,7 @@ from tensorwright.base import (
     parse_target,
 )
 from tensorwright.runtime.buffers import byte_view
-from tensorwright.runtime.device import Device, DeviceFacts, Function, Memory, Missing
+from tensorwright.runtime.device import Device, DeviceFacts, DlpackDevice, Function, Memory, Missing
 from tensorwright.runtime.native.loaded_code import LoadedCode
 
 _FIRST_ADDRESS = 1 << 40  # no address of a buffer is a small number, so a size is never one
@@ -211,8 +211,9 @@ class OpenClDevice:
         self.copy_in(np.ascontiguousarray(array), memory)
         return memory
 
-    def dlpack(self) -> None:
-        """No library shares arrays of OpenCL."""
+    def dlpack(self) -> DlpackDevice | None:
+        """None: no library shares arrays of OpenCL."""
+        return None
 
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Let the driver compile the text of kernels."""
@@ -266,8 +267,9 @@ class OpenClDevice:
             event = opened.driver.enqueue_nd_range_kernel(opened.queue, kernel, sizes, grid.block)
         self._note(event)
 
-    def record(self, work: Callable[[], object]) -> None:
-        """Nothing: each launch is one call."""
+    def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
+        """None: each launch is one call."""
+        return None
 
     def wait(self) -> None:
         """Wait for the queue."""

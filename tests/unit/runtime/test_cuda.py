@@ -30,6 +30,7 @@ from tensorwright.base import (
 from tensorwright.build import build_kernel, load_kernel
 from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Graph, GraphBuilder, program_workload
+from tensorwright.profiling import devices
 from tensorwright.profiling.devices import measure_devices
 from tensorwright.runtime import cuda, device_of, named_target
 from tensorwright.runtime.cuda import DEVICE
@@ -310,7 +311,9 @@ def test_a_fault_of_a_kernel_is_named(card: ShimDriver) -> None:
     assert refused.value.remedy.startswith("start the program again")
 
 
-def test_the_card_is_measured(card: ShimDriver) -> None:
+def test_the_card_is_measured(card: ShimDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_FIRST_ROUNDS", "_MOST_ROUNDS", "_BLOCKS_PER_UNIT", "_REPEATS"):
+        monkeypatch.setattr(devices, name, 1)
     (measured,) = measure_devices(GpuApi.CUDA)
     assert measured.facts.name == "Card of the shim"
     assert measured.facts.version == "sm_90, driver of CUDA 13.0"

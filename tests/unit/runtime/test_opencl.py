@@ -23,7 +23,16 @@ from tensorwright.base import (
     override,
 )
 from tensorwright.build import build_kernel, load_kernel
-from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
+from tensorwright.expr import (
+    Fn,
+    apply,
+    compute,
+    named_size,
+    placeholder,
+    reduce_axis,
+    select,
+    sum_over,
+)
 from tensorwright.graph import Graph, GraphBuilder, program_workload
 from tensorwright.runtime import (
     CopyStep,
@@ -133,6 +142,14 @@ def test_a_product_of_any_size_has_tiles(device: Device) -> None:
     for rows in (1, 65, 300, 65):
         left = random.standard_normal((rows, 24)).astype(np.float32)
         np.testing.assert_allclose(executable(left, right), left @ right, 1e-4, 1e-4)
+
+
+def test_what_is_infinite_decides(device: Device) -> None:
+    x = placeholder("x", (3,))
+    finite = compute("y", (3,), lambda i: select(apply(Fn.ISINF, x[i]), 0.0, x[i]))
+    executable = tensorwright.compile(finite, target="opencl:generic")
+    array = np.array([1, np.inf, -np.inf], np.float32)
+    np.testing.assert_array_equal(executable(array), [1, 0, 0])
 
 
 def test_nothing_is_launched_for_no_elements(device: Device) -> None:
