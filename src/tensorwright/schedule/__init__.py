@@ -30,7 +30,6 @@ from tensorwright.schedule.open_sizes import (
     format_schedule,
     open_trace,
     parse_schedule,
-    reads_again,
     steps_of,
     with_joined_loops,
 )
@@ -175,7 +174,6 @@ __all__ = [
     "open_trace",
     "parse_schedule",
     "parse_trace",
-    "reads_again",
     "reads_of",
     "render",
     "replay",

@@ -1,6 +1,6 @@
 """Schedules of workloads with named sizes. Read `open_trace.py` first: a trace for all sizes."""
 
-from tensorwright.schedule.open_sizes.joined_loops import reads_again, with_joined_loops
+from tensorwright.schedule.open_sizes.joined_loops import with_joined_loops
 from tensorwright.schedule.open_sizes.open_trace import OpenTrace, Tile, open_trace
 from tensorwright.schedule.open_sizes.sized_trace import (
     OpenSchedule,
@@ -22,7 +22,6 @@ __all__ = [
     "format_schedule",
     "open_trace",
     "parse_schedule",
-    "reads_again",
     "steps_of",
     "with_joined_loops",
 ]

@@ -126,14 +126,14 @@ class _Opening:
         extent = self._extent(step.stage, step.loop)
         if not named_sizes_of(extent):
             return step
+        total = prod(step.factors, start=1)
+        assert isinstance(total, int), "the trace is bound"
         if any((step.stage, child) in self._vectors for child in step.children):
-            total = prod(step.factors, start=1)
-            assert isinstance(total, int), "the trace is bound"
             self.lanes.append(Tile(step.stage, extent, total))
             return step if is_legal(step, self.state) else replace(step, tail=Tail.GUARD)
         if step.tail is not Tail.EXACT or not is_legal(step, self.state):
             step = replace(step, tail=Tail.GUARD)
-        if step.loop not in self.state.stage(step.stage).reduce_loops:
+        if total > 1 and step.loop not in self.state.stage(step.stage).reduce_loops:
             self._row_loops.add((step.stage, step.children[0]))
         return step
 

@@ -40,8 +40,8 @@ class Prices:
 @pytest.mark.parametrize(
     ("row_s", "label"),
     [
-        (1e-5, "1 <= n <= 17"),  # 17 columns take two vectors of 16 lanes
-        (2e-5, "1 <= n <= 4"),  # 5 columns take as long as 16 lanes
+        (8e-6, "1 <= n <= 17"),  # 17 columns take two vectors of 16 lanes
+        (1.6e-5, "1 <= n <= 4"),  # 5 columns take not much less than 16 lanes
         (5e-5, None),  # 4 columns would take longer than 16 lanes
     ],
 )
