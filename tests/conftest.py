@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,6 +28,14 @@ _SHORT = {
 }
 """How long tests measure, in seconds: none asks who is faster, or how fast this machine is."""
 _RATES = pytest.StashKey[dict[str, str]]()
+
+
+@pytest.fixture
+def young_garbage() -> Iterator[None]:
+    """Collections look only at what the test makes: to walk through all else takes seconds."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

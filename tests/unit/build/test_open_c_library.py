@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from tests.targets import native_target
@@ -42,16 +44,37 @@ def export(graph: Graph, folder: Path, name: str) -> None:
         export_c(prepare(graph, TARGET), TARGET, 2, store, folder, name)
 
 
-def built(graph: Graph, folder: Path, name: str, compiler: str) -> None:
-    """Write and build; skip where that is not possible."""
-    if shutil.which(compiler) is None or shutil.which("make") is None:
-        pytest.skip(f"there is no {compiler}, or no make")
-    if refusal(TARGET):
-        pytest.skip(refusal(TARGET))
-    export(graph, folder, name)
-    command = ["make", "-C", str(folder), f"CC={compiler}", "CFLAGS=-O1"]
-    build = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert build.returncode == 0, build.stderr
+_FASTEST_BUILD = {"gcc": "-O1", "clang": "-O0"}
+Built: TypeAlias = Callable[[Callable[[], Graph], str], Path]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The folder of a network's library, which is written once and built once by each compiler; it
+    skips where that is not possible.
+    """
+
+    @cache
+    def written(network: Callable[[], Graph]) -> Path:
+        folder = tmp_path_factory.mktemp("written")
+        export(network(), folder, "open")
+        return folder
+
+    @cache
+    def build(network: Callable[[], Graph], compiler: str) -> Path:
+        if shutil.which(compiler) is None or shutil.which("make") is None:
+            pytest.skip(f"there is no {compiler}, or no make")
+        if refusal(TARGET):
+            pytest.skip(refusal(TARGET))
+        folder = tmp_path_factory.mktemp("built")
+        shutil.copytree(written(network), folder, dirs_exist_ok=True)
+        flags = _FASTEST_BUILD[compiler]
+        command = ["make", "-C", str(folder), f"CC={compiler}", f"CFLAGS={flags}"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return folder
+
+    return build
 
 
 @pytest.mark.parametrize(
@@ -68,18 +91,18 @@ def built(graph: Graph, folder: Path, name: str, compiler: str) -> None:
     ],
 )
 def test_it_computes_the_same_at_all_sizes(
-    network: Callable[[], Graph], compiler: str, sizes: tuple[str, ...], tmp_path: Path
+    network: Callable[[], Graph], compiler: str, sizes: tuple[str, ...], built: Built
 ) -> None:
     graph = network()
-    built(graph, tmp_path, "open", compiler)
+    folder = built(network, compiler)
     for threads in ("1", "2"):
-        command = [tmp_path / "example", threads]
+        command = [folder / "example", threads]
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=PASSIVE)
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.count(": equal") == 3 * len(graph.outputs)
         for line in sizes:
             assert line in done.stdout.splitlines()
-    given = [tmp_path / "example", "1", "example_inputs_0.bin"]
+    given = [folder / "example", "1", "example_inputs_0.bin"]
     done = subprocess.run(given, check=False, capture_output=True, text=True)
     assert done.returncode == 2
     least = [str(size.least * size.divisor) for size in sorted(graph.sizes, key=lambda s: s.name)]
@@ -148,14 +171,14 @@ an argument is missing, or threads is below 1
 """
 
 
-def test_a_program_gets_codes_for_bad_sizes_and_small_outputs(tmp_path: Path) -> None:
-    built(open_networks.encoder(), tmp_path, "open", "cc")
-    (tmp_path / "program.c").write_text(PROGRAM)
-    link = ["cc", "-I.", "-Wall", "-Werror", "-o", "program", "program.c", "libopen.a"]
+def test_a_program_gets_codes_for_bad_sizes_and_small_outputs(built: Built) -> None:
+    folder = built(open_networks.encoder, "gcc")
+    (folder / "program.c").write_text(PROGRAM)
+    link = ["gcc", "-I.", "-Wall", "-Werror", "-o", "program", "program.c", "libopen.a"]
     command = [*link, "-fopenmp", "-lm"]
-    done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    done = subprocess.run(["./program"], cwd=tmp_path, check=False, capture_output=True, text=True)
+    done = subprocess.run(["./program"], cwd=folder, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, PRINTED)
 
 

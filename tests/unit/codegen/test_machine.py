@@ -112,6 +112,7 @@ y:
     assert "%a = add i32 1, 2    <- here" in caught.value.reason
 
 
+@pytest.mark.usefixtures("young_garbage")
 def test_refused_modules_are_freed_in_order() -> None:
     text = "define i32 @f() {\n  %a = add i32 %b, 1\n  %b = add i32 %a, 1\n  ret i32 %a\n}\n"
     errors = []

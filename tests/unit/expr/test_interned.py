@@ -5,6 +5,8 @@ import gc
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from tensorwright.expr import Decision, Element, Poly, Range, Var, all_of, placeholder, simplify
 from tensorwright.expr.interned import Interned
 
@@ -42,6 +44,7 @@ def test_threads_get_the_same_object() -> None:
     assert all(each is made[n % 5] for n, each in enumerate(made))
 
 
+@pytest.mark.usefixtures("young_garbage")
 def test_what_nobody_holds_is_forgotten() -> None:
     kept = Var("kept")
     for n in range(20_000):

@@ -136,6 +136,7 @@ def test_refusals_name_the_reason() -> None:
     assert call_int(load_object(good, ("f",))) == 1
 
 
+@pytest.mark.usefixtures("young_garbage")
 def test_code_is_unloaded_with_its_owner() -> None:
     data = constant_function(3)
 
@@ -153,6 +154,7 @@ def test_code_is_unloaded_with_its_owner() -> None:
     assert mappings() < before + 20
 
 
+@pytest.mark.usefixtures("young_garbage")
 def test_a_session_ends_after_its_last_object() -> None:
     first, second = Session(None), Session(None)
     kept = first.load(constant_function(1), ("f",)), second.load(constant_function(2), ("f",))

@@ -59,6 +59,7 @@ from tensorwright.schedule import (
     Unroll,
     UseAlgorithm,
     Vectorize,
+    analyse,
     bind,
     format_trace,
     parse_trace,
@@ -363,7 +364,9 @@ def schedules(
 def test_a_legal_trace_keeps_the_meaning(case: tuple[Expression, Trace, dict[str, int]]) -> None:
     expression, trace, _ = case
     assert parse_trace(format_trace(trace)) == trace
-    check_program(expression, lower(replay(expression.state, trace)))
+    state = replay(expression.state, trace)
+    assert analyse(state) == analyse(replace(state)), "what steps left as it was is taken over"
+    check_program(expression, lower(state))
 
 
 @pytest.mark.layer("interpreter")
