@@ -133,7 +133,7 @@ def _fit(
 def _excess(limit: Limit | DeviceLimit, decisions: Mapping[str, int]) -> str:
     """What is too much, for a person."""
     if isinstance(limit, DeviceLimit):
-        return f"{limit.value(decisions)} {limit.what}, more than {limit.most}"
+        return f"{limit.what}: {limit.value(decisions)}, more than {limit.most}"
     return "the tiles do not fit into registers"
 
 

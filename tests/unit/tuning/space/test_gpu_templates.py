@@ -161,7 +161,7 @@ def test_draws_are_free_of_races(name: str) -> None:
 def test_a_space_of_templates_says_what_is_cut_off() -> None:
     text = str(space_of(dense(256, 256, 64).state, OPENCL_GENERIC, kind=SpaceKind.TEMPLATES))
     assert "dense_large_batch" in text
-    assert "% cut off: too many threads of a block" in text
+    assert "% cut off: over threads" in text
 
 
 def test_little_shared_memory_leaves_templates_out() -> None:
@@ -267,7 +267,7 @@ def test_a_line_is_refused_where_its_parts_do_not_fit() -> None:
     deep = [*entities[:2], ("tile_k", "sp", [-1, 3, 16])]
     small = replace(SM_80, opt_in_shared_bytes=8192)
     found = seed(line("dense_large_batch.cuda", arguments, *deep), small)
-    assert found == "dense_large_batch: 24576 bytes of shared memory, more than 8192"
+    assert found == "dense_large_batch: shared memory: 24576, more than 8192"
 
 
 def test_the_program_of_a_line_is_right() -> None:

@@ -6,13 +6,23 @@ whole columns of candidates: nothing is built that the device must refuse.  Regi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from tensorwright.base import GpuTarget
-from tensorwright.expr import Axis, Index, Load, ceil_div, free_vars, loads_of, mod
+from tensorwright.expr import Index, Load, Var, ceil_div, free_vars, loads_of, mod
 from tensorwright.loop import Allocate, LaunchNest, launches_of, lower, room_of, walk
-from tensorwright.schedule import BLOCKS, THREADS, At, ForKind, ScheduleState, Scope, Stage, analyse
+from tensorwright.schedule import (
+    BLOCKS,
+    THREADS,
+    At,
+    ForKind,
+    LayoutKind,
+    ScheduleState,
+    Scope,
+    Stage,
+    analyse,
+)
 from tensorwright.tuning.space.sketch import DeviceLimit, SketchBuilder
 
 THREADS_OF_BLOCK = "threads"
@@ -82,21 +92,42 @@ def _of_blocks(nest: LaunchNest) -> Iterator[DeviceLimit]:
 
 
 def _of_vectors(state: ScheduleState, stage: Stage) -> Iterator[DeviceLimit]:
-    """Vectors that lie within a row of what is computed: others are loaded element by element."""
-    nest = analyse(state).nests[stage.name]
+    """Vectors that do not go from one row to the next: others are loaded element by element."""
+    nest, is_part = analyse(state).nests[stage.name], isinstance(stage.placement, At)
+    own: dict[Var, Index] = {
+        axis.var: nest.extents.get(axis.name, axis.extent) if is_part else axis.extent
+        for axis in stage.tensor.axes
+    }
+    long = [axis for axis in stage.tensor.axes if axis.extent != 1]
     for loop, kind in stage.marks:
-        long = [axis for axis in stage.tensor.axes if axis.extent != 1]
         if kind is not ForKind.VECTOR or not long:
             continue
-        last, lanes = long[-1], nest.extents[loop]
-        is_part = isinstance(stage.placement, At)
-        own = nest.extents.get(last.name, last.extent) if is_part else last.extent
-        for row in dict.fromkeys((own, *(load.source.shape[-1] for load in _along(stage, last)))):
-            yield DeviceLimit("vectors across rows", mod(row, lanes), 0, is_wish=True)
+        last, lanes = long[-1].var, nest.extents[loop]
+        loads = [load for load in loads_of(stage.tensor.body) if load.indices]
+        along = [load for load in loads if last in free_vars(load.indices[-1])]
+        ends = dict.fromkeys(_ends_of_rows(load, own, own[last], lanes) for load in along)
+        if not along or stage.layout.kind is not LayoutKind.PLAIN:
+            ends[mod(own[last], lanes)] = None
+        for end in ends:
+            yield DeviceLimit("vectors across rows", end, 0, is_wish=True)
 
 
-def _along(stage: Stage, axis: Axis) -> Iterator[Load]:
-    """The reads of a stage whose last position moves along an axis."""
-    for load in loads_of(stage.tensor.body):
-        if load.indices and axis.var in free_vars(load.indices[-1]):
-            yield load
+def _ends_of_rows(load: Load, own: Mapping[Var, Index], innermost: Index, lanes: Index) -> Index:
+    """More than 0 where the end of a row that is read is not the end of a vector.
+
+    A row that is read as a whole goes on in the next one, for both lie in one piece.
+    own   how many values of each axis are read      innermost   of that along the last position
+    """
+    ends: Index = 0
+    row: Index = 1
+    part = innermost
+    for index, extent in zip(reversed(load.indices), reversed(load.source.shape), strict=True):
+        along = own.get(index) if isinstance(index, Var) else None
+        if along is not None:
+            part = along
+        ragged = mod(part * row, lanes) + mod(extent * row, lanes)
+        if along is None:
+            return ends + ragged
+        ends += ragged * (extent - part) * (extent - part)
+        row, part = extent * row, 1
+    return ends

@@ -76,11 +76,14 @@ class MatrixTiling:
     name: str = "matrix tiling"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where each operand has an axis to itself, and nothing has been scheduled."""
+        """Where each operand has an axis to itself, nothing has been scheduled, and no other rule
+        has made the stage to tile it.
+        """
         stage = view.stage
         is_free = isinstance(stage.placement, AtRoot) and is_untouched(view.state, stage)
-        has_axes = is_free and find_matrix_product(stage.tensor) is not None
-        return Verdict.YES if has_axes else Verdict.NO
+        if not is_free or view.current.endswith("_cache"):
+            return Verdict.NO
+        return Verdict.NO if find_matrix_product(stage.tensor) is None else Verdict.YES
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """One state."""
