@@ -14,10 +14,7 @@ extern "C" __global__ void __launch_bounds__(64) kernel(
     const int j_1 = threadIdx.x;  // 0..8
     #pragma unroll
     for (int i_2 = 0; i_2 < 4; i_2++) {
-        c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2 * 512 + j_0 * 256 + j_1 * 32] = 0.0f;
-        c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2 * 512 + j_0 * 256 + j_1 * 32 + 8] = 0.0f;
-        c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2 * 512 + j_0 * 256 + j_1 * 32 + 16] = 0.0f;
-        c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2 * 512 + j_0 * 256 + j_1 * 32 + 24] = 0.0f;
+        *(float4 *)&c_rf[c_rf_k_o * 4096 + i_0 * 2048 + i_1 * 256 + i_2 * 64 + j_0 * 32 + j_1 * 4] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
     for (int k_i_o = 0; k_i_o < 128; k_i_o++) {
         __syncthreads();
@@ -34,13 +31,9 @@ extern "C" __global__ void __launch_bounds__(64) kernel(
             for (int i_2_2 = 0; i_2_2 < 4; i_2_2++) {
                 const float v = a_c_rf_cache[i_1 * 64 + i_2_2 * 16 + k_i_i];
                 const float4 v_2 = (*(float4 *)&b_c_rf_cache[j_1 * 4 + k_i_i * 32]);
-                const float4 v_3 = make_float4(c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32], c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 8], c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 16], c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 24]);
+                const float4 v_3 = (*(float4 *)&c_rf[c_rf_k_o * 4096 + i_0 * 2048 + i_1 * 256 + i_2_2 * 64 + j_0 * 32 + j_1 * 4]);
                 const float4 v_4 = make_float4((v * v_2.x), (v * v_2.y), (v * v_2.z), (v * v_2.w));
-                const float4 v_5 = make_float4((v_3.x + v_4.x), (v_3.y + v_4.y), (v_3.z + v_4.z), (v_3.w + v_4.w));
-                c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32] = v_5.x;
-                c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 8] = v_5.y;
-                c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 16] = v_5.z;
-                c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 24] = v_5.w;
+                *(float4 *)&c_rf[c_rf_k_o * 4096 + i_0 * 2048 + i_1 * 256 + i_2_2 * 64 + j_0 * 32 + j_1 * 4] = make_float4((v_3.x + v_4.x), (v_3.y + v_4.y), (v_3.z + v_4.z), (v_3.w + v_4.w));
             }
         }
     }
@@ -57,6 +50,6 @@ extern "C" __global__ void __launch_bounds__(64) kernel_1(
     c[c_i * 64 + j_i] = 0.0f;
     #pragma unroll
     for (int c_k_o = 0; c_k_o < 8; c_k_o++) {
-        c[c_i * 64 + j_i] = (c[c_i * 64 + j_i] + c_rf[c_i * 512 + c_k_o + j_i * 8]);
+        c[c_i * 64 + j_i] = (c[c_i * 64 + j_i] + c_rf[c_i * 64 + c_k_o * 4096 + j_i]);
     }
 }

@@ -17,10 +17,7 @@ void t_kernel(
     const int j_1 = get_local_id(0);  // 0..8
     #pragma unroll
     for (int i_2 = 0; i_2 < 4; i_2++) {
-        c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2 * 512 + j_0 * 256 + j_1 * 32] = 0.0f;
-        c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2 * 512 + j_0 * 256 + j_1 * 32 + 8] = 0.0f;
-        c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2 * 512 + j_0 * 256 + j_1 * 32 + 16] = 0.0f;
-        c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2 * 512 + j_0 * 256 + j_1 * 32 + 24] = 0.0f;
+        *(__global float4 *)&c_rf[c_rf_k_o * 4096 + i_0 * 2048 + i_1 * 256 + i_2 * 64 + j_0 * 32 + j_1 * 4] = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
     }
     for (int k_i_o = 0; k_i_o < 128; k_i_o++) {
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
@@ -35,11 +32,7 @@ void t_kernel(
         for (int k_i_i = 0; k_i_i < 16; k_i_i++) {
             #pragma unroll
             for (int i_2_2 = 0; i_2_2 < 4; i_2_2++) {
-                const float4 v = ((float4)(c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32], c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 8], c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 16], c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 24]) + (a_c_rf_cache[i_1 * 64 + i_2_2 * 16 + k_i_i] * (*(__local float4 *)&b_c_rf_cache[j_1 * 4 + k_i_i * 32])));
-                c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32] = v.s0;
-                c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 8] = v.s1;
-                c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 16] = v.s2;
-                c_rf[c_rf_k_o + i_0 * 16384 + i_1 * 2048 + i_2_2 * 512 + j_0 * 256 + j_1 * 32 + 24] = v.s3;
+                *(__global float4 *)&c_rf[c_rf_k_o * 4096 + i_0 * 2048 + i_1 * 256 + i_2_2 * 64 + j_0 * 32 + j_1 * 4] = ((*(__global float4 *)&c_rf[c_rf_k_o * 4096 + i_0 * 2048 + i_1 * 256 + i_2_2 * 64 + j_0 * 32 + j_1 * 4]) + (a_c_rf_cache[i_1 * 64 + i_2_2 * 16 + k_i_i] * (*(__local float4 *)&b_c_rf_cache[j_1 * 4 + k_i_i * 32])));
             }
         }
     }
@@ -58,6 +51,6 @@ void t_kernel_1(
     c[c_i * 64 + j_i] = 0.0f;
     #pragma unroll
     for (int c_k_o = 0; c_k_o < 8; c_k_o++) {
-        c[c_i * 64 + j_i] = (c[c_i * 64 + j_i] + c_rf[c_i * 512 + c_k_o + j_i * 8]);
+        c[c_i * 64 + j_i] = (c[c_i * 64 + j_i] + c_rf[c_i * 64 + c_k_o * 4096 + j_i]);
     }
 }

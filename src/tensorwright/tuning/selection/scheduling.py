@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import Self
 
 from tensorwright.base import (
@@ -36,7 +37,7 @@ from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.size_table import SizeTable
 from tensorwright.tuning.selection.small_sizes import trace_for_small_sizes
 from tensorwright.tuning.selection.tuned_table import ModelPrices, opened_trace, tuned_table
-from tensorwright.tuning.space import default_trace
+from tensorwright.tuning.space import default_trace, space_of
 
 _GROUP_VECTOR_BYTES = 16
 """The longest vector that a thread of a card reads at once."""
@@ -182,16 +183,21 @@ def _choose_open_for_groups(
     workload: Workload, target: Target, threads: int, store: RecordStore
 ) -> Scheduled:
     """The schedule of the typical instance, made to hold for all sizes: whole tiles become guarded
-    ones, and the grid is computed at the call.  That of the heuristic where this does not work.
+    ones, and the grid is computed at the call.  Where this does not work, the first of the other
+    sketches by rule with which it does.
     """
     typical = bind_workload(workload, representative(workload.sizes))
     chosen = choose(typical, target, threads, store)
-    try:
-        opened = open_trace(state_of(workload), chosen.trace, _GROUP_VECTOR_BYTES)
-        loop_program(workload, opened.trace, target)
-    except (ScheduleError, InternalError):
-        return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
-    return Scheduled(workload, opened.trace, chosen.source)
+    sketches = space_of(state_of(typical), target).sketches
+    others = (Scheduled(typical, each.bound(each.defaults), Source.RULE) for each in sketches)
+    for each in chain((chosen,), others):
+        try:
+            opened = open_trace(state_of(workload), each.trace, _GROUP_VECTOR_BYTES)
+            loop_program(workload, opened.trace, target)
+        except (ScheduleError, InternalError):
+            continue
+        return Scheduled(workload, opened.trace, each.source)
+    return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
 
 
 def choose_untuned(

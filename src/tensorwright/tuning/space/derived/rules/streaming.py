@@ -12,6 +12,7 @@ from tensorwright.tuning.space.defaults.grid import inline_cheap
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.rules.window_tiling import sliding_axes
 from tensorwright.tuning.space.derived.streams import can_stream, stream
 from tensorwright.tuning.space.derived.thread_tiles import plan_threads
 
@@ -23,11 +24,13 @@ class WaitForTile:
     name: str = "wait for a tile"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where such a fold pays to be tiled."""
+        """Where another rule tiles such a fold."""
         tensor = view.stage.tensor
-        folds = _tiled_by(view.state, view.current) if tensor.reduction is None else ()
+        names = _tiled_by(view.state, view.current) if tensor.reduction is None else ()
+        folds = [view.state.stage(name) for name in names]
         pays = any(
-            plan_threads(view.state.stage(fold).tensor, tensor, view.target) for fold in folds
+            plan_threads(fold.tensor, tensor, view.target) or sliding_axes(view.state, fold)
+            for fold in folds
         )
         return Verdict.YES if pays else Verdict.NO
 

@@ -24,8 +24,10 @@ from tensorwright.schedule import (
     Cooperate,
     ForKind,
     Reorder,
+    ScheduleState,
     Scope,
     Split,
+    Stage,
     Unroll,
     find_matrix_product,
     is_legal,
@@ -57,7 +59,7 @@ class WindowTiling:
 
     def applies(self, view: Derivation) -> Verdict:
         """Where a short fold slides over an operand, and is no product of matrices."""
-        return Verdict.YES if _slides(view) else Verdict.NO
+        return Verdict.YES if sliding_axes(view.state, view.stage) else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """Without and with patches in shared memory, the likelier first."""
@@ -66,12 +68,11 @@ class WindowTiling:
         return states[::-1] if terms >= _LONG_WINDOW else states
 
 
-def _slides(view: Derivation) -> tuple[Axis, ...]:
+def sliding_axes(state: ScheduleState, stage: Stage) -> tuple[Axis, ...]:
     """The axes along which windows slide; none where the stage is not to be tiled so."""
-    stage = view.stage
     tensor = stage.tensor
     axes = (*tensor.axes, *tensor.reduce_axes)
-    is_free = isinstance(stage.placement, AtRoot) and is_untouched(view.state, stage)
+    is_free = isinstance(stage.placement, AtRoot) and is_untouched(state, stage)
     if tensor.reduction is None or not is_free or find_matrix_product(tensor) is not None:
         return ()
     if not all(isinstance(axis.extent, int) and axis.extent > 0 for axis in axes):
@@ -98,7 +99,7 @@ class _Tiling:
         self.target: GpuTarget = view.target
         self.builder: SketchBuilder = view.grow()
         tensor = view.stage.tensor
-        sliding = {axis.name: axis for axis in _slides(view)}
+        sliding = {axis.name: axis for axis in sliding_axes(view.state, view.stage)}
         consumer = fusable_consumer(view.state, self.base)
         is_free = consumer is not None and is_untouched(view.state, consumer)
         self.host, self.fold = self.base, f"{self.base}_cache"
