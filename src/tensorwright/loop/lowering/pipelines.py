@@ -6,8 +6,9 @@ ring of as many slots as stages, and the fill of an iteration is done some itera
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tensorwright.expr import (
     Condition,
@@ -69,32 +70,76 @@ def make_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
               the one that is filled for iteration k+s-1 is that of iteration k-1, which is over.
               Barriers are placed afterwards: one is left in each iteration.
     """
-    ring = _ring(wanted)
-    return _in_nest(nest, wanted, ring)
+    return _in_nest(nest, wanted, _ring(wanted), _written_out)
+
+
+def outline_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
+    """The nest with the memory of the pipeline, and each fill where it was, as a copy that goes on
+    by itself: for who counts what a program does and does not run it.
+
+    Rewrite:  shared S: for k in 0..n: { S[i] = A[k, i]; use S[j] }
+        ->  shared S (s, ..): for k in 0..n: { start S[0, i] = A[k, i]; use S[0, j] }
+    """
+    return _in_nest(nest, wanted, _ring(wanted), _outlined)
+
+
+_Form: TypeAlias = Callable[
+    [For, PipelinedLoop, Mapping[Buffer, Buffer], tuple[Stmt, ...], tuple[Stmt, ...]], Stmt
+]
+"""How a loop is made a pipeline, given its rings, what fills them and what uses them."""
 
 
 def _ring(wanted: PipelinedLoop) -> dict[Buffer, Buffer]:
     return {each: replace(each, shape=(wanted.stages, *each.shape)) for each in wanted.buffers}
 
 
-def _in_nest(statement: Stmt, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer]) -> Stmt:
+def _in_nest(
+    statement: Stmt, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer], form: _Form
+) -> Stmt:
     match statement:
         case Allocate(buffer, body) if buffer in ring:
-            return Allocate(ring[buffer], _in_nest(body, wanted, ring))
+            return Allocate(ring[buffer], _in_nest(body, wanted, ring, form))
         case For(var) if var == wanted.var and _stores_to(statement, wanted.buffers):
-            return _pipeline(statement, wanted, ring)
+            return _pipeline(statement, wanted, ring, form)
         case _:
-            return map_children(lambda part: _in_nest(part, wanted, ring), statement)
+            return map_children(lambda part: _in_nest(part, wanted, ring, form), statement)
 
 
 def _stores_to(statement: Stmt, buffers: frozenset[Buffer]) -> bool:
     return any(isinstance(part, Store) and part.buffer in buffers for part in walk(statement))
 
 
-def _pipeline(loop: For, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer]) -> Stmt:
+def _pipeline(
+    loop: For, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer], form: _Form
+) -> Stmt:
     parts = loop.body.statements if isinstance(loop.body, Block) else (loop.body,)
     fills = tuple(part for part in parts if _stores_to(part, wanted.buffers))
     uses = tuple(part for part in parts if part not in fills)
+    return form(loop, wanted, ring, fills, uses)
+
+
+def _outlined(
+    loop: For,
+    wanted: PipelinedLoop,
+    ring: Mapping[Buffer, Buffer],
+    fills: tuple[Stmt, ...],
+    uses: tuple[Stmt, ...],
+) -> Stmt:
+    copies = (_started(_in_slot(fill, ring, 0)) for fill in fills)
+    body = block(*copies, *(_in_slot(use, ring, 0) for use in uses))
+    if wanted.mechanism is CopyMechanism.REGISTERS:
+        for fill in reversed(fills):
+            body = Allocate(_share_of(fill)[0], body)
+    return replace(loop, body=body)
+
+
+def _written_out(
+    loop: For,
+    wanted: PipelinedLoop,
+    ring: Mapping[Buffer, Buffer],
+    fills: tuple[Stmt, ...],
+    uses: tuple[Stmt, ...],
+) -> Stmt:
     if wanted.mechanism is CopyMechanism.REGISTERS:
         return _through_registers(loop, wanted, ring, fills, uses)
     return _by_copies(loop, wanted, ring, fills, uses)

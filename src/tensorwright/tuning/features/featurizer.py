@@ -165,10 +165,10 @@ def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
 
 
 def _lowered(state: ScheduleState) -> LoopProgram:
-    """Without barriers: features count them by where shared memory is filled, since no proof that
-    one is needless works on open decisions as on numbers.
+    """In outline: features count barriers by where shared memory is filled, since no proof that
+    one is needless works on open decisions as on numbers, and the fills of a pipeline once.
     """
-    return lower(state, has_barriers=False)
+    return lower(state, is_outline=True)
 
 
 def _without_prefetches(state: ScheduleState) -> ScheduleState:

@@ -139,7 +139,7 @@ def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAcc
     access = next(
         each
         for each in nest.operations.accesses
-        if each.buffer is use.buffer and each.is_store is is_store
+        if each.buffer == use.buffer and each.is_store is is_store
     )
     width: Cell = 1
     is_split: Cell = 0
