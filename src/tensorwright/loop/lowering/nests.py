@@ -121,14 +121,15 @@ class _Nests:
     def _pipeline_of(self, stage: Stage) -> PipelinedLoop | None:
         """The loop of a stage that fetches ahead; None where it has one iteration, or no such."""
         asked = stage.pipeline
-        variables = self.buffers.analysis.nests[stage.name].variables
-        if asked is None or asked.loop not in variables:
+        nest = self.buffers.analysis.nests[stage.name]
+        if asked is None or asked.loop not in nest.variables:
             return None
         fetched = fetched_in(self.state, stage.name, asked.loop, asked.mechanism)
         filled = frozenset(self.buffers[each.name].buffer for each in fetched)
         if not filled:
             return None
-        return PipelinedLoop(variables[asked.loop], asked.stages, asked.mechanism, filled)
+        var, extent = nest.variables[asked.loop], nest.extents[asked.loop]
+        return PipelinedLoop(var, extent, asked.stages, asked.mechanism, filled)
 
     def nest(self, stage: Stage, depth: int) -> Stmt:
         """The loops of a stage from a depth inwards, with what is placed in them."""

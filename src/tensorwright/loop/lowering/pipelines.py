@@ -21,6 +21,7 @@ from tensorwright.expr import (
     compare,
     map_condition,
     map_elements,
+    minimum,
     mod,
     rebuild,
 )
@@ -48,6 +49,7 @@ class PipelinedLoop:
     """A loop to be made a pipeline, and the shared buffers that its body fills."""
 
     var: Var
+    extent: Index
     stages: int
     mechanism: CopyMechanism
     buffers: frozenset[Buffer]
@@ -70,7 +72,7 @@ def make_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
               the one that is filled for iteration k+s-1 is that of iteration k-1, which is over.
               Barriers are placed afterwards: one is left in each iteration.
     """
-    return _in_nest(nest, wanted, _ring(wanted), _written_out)
+    return _in_nest(nest, wanted, _ring(wanted, wanted.stages), _written_out)
 
 
 def outline_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
@@ -79,8 +81,15 @@ def outline_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
 
     Rewrite:  shared S: for k in 0..n: { S[i] = A[k, i]; use S[j] }
         ->  shared S (s, ..): for k in 0..n: { start S[0, i] = A[k, i]; use S[0, j] }
+    A loop that may have one iteration is no pipeline then, and has one slot and no registers.
     """
-    return _in_nest(nest, wanted, _ring(wanted), _outlined)
+    slots = 1 + (wanted.stages - 1) * _is_repeated(wanted)
+    return _in_nest(nest, wanted, _ring(wanted, slots), _outlined)
+
+
+def _is_repeated(wanted: PipelinedLoop) -> Index:
+    """1 where the loop has more than one iteration, else 0."""
+    return minimum(wanted.extent - 1, 1)
 
 
 _Form: TypeAlias = Callable[
@@ -89,8 +98,8 @@ _Form: TypeAlias = Callable[
 """How a loop is made a pipeline, given its rings, what fills them and what uses them."""
 
 
-def _ring(wanted: PipelinedLoop) -> dict[Buffer, Buffer]:
-    return {each: replace(each, shape=(wanted.stages, *each.shape)) for each in wanted.buffers}
+def _ring(wanted: PipelinedLoop, slots: Index) -> dict[Buffer, Buffer]:
+    return {each: replace(each, shape=(slots, *each.shape)) for each in wanted.buffers}
 
 
 def _in_nest(
@@ -129,7 +138,8 @@ def _outlined(
     body = block(*copies, *(_in_slot(use, ring, 0) for use in uses))
     if wanted.mechanism is CopyMechanism.REGISTERS:
         for fill in reversed(fills):
-            body = Allocate(_share_of(fill)[0], body)
+            own, _ = _share_of(fill)
+            body = Allocate(replace(own, shape=(_is_repeated(wanted), *own.shape)), body)
     return replace(loop, body=body)
 
 
