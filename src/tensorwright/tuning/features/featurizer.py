@@ -212,5 +212,5 @@ class Featurizer:
         return self.of_program(_lowered(replay(self.state, trace)))
 
     def of_program(self, program: LoopProgram) -> Features:
-        """The same of a trace that has been lowered."""
+        """The same of a trace that has been lowered, in outline."""
         return features_of(program, groups=self._groups)
