@@ -118,9 +118,7 @@ def _stores_to(statement: Stmt, buffers: frozenset[Buffer]) -> bool:
     return any(isinstance(part, Store) and part.buffer in buffers for part in walk(statement))
 
 
-def _pipeline(
-    loop: For, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer], form: _Form
-) -> Stmt:
+def _pipeline(loop: For, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer], form: _Form) -> Stmt:
     parts = loop.body.statements if isinstance(loop.body, Block) else (loop.body,)
     fills = tuple(part for part in parts if _stores_to(part, wanted.buffers))
     uses = tuple(part for part in parts if part not in fills)

@@ -164,7 +164,7 @@ def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
     warp_runs       executions of one statement by a warp, all warps together
     lane_share      of the lanes of these warps that run it
     straight_runs   turns of the loops of a thread that stay loops
-    waiting_runs    likewise, if the statement waits for what it loads: in a pipeline, the first time
+    waiting_runs    likewise, if the statement waits for what it loads, in a pipeline at first
     meeting_runs    likewise, those after which it waits for the others that fill shared memory
     block_bytes     different lines that each block touches, of all blocks: from the second cache
     dram_bytes      different lines that the launch touches
