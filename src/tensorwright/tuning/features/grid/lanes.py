@@ -55,6 +55,7 @@ from tensorwright.tuning.features.loop_dependence import coefficient_of
 
 SECTOR_BYTES = 32
 BANKS, WORD_BYTES = 32, 4
+_SWIZZLE = 4  # operations that move an address: each is found anew, where others are a sum apart
 _VECTOR_BYTES = 16  # that a lane moves at once
 _ORDER = (ForKind.THREAD_X, ForKind.THREAD_Y, ForKind.THREAD_Z)
 _BANK_BITS = 40  # above the number of a word
@@ -280,6 +281,7 @@ class LaneTable:
 
     def __init__(self, statement: LaneStatement, results: ResultNumbers) -> None:
         self._accesses = statement.accesses
+        self._warp = len(self._accesses[0].offsets) if self._accesses else 0
         self._offsets = [_Row(each.offsets, results) for each in self._accesses]
         self._reach = [_Row(each.reach, results) for each in self._accesses]
         self._counts = [
@@ -293,6 +295,7 @@ class LaneTable:
         at = {name: found[row] for row, name in enumerate(LANE_COLUMNS)}
         index_operations, turns = self._of_statement.filled(results, count)
         singly = np.ones(count)  # elements that are moved one by one, of a vector
+        swizzled = np.zeros(count)  # accesses whose address a swizzle moves
         for n, access in enumerate(self._accesses):
             runs, width, is_split = self._counts[n].filled(results, count)
             offsets = self._offsets[n].filled(results, count)
@@ -308,6 +311,8 @@ class LaneTable:
             where = "shared" if access.is_shared else "global"
             at[f"{where}_{'stores' if access.is_store else 'loads'}"] += runs
             at[f"{where}_sectors"] += distinct(nbytes // SECTOR_BYTES) * runs
+            if access.layout.swizzle(access.element_bytes) is not None:
+                swizzled += runs
             if access.is_shared:
                 wavefronts = conflict_degree(nbytes)
                 words = np.maximum(width * access.element_bytes / WORD_BYTES, 1.0)
@@ -315,7 +320,7 @@ class LaneTable:
                 np.maximum(at["bank_conflicts"], wavefronts / words, out=at["bank_conflicts"])
         warps = np.maximum(at["global_loads"] + at["global_stores"], 1.0)
         at["sectors_a_warp"][:] = at["global_sectors"] / warps
-        at["index_operations"][:] = index_operations * singly
+        at["index_operations"][:] = index_operations * singly + swizzled * _SWIZZLE * self._warp
         return found
 
 
