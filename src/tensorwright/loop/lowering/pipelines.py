@@ -92,10 +92,17 @@ def _is_repeated(wanted: PipelinedLoop) -> Index:
     return minimum(wanted.extent - 1, 1)
 
 
-_Form: TypeAlias = Callable[
-    [For, PipelinedLoop, Mapping[Buffer, Buffer], tuple[Stmt, ...], tuple[Stmt, ...]], Stmt
-]
-"""How a loop is made a pipeline, given its rings, what fills them and what uses them."""
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The loop of a pipeline, the rings of its buffers, what fills them and what uses them."""
+
+    loop: For
+    ring: Mapping[Buffer, Buffer]
+    fills: tuple[Stmt, ...]
+    uses: tuple[Stmt, ...]
+
+
+_Form: TypeAlias = Callable[[_Parts, PipelinedLoop], Stmt]
 
 
 def _ring(wanted: PipelinedLoop, slots: Index) -> dict[Buffer, Buffer]:
@@ -122,44 +129,27 @@ def _pipeline(loop: For, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer], f
     parts = loop.body.statements if isinstance(loop.body, Block) else (loop.body,)
     fills = tuple(part for part in parts if _stores_to(part, wanted.buffers))
     uses = tuple(part for part in parts if part not in fills)
-    return form(loop, wanted, ring, fills, uses)
+    return form(_Parts(loop, ring, fills, uses), wanted)
 
 
-def _outlined(
-    loop: For,
-    wanted: PipelinedLoop,
-    ring: Mapping[Buffer, Buffer],
-    fills: tuple[Stmt, ...],
-    uses: tuple[Stmt, ...],
-) -> Stmt:
-    copies = (_started(_in_slot(fill, ring, 0)) for fill in fills)
-    body = block(*copies, *(_in_slot(use, ring, 0) for use in uses))
+def _outlined(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
+    copies = (_started(_in_slot(fill, parts.ring, 0)) for fill in parts.fills)
+    body = block(*copies, *(_in_slot(use, parts.ring, 0) for use in parts.uses))
     if wanted.mechanism is CopyMechanism.REGISTERS:
-        for fill in reversed(fills):
+        for fill in reversed(parts.fills):
             own, _ = _share_of(fill)
             body = Allocate(replace(own, shape=(_is_repeated(wanted), *own.shape)), body)
-    return replace(loop, body=body)
+    return replace(parts.loop, body=body)
 
 
-def _written_out(
-    loop: For,
-    wanted: PipelinedLoop,
-    ring: Mapping[Buffer, Buffer],
-    fills: tuple[Stmt, ...],
-    uses: tuple[Stmt, ...],
-) -> Stmt:
+def _written_out(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
     if wanted.mechanism is CopyMechanism.REGISTERS:
-        return _through_registers(loop, wanted, ring, fills, uses)
-    return _by_copies(loop, wanted, ring, fills, uses)
+        return _through_registers(parts, wanted)
+    return _by_copies(parts, wanted)
 
 
-def _through_registers(
-    loop: For,
-    wanted: PipelinedLoop,
-    ring: Mapping[Buffer, Buffer],
-    fills: tuple[Stmt, ...],
-    uses: tuple[Stmt, ...],
-) -> Stmt:
+def _through_registers(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
+    loop, ring, fills = parts.loop, parts.ring, parts.fills
     var, following = loop.var, loop.var + 1
     shares = [_share_of(fill) for fill in fills]
     loads = [_stored_in(fill, own) for fill, own in zip(fills, shares, strict=True)]
@@ -167,7 +157,7 @@ def _through_registers(
     slot = mod(following, wanted.stages)
     body = block(
         _if(following < loop.extent, substitute_statement(block(*loads), {var: following})),
-        *(_in_slot(use, ring, mod(var, wanted.stages)) for use in uses),
+        *(_in_slot(use, ring, mod(var, wanted.stages)) for use in parts.uses),
         _if(
             following < loop.extent,
             _in_slot(substitute_statement(block(*stores), {var: following}), ring, slot),
@@ -179,24 +169,19 @@ def _through_registers(
     return block(*first, replace(loop, body=body))
 
 
-def _by_copies(
-    loop: For,
-    wanted: PipelinedLoop,
-    ring: Mapping[Buffer, Buffer],
-    fills: tuple[Stmt, ...],
-    uses: tuple[Stmt, ...],
-) -> Stmt:
+def _by_copies(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
+    loop, ring = parts.loop, parts.ring
     var, stages = loop.var, wanted.stages
 
     def started(iteration: Index) -> Stmt:
-        moved = substitute_statement(block(*fills), {var: iteration})
+        moved = substitute_statement(block(*parts.fills), {var: iteration})
         copies = _started(_in_slot(moved, ring, mod(iteration, stages)))
         return block(_if(compare(Relation.LT, iteration, loop.extent), copies), CommitCopies())
 
     body = block(
         WaitCopies(stages - 2),
         started(var + (stages - 1)),
-        *(_in_slot(use, ring, mod(var, stages)) for use in uses),
+        *(_in_slot(use, ring, mod(var, stages)) for use in parts.uses),
     )
     return block(*(started(d) for d in range(stages - 1)), replace(loop, body=body))
 
