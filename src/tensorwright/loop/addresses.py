@@ -34,7 +34,5 @@ def padded_extents(buffer: Buffer) -> tuple[Index, ...]:
 
 def room_of(buffer: Buffer) -> Index:
     """How many elements a buffer takes in memory."""
-    count = prod(padded_extents(buffer), start=1)
-    if isinstance(count, int):
-        return buffer.layout.room(count, buffer.dtype.size_bytes)
-    return count
+    count: Index = prod(padded_extents(buffer), start=1)
+    return buffer.layout.room(count, buffer.dtype.size_bytes)

@@ -25,7 +25,8 @@ class Unit:
     barrier_cycles   of a block for a barrier
     barrier_thread_cycles   likewise for each thread: a processor keeps what its threads know
     block_cycles     to start a block, and to end it
-    launch_s         to start a launch, after the one before
+    launch_s         to start a launch after the one before, and for that one to end: inside a graph
+                     of the driver, as networks run; alone, a launch takes some times as long
     cache_rate       of the second cache, in bandwidths of the memory
     """
 
@@ -56,7 +57,7 @@ CARD_UNIT = Unit(
     barrier_cycles=40.0,
     barrier_thread_cycles=0.0,
     block_cycles=600.0,
-    launch_s=2.0e-6,
+    launch_s=3.0e-6,
     cache_rate=2.0,
 )
 """Of NVIDIA's cards from Volta on.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tensorwright.base import InternalError
+from tensorwright.expr import Index, ceil_div
 
 _CHUNK_BYTES = 16
 """What one instruction moves at most: a swizzle keeps it together."""
@@ -70,13 +71,13 @@ class MemoryLayout:
         bits, base, shift = swizzle
         return offset ^ ((offset >> shift) & (((1 << bits) - 1) << base))
 
-    def room(self, count: int, element_bytes: int) -> int:
+    def room(self, count: Index, element_bytes: int) -> Index:
         """How many elements a buffer has to be long for some offsets."""
         swizzle = self.swizzle(element_bytes)
         if swizzle is None:
             return count
         whole = 1 << (swizzle[1] + swizzle[2] + swizzle[0])
-        return -(-count // whole) * whole
+        return ceil_div(count, whole) * whole
 
     def __str__(self) -> str:
         return f"{self.kind.value}({self.amount})" if self.amount else self.kind.value

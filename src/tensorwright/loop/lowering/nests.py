@@ -8,6 +8,8 @@ threads wait for each other where they must.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tensorwright.base import Role
 from tensorwright.expr import (
     Condition,
@@ -41,7 +43,7 @@ from tensorwright.loop.ir import (
 from tensorwright.loop.lowering.buffers import StageBuffers
 from tensorwright.loop.lowering.groups import join_threads
 from tensorwright.loop.lowering.guards import Guards
-from tensorwright.loop.lowering.pipelines import PipelinedLoop, make_pipeline
+from tensorwright.loop.lowering.pipelines import PipelinedLoop, make_pipeline, outline_pipeline
 from tensorwright.loop.lowering.prefetches import prefetches_in
 from tensorwright.loop.passes import place_barriers
 from tensorwright.schedule import (
@@ -56,15 +58,15 @@ from tensorwright.schedule import (
 )
 
 
-def lower(state: ScheduleState, name: str = "kernel", *, has_barriers: bool = True) -> LoopProgram:
+def lower(state: ScheduleState, name: str = "kernel", *, is_outline: bool = False) -> LoopProgram:
     """The loop program that a schedule state stands for.
 
-    has_barriers   whether groups of threads get their barriers; who only looks at loops and
-                   buffers need not wait for them
+    is_outline   for who only looks at loops and buffers: groups of threads get no barriers, and
+                 what pipelines fetch ahead stands once, in its loop
     """
     buffers = StageBuffers(state)
     roots = [stage for stage in state.stages if isinstance(stage.placement, AtRoot)]
-    nests = _Nests(buffers)
+    nests = _Nests(buffers, outline_pipeline if is_outline else make_pipeline)
     body = block(*(nests.root(stage) for stage in roots))
     for stage in state.stages:
         stored = buffers[stage.name]
@@ -81,14 +83,16 @@ def lower(state: ScheduleState, name: str = "kernel", *, has_barriers: bool = Tr
     ]
     outputs = [Parameter(buffers[output].buffer, Role.OUTPUT) for output in state.outputs]
     program = LoopProgram(name, (*parameters, *outputs), body)
-    return place_barriers(program) if has_barriers and has_threads(state) else program
+    return program if is_outline or not has_threads(state) else place_barriers(program)
 
 
 class _Nests:
     """Builds the nests of the stages of a state."""
 
-    def __init__(self, buffers: StageBuffers) -> None:
-        self.buffers = buffers
+    def __init__(
+        self, buffers: StageBuffers, pipelined: Callable[[Stmt, PipelinedLoop], Stmt]
+    ) -> None:
+        self.buffers, self.pipelined = buffers, pipelined
         self.state = buffers.state
         self.guards = Guards(buffers)
         self.placed: dict[AtRoot | At | After, list[Stage]] = {}
@@ -111,20 +115,21 @@ class _Nests:
         for each in self.state.stages:
             wanted = self._pipeline_of(each)
             if wanted is not None:
-                nest = make_pipeline(nest, wanted)
+                nest = self.pipelined(nest, wanted)
         return nest
 
     def _pipeline_of(self, stage: Stage) -> PipelinedLoop | None:
         """The loop of a stage that fetches ahead; None where it has one iteration, or no such."""
         asked = stage.pipeline
-        variables = self.buffers.analysis.nests[stage.name].variables
-        if asked is None or asked.loop not in variables:
+        nest = self.buffers.analysis.nests[stage.name]
+        if asked is None or asked.loop not in nest.variables:
             return None
         fetched = fetched_in(self.state, stage.name, asked.loop, asked.mechanism)
         filled = frozenset(self.buffers[each.name].buffer for each in fetched)
         if not filled:
             return None
-        return PipelinedLoop(variables[asked.loop], asked.stages, asked.mechanism, filled)
+        var, extent = nest.variables[asked.loop], nest.extents[asked.loop]
+        return PipelinedLoop(var, extent, asked.stages, asked.mechanism, filled)
 
     def nest(self, stage: Stage, depth: int) -> Stmt:
         """The loops of a stage from a depth inwards, with what is placed in them."""

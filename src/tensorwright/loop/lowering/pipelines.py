@@ -6,8 +6,9 @@ ring of as many slots as stages, and the fill of an iteration is done some itera
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tensorwright.expr import (
     Condition,
@@ -20,6 +21,7 @@ from tensorwright.expr import (
     compare,
     map_condition,
     map_elements,
+    minimum,
     mod,
     rebuild,
 )
@@ -47,6 +49,7 @@ class PipelinedLoop:
     """A loop to be made a pipeline, and the shared buffers that its body fills."""
 
     var: Var
+    extent: Index
     stages: int
     mechanism: CopyMechanism
     buffers: frozenset[Buffer]
@@ -69,44 +72,84 @@ def make_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
               the one that is filled for iteration k+s-1 is that of iteration k-1, which is over.
               Barriers are placed afterwards: one is left in each iteration.
     """
-    ring = _ring(wanted)
-    return _in_nest(nest, wanted, ring)
+    return _in_nest(nest, wanted, _ring(wanted, wanted.stages), _written_out)
 
 
-def _ring(wanted: PipelinedLoop) -> dict[Buffer, Buffer]:
-    return {each: replace(each, shape=(wanted.stages, *each.shape)) for each in wanted.buffers}
+def outline_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
+    """The nest with the memory of the pipeline, and each fill where it was, as a copy that goes on
+    by itself: for who counts what a program does and does not run it.
+
+    Rewrite:  shared S: for k in 0..n: { S[i] = A[k, i]; use S[j] }
+        ->  shared S (s, ..): for k in 0..n: { start S[0, i] = A[k, i]; use S[0, j] }
+    A loop that may have one iteration is no pipeline then, and has one slot and no registers.
+    """
+    slots = 1 + (wanted.stages - 1) * _is_repeated(wanted)
+    return _in_nest(nest, wanted, _ring(wanted, slots), _outlined)
 
 
-def _in_nest(statement: Stmt, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer]) -> Stmt:
+def _is_repeated(wanted: PipelinedLoop) -> Index:
+    """1 where the loop has more than one iteration, else 0."""
+    return minimum(wanted.extent - 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The loop of a pipeline, the rings of its buffers, what fills them and what uses them."""
+
+    loop: For
+    ring: Mapping[Buffer, Buffer]
+    fills: tuple[Stmt, ...]
+    uses: tuple[Stmt, ...]
+
+
+_Form: TypeAlias = Callable[[_Parts, PipelinedLoop], Stmt]
+
+
+def _ring(wanted: PipelinedLoop, slots: Index) -> dict[Buffer, Buffer]:
+    return {each: replace(each, shape=(slots, *each.shape)) for each in wanted.buffers}
+
+
+def _in_nest(
+    statement: Stmt, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer], form: _Form
+) -> Stmt:
     match statement:
         case Allocate(buffer, body) if buffer in ring:
-            return Allocate(ring[buffer], _in_nest(body, wanted, ring))
+            return Allocate(ring[buffer], _in_nest(body, wanted, ring, form))
         case For(var) if var == wanted.var and _stores_to(statement, wanted.buffers):
-            return _pipeline(statement, wanted, ring)
+            return _pipeline(statement, wanted, ring, form)
         case _:
-            return map_children(lambda part: _in_nest(part, wanted, ring), statement)
+            return map_children(lambda part: _in_nest(part, wanted, ring, form), statement)
 
 
 def _stores_to(statement: Stmt, buffers: frozenset[Buffer]) -> bool:
     return any(isinstance(part, Store) and part.buffer in buffers for part in walk(statement))
 
 
-def _pipeline(loop: For, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer]) -> Stmt:
+def _pipeline(loop: For, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer], form: _Form) -> Stmt:
     parts = loop.body.statements if isinstance(loop.body, Block) else (loop.body,)
     fills = tuple(part for part in parts if _stores_to(part, wanted.buffers))
     uses = tuple(part for part in parts if part not in fills)
+    return form(_Parts(loop, ring, fills, uses), wanted)
+
+
+def _outlined(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
+    copies = (_started(_in_slot(fill, parts.ring, 0)) for fill in parts.fills)
+    body = block(*copies, *(_in_slot(use, parts.ring, 0) for use in parts.uses))
     if wanted.mechanism is CopyMechanism.REGISTERS:
-        return _through_registers(loop, wanted, ring, fills, uses)
-    return _by_copies(loop, wanted, ring, fills, uses)
+        for fill in reversed(parts.fills):
+            own, _ = _share_of(fill)
+            body = Allocate(replace(own, shape=(_is_repeated(wanted), *own.shape)), body)
+    return replace(parts.loop, body=body)
 
 
-def _through_registers(
-    loop: For,
-    wanted: PipelinedLoop,
-    ring: Mapping[Buffer, Buffer],
-    fills: tuple[Stmt, ...],
-    uses: tuple[Stmt, ...],
-) -> Stmt:
+def _written_out(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
+    if wanted.mechanism is CopyMechanism.REGISTERS:
+        return _through_registers(parts, wanted)
+    return _by_copies(parts, wanted)
+
+
+def _through_registers(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
+    loop, ring, fills = parts.loop, parts.ring, parts.fills
     var, following = loop.var, loop.var + 1
     shares = [_share_of(fill) for fill in fills]
     loads = [_stored_in(fill, own) for fill, own in zip(fills, shares, strict=True)]
@@ -114,7 +157,7 @@ def _through_registers(
     slot = mod(following, wanted.stages)
     body = block(
         _if(following < loop.extent, substitute_statement(block(*loads), {var: following})),
-        *(_in_slot(use, ring, mod(var, wanted.stages)) for use in uses),
+        *(_in_slot(use, ring, mod(var, wanted.stages)) for use in parts.uses),
         _if(
             following < loop.extent,
             _in_slot(substitute_statement(block(*stores), {var: following}), ring, slot),
@@ -126,24 +169,19 @@ def _through_registers(
     return block(*first, replace(loop, body=body))
 
 
-def _by_copies(
-    loop: For,
-    wanted: PipelinedLoop,
-    ring: Mapping[Buffer, Buffer],
-    fills: tuple[Stmt, ...],
-    uses: tuple[Stmt, ...],
-) -> Stmt:
+def _by_copies(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
+    loop, ring = parts.loop, parts.ring
     var, stages = loop.var, wanted.stages
 
     def started(iteration: Index) -> Stmt:
-        moved = substitute_statement(block(*fills), {var: iteration})
+        moved = substitute_statement(block(*parts.fills), {var: iteration})
         copies = _started(_in_slot(moved, ring, mod(iteration, stages)))
         return block(_if(compare(Relation.LT, iteration, loop.extent), copies), CommitCopies())
 
     body = block(
         WaitCopies(stages - 2),
         started(var + (stages - 1)),
-        *(_in_slot(use, ring, mod(var, stages)) for use in uses),
+        *(_in_slot(use, ring, mod(var, stages)) for use in parts.uses),
     )
     return block(*(started(d) for d in range(stages - 1)), replace(loop, body=body))
 

@@ -165,10 +165,10 @@ def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
 
 
 def _lowered(state: ScheduleState) -> LoopProgram:
-    """Without barriers: features count them by where shared memory is filled, since no proof that
-    one is needless works on open decisions as on numbers.
+    """In outline: features count barriers by where shared memory is filled, since no proof that
+    one is needless works on open decisions as on numbers, and the fills of a pipeline once.
     """
-    return lower(state, has_barriers=False)
+    return lower(state, is_outline=True)
 
 
 def _without_prefetches(state: ScheduleState) -> ScheduleState:
@@ -212,5 +212,5 @@ class Featurizer:
         return self.of_program(_lowered(replay(self.state, trace)))
 
     def of_program(self, program: LoopProgram) -> Features:
-        """The same of a trace that has been lowered."""
+        """The same of a trace that has been lowered, in outline."""
         return features_of(program, groups=self._groups)

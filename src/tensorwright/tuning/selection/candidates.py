@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import Generator
 
 from tensorwright.base import TensorwrightError
-from tensorwright.loop import lower
+from tensorwright.loop import LoopProgram, lower
 from tensorwright.machine import Card, Machine
 from tensorwright.schedule import ScheduleState, Trace, format_trace, replay
 from tensorwright.tuning.features import Featurizer
@@ -137,7 +137,7 @@ class Candidates:
         """
         machine = self._machine
         try:
-            programs = [lower(replay(self.state, trace)) for trace in traces]
+            programs = [self._outline(trace) for trace in traces]
             features = [self._features.of_program(program) for program in programs]
         except TensorwrightError:
             return None
@@ -147,6 +147,12 @@ class Candidates:
                 for each, program in zip(features, programs, strict=True)
             ]
         )
+
+    def _outline(self, trace: Trace) -> LoopProgram:
+        """The program of a trace as features see it, where it lowers to the end."""
+        state = replay(self.state, trace)
+        program = lower(state)
+        return lower(state, is_outline=True) if isinstance(self._machine, Card) else program
 
     def _waiting_s(self, sketch: Sketch, decisions: Mapping[str, int]) -> float:
         """Seconds that the threads of a candidate wait for lines of each other."""

@@ -98,6 +98,58 @@ def test_bytes_at_each_level() -> None:
     assert fetch["register_bytes"] == pytest.approx(2 * ROWS * COLUMNS * 4, rel=1e-5)
 
 
+TILES = """cache_write(c, local)
+split(c, i, [8, 4])
+split(c, j, [8, 4])
+reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
+fuse(c, [i_0, j_0])
+bind(c, i_0_j_0, block.x)
+fuse(c, [i_1, j_1])
+bind(c, i_1_j_1, thread.x)
+unroll(c, i_2)
+unroll(c, j_2)
+compute_at(c_cache, c, i_1_j_1)
+split(c_cache, k, [8])
+reorder(c_cache, [k_o, k_i, i, j])
+unroll(c_cache, i)
+unroll(c_cache, j)
+cache_read(b, c_cache, shared)
+compute_at(b_c_cache_cache, c_cache, k_o)
+cooperate(b_c_cache_cache, [64], 1)
+"""
+
+
+def tiles(more: str, statement: int) -> dict[str, float]:
+    """Of a product of 64 rows, terms and columns in tiles of 32 by 32, 8 terms at a time."""
+    found = Featurizer(matmul(64, 64, 64).state, SM_80).of_trace(parse_trace(TILES + more))
+    row = np.exp2(found[0, statement].astype(np.float64)) - 1.0
+    return dict(zip(GPU_FEATURE_NAMES, row.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("mechanism", ["registers", "cp_async"])
+def test_a_pipeline_waits_for_its_first_fill(mechanism: str) -> None:
+    """Of 8 fills of 4 elements a thread, in two slots, with a barrier for each and one at first."""
+    plain, ahead = (tiles(more, 1) for more in ("", f"pipeline(c_cache, k_o, 2, {mechanism})"))
+    for name, before, after in (
+        ("waiting_runs", 32, 4),
+        ("meeting_runs", 8, 1),
+        ("barriers", 16, 9),
+        ("shared_memory", 1024, 2048),
+        ("global_loads", 4 * 2 * 32, 4 * 2 * 32),
+    ):
+        assert plain[name] == pytest.approx(before, rel=1e-4), name
+        assert ahead[name] == pytest.approx(after, rel=1e-4), name
+
+
+def test_neighbours_in_shared_memory_are_loaded_at_once() -> None:
+    """A thread reads 4 neighbours of each of 64 rows, in one load each; a swizzle moves each."""
+    plain, moved = (tiles(more, 2) for more in ("", "layout(b_c_cache_cache, xor, 128)"))
+    loads = 4 * 2 * 64  # of 4 blocks of 2 warps
+    assert plain["shared_loads"] == pytest.approx(loads, rel=1e-4)
+    more = moved["index_operations"] - plain["index_operations"]
+    assert more == pytest.approx(loads * 32 * 4, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     "expression", [matmul(48, 40, 24), conv(14, 1, 8, 16)], ids=["product", "convolution"]
 )

@@ -46,13 +46,17 @@ from tensorwright.tuning.features.columns import (
     floored,
     remainder,
     rounded_up,
+    same,
     smaller,
 )
 from tensorwright.tuning.features.formulas import Nest
 from tensorwright.tuning.features.grid.launches import index_operations, thread_work
+from tensorwright.tuning.features.loop_dependence import coefficient_of
 
 SECTOR_BYTES = 32
 BANKS, WORD_BYTES = 32, 4
+_SWIZZLE = 4  # operations that move an address: each is found anew, where others are a sum apart
+_VECTOR_BYTES = 16  # that a lane moves at once
 _ORDER = (ForKind.THREAD_X, ForKind.THREAD_Y, ForKind.THREAD_Z)
 _BANK_BITS = 40  # above the number of a word
 
@@ -146,7 +150,11 @@ def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAcc
     reach: tuple[Cell, ...] = ()
     loop = next((one for one in nest.statement.loops if one.kind is ForKind.VECTOR), None)
     offsets = _offsets(nest, use, access.indices, warp)
-    if loop is not None and access.indices:
+    is_shared = use.buffer.scope is Scope.SHARED
+    if is_shared and not is_store and access.indices and not _is_conditional(nest):
+        width = _merged(nest, access.indices[-1], _VECTOR_BYTES // use.element_bytes)
+        reach = (width - 1,) * warp
+    elif loop is not None and access.indices:
         width = nest.variables.extents[loop.var]
         is_split = 0 if is_store else _depends(nest, loop.var)
         index = access.indices[-1]
@@ -155,7 +163,7 @@ def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAcc
             end - start for end, start in zip(ends, _along(nest, index, warp), strict=True)
         )
     return LaneAccess(
-        use.buffer.scope is Scope.SHARED,
+        is_shared,
         is_store,
         use.buffer.layout,
         use.element_bytes,
@@ -168,6 +176,29 @@ def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAcc
         * _turns(nest, use, work.straight)
         * divided(use.elements[work.straight], width),
     )
+
+
+def _is_conditional(nest: Nest) -> bool:
+    return any(True for _ in _conditions(nest.statement.store.value))
+
+
+def _merged(nest: Nest, index: Index, most: int) -> Cell:
+    """So many neighbours, 1, 2 or 4, one instruction loads: compilers merge loads of shared memory
+    that are written out.  They are of the innermost loop that moves the last index by 1.
+    """
+    width: Cell = 1
+    for loop in nest.statement.loops:  # innermost last
+        step = coefficient_of(index, loop.var)
+        if loop.kind not in (ForKind.UNROLLED, ForKind.VECTOR) or step is None:
+            continue
+        extent = nest.variables.extents[loop.var]
+        whole: Cell = 1
+        for lanes in (2, 4):
+            if lanes <= most:
+                whole = choose(same(remainder(extent, lanes), 0), lanes, whole)
+        is_next = same(nest.variables.first(step), 1) * above(extent, 1)
+        width = choose(is_next, whole, width)
+    return width
 
 
 def _turns(nest: Nest, use: BufferUse, straight: int) -> Cell:
@@ -250,6 +281,7 @@ class LaneTable:
 
     def __init__(self, statement: LaneStatement, results: ResultNumbers) -> None:
         self._accesses = statement.accesses
+        self._warp = len(self._accesses[0].offsets) if self._accesses else 0
         self._offsets = [_Row(each.offsets, results) for each in self._accesses]
         self._reach = [_Row(each.reach, results) for each in self._accesses]
         self._counts = [
@@ -263,6 +295,7 @@ class LaneTable:
         at = {name: found[row] for row, name in enumerate(LANE_COLUMNS)}
         index_operations, turns = self._of_statement.filled(results, count)
         singly = np.ones(count)  # elements that are moved one by one, of a vector
+        swizzled = np.zeros(count)  # accesses whose address a swizzle moves
         for n, access in enumerate(self._accesses):
             runs, width, is_split = self._counts[n].filled(results, count)
             offsets = self._offsets[n].filled(results, count)
@@ -278,6 +311,8 @@ class LaneTable:
             where = "shared" if access.is_shared else "global"
             at[f"{where}_{'stores' if access.is_store else 'loads'}"] += runs
             at[f"{where}_sectors"] += distinct(nbytes // SECTOR_BYTES) * runs
+            if access.layout.swizzle(access.element_bytes) is not None:
+                swizzled += runs
             if access.is_shared:
                 wavefronts = conflict_degree(nbytes)
                 words = np.maximum(width * access.element_bytes / WORD_BYTES, 1.0)
@@ -285,7 +320,7 @@ class LaneTable:
                 np.maximum(at["bank_conflicts"], wavefronts / words, out=at["bank_conflicts"])
         warps = np.maximum(at["global_loads"] + at["global_stores"], 1.0)
         at["sectors_a_warp"][:] = at["global_sectors"] / warps
-        at["index_operations"][:] = index_operations * singly
+        at["index_operations"][:] = index_operations * singly + swizzled * _SWIZZLE * self._warp
         return found
 
 

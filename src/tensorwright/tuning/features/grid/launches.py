@@ -164,13 +164,13 @@ def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
     warp_runs       executions of one statement by a warp, all warps together
     lane_share      of the lanes of these warps that run it
     straight_runs   turns of the loops of a thread that stay loops
-    waiting_runs    likewise, if the statement waits for what it loads
+    waiting_runs    likewise, if the statement waits for what it loads, in a pipeline at first
     meeting_runs    likewise, those after which it waits for the others that fill shared memory
     block_bytes     different lines that each block touches, of all blocks: from the second cache
     dram_bytes      different lines that the launch touches
     register_bytes  of operands and results of all executions
     """
-    work, meeting = thread_work(nest), _loops_to_meet(nest, touching)
+    work, meetings = thread_work(nest), _meetings(nest, touching)
     warps = rounded_up(work.threads, target.warp)
     far = [use for use in nest.uses if use.buffer.scope is Scope.GLOBAL]
     outside = sum(kind in BLOCKS for kind in nest.kinds.kinds)
@@ -179,8 +179,8 @@ def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
         "lane_share": divided(work.threads, warps * target.warp),
         "thread_runs": work.runs,
         "straight_runs": work.turns,
-        "waiting_runs": 0 if _goes_on(nest) else work.turns,
-        "meeting_runs": 0 if meeting is None or _goes_on(nest) else _turns(nest, meeting),
+        "waiting_runs": 0 if _goes_on(nest) else divided(work.turns, meetings.ahead),
+        "meeting_runs": divided(meetings.turns, meetings.ahead),
         "register_bytes": nest.loops.inside[0]
         * total_of([use.count * use.element_bytes for use in nest.uses]),
         "block_bytes": work.blocks * total_of([_bytes(use, outside) for use in far]),
@@ -189,12 +189,9 @@ def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
 
 
 def _goes_on(nest: Nest) -> bool:
-    """Whether a thread goes on while something is loaded: a copy that it has started, or one to
-    registers that it reads later.
-    """
-    statement = nest.statement
-    is_load = isinstance(statement.store.value, Load)
-    return statement.is_copy or (is_load and statement.store.buffer.scope is Scope.LOCAL)
+    """Whether a thread goes on while something is loaded to registers that it reads later."""
+    store = nest.statement.store
+    return isinstance(store.value, Load) and store.buffer.scope is Scope.LOCAL
 
 
 def _launch(nest: Nest) -> tuple[int, ...]:
@@ -251,25 +248,41 @@ def _operand_level(nest: Nest) -> int:
 
 
 def _barriers(nests: Sequence[Nest], touching: Touching) -> Cell:
-    """Barriers that a thread meets: two for each time that shared memory is filled and read."""
+    """Barriers that a thread meets: two for each time that shared memory is filled and read, one
+    where a pipeline has filled it before.
+    """
     levels: dict[tuple[int, tuple[int, ...]], Cell] = {}  # of each loop
     for nest in nests:
-        shared = _loops_to_meet(nest, touching)
-        if shared is not None:
-            depth = nest.statement.loop_steps[shared - 1] if shared else 0
-            levels[shared, nest.statement.path[:depth]] = _turns(nest, shared) * 2
+        meetings = _meetings(nest, touching)
+        if meetings.loops is not None:
+            depth = nest.statement.loop_steps[meetings.loops - 1] if meetings.loops else 0
+            first = divided(meetings.turns, meetings.ahead)
+            levels[meetings.loops, nest.statement.path[:depth]] = meetings.turns + first
     return total_of(list(levels.values()))
 
 
-def _loops_to_meet(nest: Nest, touching: Touching) -> int | None:
-    """How many loops are around a statement that fills shared memory and those that read it; None
-    for one that fills none.
+@dataclass(frozen=True, slots=True)
+class Meetings:
+    """Where a statement that fills shared memory meets those that read it.
+
+    loops   around all of them; None for a statement that fills none
+    turns   of a thread of these loops
+    ahead   turns of a pipeline: all but the first are filled before; 1 where there is none
     """
+
+    loops: int | None
+    turns: Cell
+    ahead: Cell
+
+
+def _meetings(nest: Nest, touching: Touching) -> Meetings:
     use = nest.uses[0]
     if use.buffer.scope is not Scope.SHARED:
-        return None
+        return Meetings(None, 0, 1)
     others = [other for other in touching[use.buffer] if other is not nest]
-    return max((nest.statement.shared_loops(other.statement) for other in others), default=0)
+    loops = max((nest.statement.shared_loops(other.statement) for other in others), default=0)
+    ahead = nest.loops.extents[loops - 1] if nest.statement.is_copy else 1
+    return Meetings(loops, _turns(nest, loops), ahead)
 
 
 def _turns(nest: Nest, count: int) -> Cell:

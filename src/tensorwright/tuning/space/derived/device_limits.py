@@ -39,7 +39,7 @@ def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLim
 
     Limits of what it runs badly are wishes: the choice by rule may break them.
     """
-    for nest in launches_of(lower(state, has_barriers=False)).nests:
+    for nest in launches_of(lower(state, is_outline=True)).nests:
         yield from _of_threads(nest, target)
         yield from _of_blocks(nest)
         shared: Index = sum(room_of(each) * each.dtype.size_bytes for each in nest.shared)
