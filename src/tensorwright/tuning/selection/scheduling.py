@@ -14,11 +14,12 @@ from tensorwright.base import (
     InternalError,
     ScheduleError,
     Target,
+    UnsupportedError,
     knobs,
     override,
     without_collection,
 )
-from tensorwright.build import loop_program
+from tensorwright.build import backend_of, emit_source, loop_program
 from tensorwright.graph import Partition, Workload, bind_workload, representative
 from tensorwright.machine import detect_hardware
 from tensorwright.records import MemoryStore, RecordStore, best_trace, load_choice
@@ -183,18 +184,18 @@ def _choose_open_for_groups(
     workload: Workload, target: Target, threads: int, store: RecordStore
 ) -> Scheduled:
     """The schedule of the typical instance, made to hold for all sizes: whole tiles become guarded
-    ones, and the grid is computed at the call.  Where this does not work, the first of the other
-    sketches by rule with which it does.
+    ones, and the grid is computed at the call.  Where this does not work, as where a block would
+    share memory of an open size, the first of the other sketches by rule with which it does.
     """
     typical = bind_workload(workload, representative(workload.sizes))
     chosen = choose(typical, target, threads, store)
-    sketches = space_of(state_of(typical), target).sketches
+    backend, sketches = backend_of(target), space_of(state_of(typical), target).sketches
     others = (Scheduled(typical, each.bound(each.defaults), Source.RULE) for each in sketches)
     for each in chain((chosen,), others):
         try:
             opened = open_trace(state_of(workload), each.trace, _GROUP_VECTOR_BYTES)
-            loop_program(workload, opened.trace, target)
-        except (ScheduleError, InternalError):
+            emit_source(loop_program(workload, opened.trace, target), target, backend)
+        except (ScheduleError, InternalError, UnsupportedError):
             continue
         return Scheduled(workload, opened.trace, each.source)
     return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
