@@ -125,10 +125,11 @@ def test_sizes_of_a_call_decide_the_grid(card: ShimDriver) -> None:
 def test_rows_of_any_length_are_no_memory_of_a_block(card: ShimDriver) -> None:
     """A block has memory of a known size only: its schedule is another one than that of a row."""
     b = GraphBuilder("rows")
-    graph = b.finish((b.add("softmax", b.input("x", (2, named_size("n", 1, 300)))),))
+    n = named_size("n", 1, 300)
+    graph = b.finish((b.add("softmax", b.input("x", (n, n))),))
     executable = tensorwright.compile(graph, target="cuda:sm_90a")
-    for length in (1, 33, 300):
-        x = np.random.default_rng(0).standard_normal((2, length), np.float32)
+    for length in (1, 33, 100):
+        x = np.random.default_rng(0).standard_normal((length, length), np.float32)
         exponentials = np.exp(x - x.max(1, keepdims=True))
         expected = exponentials / exponentials.sum(1, keepdims=True)
         np.testing.assert_allclose(executable(x), expected, 1e-5)
