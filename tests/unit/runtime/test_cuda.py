@@ -122,20 +122,6 @@ def test_sizes_of_a_call_decide_the_grid(card: ShimDriver) -> None:
     assert [step.time_s > 0 for step in times] == [True] * 3
 
 
-def test_rows_of_any_length_are_no_memory_of_a_block(card: ShimDriver) -> None:
-    """A block has memory of a known size only: its schedule is another one than that of a row."""
-    b = GraphBuilder("rows")
-    x = b.input("x", (named_size("n", 1, 300), 64))
-    scores = b.add("matmul", x, b.add("transpose", x, perm=(1, 0)))
-    graph = b.finish((b.add("matmul", b.add("softmax", scores), x),))
-    executable = tensorwright.compile(graph, target="cuda:sm_90a")
-    for length in (1, 33):
-        rows = np.random.default_rng(0).standard_normal((length, 64), np.float32) / 8
-        exponentials = np.exp(rows @ rows.T)
-        expected = exponentials / exponentials.sum(1, keepdims=True) @ rows
-        np.testing.assert_allclose(executable(rows), expected, 1e-4, 1e-5)
-
-
 def doubled_kernel() -> Any:
     x = placeholder("x", (64,))
     workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])

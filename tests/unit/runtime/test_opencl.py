@@ -144,6 +144,22 @@ def test_a_product_of_any_size_has_tiles(device: Device) -> None:
         np.testing.assert_allclose(executable(left, right), left @ right, 1e-4, 1e-4)
 
 
+def test_rows_of_any_length_are_no_memory_of_a_block(device: Device) -> None:
+    """A block has memory of a known size only: its schedule is another one than that of a row."""
+    b = GraphBuilder("rows")
+    x = b.input("x", (named_size("n", 1, 300), 64))
+    weighted = b.add("matmul", x, b.input("w", (64, 64)))
+    scores = b.add("matmul", weighted, b.add("transpose", x, perm=(1, 0)))
+    graph = b.finish((b.add("matmul", b.add("softmax", scores), x),))
+    executable = tensorwright.compile(graph, target="opencl")
+    for length in (1, 33):
+        rows = np.random.default_rng(0).standard_normal((length, 64), np.float32) / 8
+        exponentials = np.exp(rows @ rows.T)
+        expected = exponentials / exponentials.sum(1, keepdims=True) @ rows
+        unit = np.eye(64, dtype=np.float32)
+        np.testing.assert_allclose(executable(rows, unit), expected, 1e-4, 1e-5)
+
+
 def test_what_is_infinite_decides(device: Device) -> None:
     x = placeholder("x", (3,))
     finite = compute("y", (3,), lambda i: select(apply(Fn.ISINF, x[i]), 0.0, x[i]))
