@@ -7,8 +7,8 @@ Each network is exported by PyTorch with open dimensions, and compiled once with
 --minutes it is tuned for that long for all of the sizes together, and each of the executables for
 one size alone for as long, too.  At each size it takes turns with an executable that was compiled
 for that size alone, and with ONNX Runtime on the open file.  Each competitor is a process of its
-own; only one runs at a time.  Prints ratios of medians, above 1 where the open executable is
-faster, and the times of compiling.
+own; only one runs at a time, in changing order, after a call that does not count.  Prints ratios
+of medians, above 1 where the open executable is faster, and the times of compiling.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from itertools import permutations
 from pathlib import Path
 from statistics import geometric_mean, median
 
@@ -69,6 +70,7 @@ else:
 run(); run()
 print("ready", flush=True)
 for line in sys.stdin:
+    run()  # threads of who ran before may still wait actively, and caches hold what is theirs
     end, times = time.perf_counter() + float(line), []
     while not times or time.perf_counter() < end:
         start = time.perf_counter()
@@ -204,7 +206,7 @@ def _inputs(
 def _turns(
     paths: Mapping[str, Path], inputs: Path, seconds: float, threads: str
 ) -> dict[str, float]:
-    """The median of each competitor, in turns of a tenth of the time."""
+    """The median of each competitor, in a turn for each order of the three."""
     children = {
         kind: subprocess.Popen(
             [sys.executable, "-c", CHILD, kind, str(path), str(inputs), threads],
@@ -219,13 +221,14 @@ def _turns(
         for child in children.values():
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"
-        for _ in range(10):
-            for kind, child in children.items():
-                assert child.stdin is not None
-                assert child.stdout is not None
-                child.stdin.write(f"{seconds / 10}\n")
-                child.stdin.flush()
-                times[kind] += json.loads(child.stdout.readline())
+        orders = tuple(permutations(children))
+        for kind in (kind for order in orders for kind in order):
+            child = children[kind]
+            assert child.stdin is not None
+            assert child.stdout is not None
+            child.stdin.write(f"{seconds / len(orders)}\n")
+            child.stdin.flush()
+            times[kind] += json.loads(child.stdout.readline())
     finally:
         for child in children.values():
             child.kill()

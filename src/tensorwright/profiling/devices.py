@@ -75,8 +75,10 @@ def measure_speed(target: Target) -> DeviceSpeed:
 
 
 def measure_devices(api: GpuApi) -> Iterator[MeasuredDevice]:
-    """All devices of a driver, the preferred one first; none without the driver."""
+    """The devices of a driver, the preferred one first, without simulators; none without it."""
     for facts in device_facts(api.value):
+        if facts.is_simulator:
+            continue
         with override(opencl_device=facts.name if api is GpuApi.OPENCL else ""):
             target = named_target(api.value)
             assert isinstance(target, GpuTarget)

@@ -71,7 +71,11 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What a driver says of a device.  `shared_bytes` is the most that a block may ask for."""
+    """What a driver says of a device.
+
+    shared_bytes   the most that a block may ask for
+    is_simulator   it looks for faults, and is some thousand times as slow as a processor
+    """
 
     name: str
     platform: str
@@ -80,6 +84,7 @@ class DeviceFacts:
     memory_bytes: int
     shared_bytes: int
     threads_per_block: int
+    is_simulator: bool = False
 
 
 @dataclass(frozen=True, slots=True)

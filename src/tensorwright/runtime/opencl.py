@@ -337,6 +337,7 @@ def opencl_devices() -> tuple[DeviceFacts, ...]:
             memory_bytes=int(each.global_mem_size),
             shared_bytes=int(each.local_mem_size),
             threads_per_block=int(each.max_work_group_size),
+            is_simulator=_is_simulator(each),
         )
         for each in _devices()
     )
@@ -382,10 +383,7 @@ def _driver() -> Any:
 
 @functools.cache
 def _devices() -> tuple[Any, ...]:
-    """The devices of all drivers; graphics processors come first, simulators last.
-
-    A device that says it is a graphics processor and a processor is neither.
-    """
+    """The devices of all drivers; graphics processors come first, simulators last."""
     driver = _driver()
     if driver is None:
         return ()
@@ -394,8 +392,18 @@ def _devices() -> tuple[Any, ...]:
     except driver.Error:  # there is no driver at all
         return ()
     card, processor = driver.device_type.GPU, driver.device_type.CPU
-    order = (card, 0, processor, card | processor)
-    return tuple(sorted(devices, key=lambda each: order.index(each.type & (card | processor))))
+    order = (card, 0, processor)
+
+    def rank(device: Any) -> int:
+        return len(order) if _is_simulator(device) else order.index(device.type & sum(order))
+
+    return tuple(sorted(devices, key=rank))
+
+
+def _is_simulator(device: Any) -> bool:
+    """Whether a device says that it is a graphics processor and a processor: it is neither."""
+    both = _driver().device_type.GPU | _driver().device_type.CPU
+    return bool(device.type & both == both)
 
 
 @functools.cache
