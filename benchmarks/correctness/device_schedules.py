@@ -160,8 +160,8 @@ def check_batch(cases: Sequence[Case], shim: int, outcome: Outcome) -> None:
         except TensorwrightError as error:
             outcome.note("interpreter", case, error)
     if shim:
-        found = run_all_on_cpu([case.program for case in cases[:shim]], arrays[:shim])
-        for case, given_arrays, results in zip(cases[:shim], arrays, found, strict=False):
+        by_shim = run_all_on_cpu([case.program for case in cases[:shim]], arrays[:shim])
+        for case, given_arrays, results in zip(cases[:shim], arrays, by_shim, strict=False):
             outcome.compare("shim", case, results, case.expression.answers(given_arrays))
 
 
@@ -199,7 +199,7 @@ def main() -> int:
         print(f"{first + BATCH}: {dict(outcome.right)}", file=sys.stderr, flush=True)
     by_shim_s = time.perf_counter() - start
     check_on_opencl(cases, asked.pocl, outcome)
-    found = {
+    figures = {
         "measured": datetime.now(UTC).date().isoformat(),
         "seed": asked.seed,
         "right": dict(outcome.right),
@@ -208,10 +208,10 @@ def main() -> int:
         "interpreter_and_shim_s": round(by_shim_s),
         "opencl_s": round(time.perf_counter() - start - by_shim_s),
     }
-    print(json.dumps(found, indent=1))
+    print(json.dumps(figures, indent=1))
     print(*outcome.faults, sep="\n\n")
     if asked.json:
-        asked.json.write_text(json.dumps(found, indent=1) + "\n")
+        asked.json.write_text(json.dumps(figures, indent=1) + "\n")
     return 1 if outcome.faults else 0
 
 

@@ -473,8 +473,8 @@ def run_prices(run: Run) -> Row:
     limit_s = min(PRICES_S, run.end - time.monotonic())
     pairs = prices.compare(run.target, 3, limit_s, "", is_large=not run.is_small)
     run.pairs += [asdict(each) for each in pairs]
-    found = prices.summary(pairs)
-    note = "; ".join(f"{name} {value:.2f}" for name, value in found.items())
+    figures = prices.summary(pairs)
+    note = "; ".join(f"{name} {value:.2f}" for name, value in figures.items())
     return Row("prices of candidates", bool(pairs), note=note)
 
 

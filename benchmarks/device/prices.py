@@ -164,7 +164,7 @@ def compare(
 ) -> list[Pair]:
     """Measure candidates of all workloads, as many as there is time for, and print what differs."""
     end, device, card = time.monotonic() + limit_s, device_of(target), card_of(target)
-    found: list[Pair] = []
+    measured: list[Pair] = []
     chosen = [each for each in workloads(target, is_large=is_large) if only in each[0]]
     for number, (name, workload) in enumerate(chosen):
         named = candidates(workload, target, draws)
@@ -185,8 +185,8 @@ def compare(
             price_s = float(launch_seconds(featurizer.of_trace(trace), card)[0])
             pairs.append(Pair(name, label, price_s, time_s, text == pick))
         report(pairs)
-        found += pairs
-    return found
+        measured += pairs
+    return measured
 
 
 def report(pairs: Sequence[Pair]) -> None:
@@ -263,10 +263,14 @@ def main() -> int:
         rate(target)
         return 0
     pairs = compare(target, options.draws, options.limit_s, options.only, is_large=options.large)
-    found = summary(pairs)
-    print("; ".join(f"{name} {value:.2f}" for name, value in found.items()))
+    figures = summary(pairs)
+    print("; ".join(f"{name} {value:.2f}" for name, value in figures.items()))
     if options.json:
-        facts = {"target": target.key, "summary": found, "pairs": [asdict(each) for each in pairs]}
+        facts = {
+            "target": target.key,
+            "summary": figures,
+            "pairs": [asdict(each) for each in pairs],
+        }
         Path(options.json).write_text(json.dumps(facts, indent=1))
     return 0
 

@@ -131,14 +131,14 @@ def _function(name: str, lines: list[str]) -> Function:
     return Function(name, Counter(operations), loops)
 
 
-def _loop(operations: list[str], place: tuple[int, int], ranges: list[tuple[int, int]]) -> Loop:
+def _loop(operations: list[str], span: tuple[int, int], ranges: list[tuple[int, int]]) -> Loop:
     """The loop at a range of instructions, among those of the function."""
-    first, end = place
+    first, end = span
     whole = Counter(operations[first:end])
     inside = {
         number
         for start, stop in ranges
-        if (start, stop) != place and first <= start and stop <= end
+        if (start, stop) != span and first <= start and stop <= end
         for number in range(start, stop)
     }
     own = Counter(operations[number] for number in range(first, end) if number not in inside)

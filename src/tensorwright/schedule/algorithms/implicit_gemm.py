@@ -91,37 +91,41 @@ def find_matrix_product(tensor: Compute) -> MatrixProduct | None:
 
 def rewrite_as_matrices(tensor: Compute) -> Compute | None:
     """The tensor as a product of matrices; None where it is none."""
-    found = find_matrix_product(tensor)
-    return None if found is None else _Rewriting(tensor, found).run()
+    matrices = find_matrix_product(tensor)
+    return None if matrices is None else _Rewriting(tensor, matrices).run()
 
 
 class _Rewriting:
     """What the stages of one rewriting share."""
 
-    def __init__(self, tensor: Compute, found: MatrixProduct) -> None:
+    def __init__(self, tensor: Compute, matrices: MatrixProduct) -> None:
         self.tensor = tensor
-        self.found = found
+        self.matrices = matrices
         self.units = {axis.var: 0 for axis in tensor.axes if axis.extent == 1}
         short = [axis for axis in tensor.reduce_axes if axis.extent == 1]
         self.units |= {axis.var: 0 for axis in short}
         self.terms = _by_length(axis for axis in tensor.reduce_axes if axis.extent != 1)
 
     def run(self) -> Compute:
-        found = self.found
-        rows, columns = _joined(found.rows), _joined(found.columns)
-        left = self._operand("left", found.left, found.rows, rows)
-        right = self._operand("right", found.right, found.columns, columns)
+        matrices = self.matrices
+        rows, columns = _joined(matrices.rows), _joined(matrices.columns)
+        left = self._operand("left", matrices.left, matrices.rows, rows)
+        right = self._operand("right", matrices.right, matrices.columns, columns)
         name = f"{self.tensor.name}_product"
         body = _element(left) * _element(right)
         fold = Reduction(Combiner.SUM, self.terms or self.tensor.reduce_axes)
-        product = Compute(name, (*found.both, rows, columns), body, fold)
-        indices = (*(axis.var for axis in found.both), _number(found.rows), _number(found.columns))
+        product = Compute(name, (*matrices.both, rows, columns), body, fold)
+        indices = (
+            *(axis.var for axis in matrices.both),
+            _number(matrices.rows),
+            _number(matrices.columns),
+        )
         return Compute(self.tensor.name, self.tensor.axes, Load(product, indices))
 
     def _operand(self, suffix: str, factor: Value, own: tuple[Axis, ...], joined: Axis) -> Compute:
         """A factor, its terms outside and its own axes joined."""
         used = free_vars(*factor.indices) if isinstance(factor, Load) else frozenset()
-        kept = (axis for axis in (*self.found.both, *self.terms) if axis.var in used)
+        kept = (axis for axis in (*self.matrices.both, *self.terms) if axis.var in used)
         count = prod(axis.length for axis in own)
         number = joined.var if joined.length == count else minimum(joined.var, count - 1)
         body = substitute_value(factor, {**self.units, **_parts(own, number)})

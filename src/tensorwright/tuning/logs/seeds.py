@@ -72,8 +72,8 @@ def seed_of(line: AutoTvmLine, state: ScheduleState, target: Target) -> Seed | s
             if not isinstance(fitted, _Misfit):
                 decisions, change = fitted
                 return Seed(candidate_of(sketch, tuple(sorted(decisions.items()))), change)
-            known = misfits.get(sketch.family)
-            if known is None or (known.is_other and not fitted.is_other):
+            before = misfits.get(sketch.family)
+            if before is None or (before.is_other and not fitted.is_other):
                 misfits[sketch.family] = fitted
     told = "; ".join(f"{family}: {misfit.reason}" for family, misfit in misfits.items())
     return told or "no template speaks of this program"

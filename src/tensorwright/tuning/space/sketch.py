@@ -223,13 +223,13 @@ class Sketch:
         device refuses, each for the first of them.
         """
         columns = self.columns(genes)
-        found = np.ones(len(genes), np.bool_)
+        is_kept = np.ones(len(genes), np.bool_)
         for limit in self.limits:
-            left = found & limit.holds(columns)
+            remains = is_kept & limit.holds(columns)
             if cut is not None and isinstance(limit, DeviceLimit):
-                cut[limit.what] += int(found.sum() - left.sum())
-            found = left
-        return found
+                cut[limit.what] += int(is_kept.sum() - remains.sum())
+            is_kept = remains
+        return is_kept
 
     def refused(self, samples: int = 20_000, seed: int = 0) -> dict[str, float]:
         """The share of all combinations of decisions that limits of the device cut off, by what

@@ -262,18 +262,18 @@ def _along(nest: Nest, index: Index, warp: int) -> tuple[Cell, ...]:
         for loop in nest.statement.loops
         if loop.kind is kind
     ]
-    found: list[Cell] = []
+    positions: list[Cell] = []
     for lane in range(warp):
-        place = variables.first(index)
+        position = variables.first(index)
         inside: Cell = 1  # threads of the indices before this one
         for number, (var, extent, used) in enumerate(loops):
             digit = floored(lane, inside)
             if number < len(loops) - 1:
                 digit = remainder(digit, extent)
             inside = inside * extent
-            place = place + variables.moved(index, var, smaller(digit, used - 1))
-        found.append(place)
-    return tuple(found)
+            position = position + variables.moved(index, var, smaller(digit, used - 1))
+        positions.append(position)
+    return tuple(positions)
 
 
 class LaneTable:
@@ -291,8 +291,8 @@ class LaneTable:
 
     def features(self, results: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         """The columns of the statement.  Shapes:  results (columns, n) -> (lane columns, n)."""
-        found = np.zeros((len(LANE_COLUMNS), count))
-        at = {name: found[row] for row, name in enumerate(LANE_COLUMNS)}
+        columns = np.zeros((len(LANE_COLUMNS), count))
+        at = {name: columns[row] for row, name in enumerate(LANE_COLUMNS)}
         index_operations, turns = self._of_statement.filled(results, count)
         singly = np.ones(count)  # elements that are moved one by one, of a vector
         swizzled = np.zeros(count)  # accesses whose address a swizzle moves
@@ -321,7 +321,7 @@ class LaneTable:
         warps = np.maximum(at["global_loads"] + at["global_stores"], 1.0)
         at["sectors_a_warp"][:] = at["global_sectors"] / warps
         at["index_operations"][:] = index_operations * singly + swizzled * _SWIZZLE * self._warp
-        return found
+        return columns
 
 
 def _are_runs(
@@ -347,9 +347,9 @@ class _Row:
 
     def filled(self, results: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         """Shapes:  (cells, count)."""
-        found = np.repeat(self._numbers[:, None].astype(np.float64), count, axis=1)
-        found[self._places] = results[self._results]
-        return found
+        columns = np.repeat(self._numbers[:, None].astype(np.float64), count, axis=1)
+        columns[self._places] = results[self._results]
+        return columns
 
 
 def _placed(access: LaneAccess, offsets: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -22,10 +22,10 @@ from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 _Ahead = tuple[int, CopyMechanism]
-_Place = tuple[LayoutKind, int]
+_RowsLayout = tuple[LayoutKind, int]
 
 _COPIES, _REGISTERS = (3, CopyMechanism.CP_ASYNC), (2, CopyMechanism.REGISTERS)
-_VARIANTS: tuple[tuple[_Ahead | None, _Place | None], ...] = (
+_VARIANTS: tuple[tuple[_Ahead | None, _RowsLayout | None], ...] = (
     (_COPIES, None),
     (_REGISTERS, None),
     (_COPIES, (LayoutKind.PADDED, 4)),
@@ -47,13 +47,13 @@ def fetch_variants(derivation: Derivation) -> Iterator[tuple[str, SketchBuilder]
     """
     fetches = [tile for tile in derivation.tiles if len(tile.places) > 1]
     seen: set[Trace] = set()
-    for ahead, place in _VARIANTS if fetches else ((None, None),):
+    for ahead, rows_layout in _VARIANTS if fetches else ((None, None),):
         builder = derivation.grow()
         words = [_fetch_ahead(builder, derivation.target, tile, ahead) for tile in fetches]
         if ahead is not None and not any(words):
             continue
-        if place is not None:
-            words += [_lay_out(builder, tile.places[1], place) for tile in fetches]
+        if rows_layout is not None:
+            words += [_lay_out(builder, tile.places[1], rows_layout) for tile in fetches]
         steps = tuple(builder.steps)
         if steps not in seen:
             seen.add(steps)
@@ -81,9 +81,9 @@ def _fetch_ahead(
     return f"{stages} stages by {mechanism.value}"
 
 
-def _lay_out(builder: SketchBuilder, fetch: tuple[str, str], place: _Place) -> str:
+def _lay_out(builder: SketchBuilder, fetch: tuple[str, str], rows_layout: _RowsLayout) -> str:
     """Lay out what a tile fetches in one way."""
-    kind, amount = place
+    kind, amount = rows_layout
     here = At(*fetch)
     for stage in builder.state.stages:
         if stage.placement == here:

@@ -73,14 +73,14 @@ COPIED, COMPUTED = 3.0, 12.0
 _VECTOR = 4
 
 
-def longest_tiles(found: MatrixProduct) -> tuple[int, int]:
+def longest_tiles(matrices: MatrixProduct) -> tuple[int, int]:
     """The longest tiles along rows and columns: axes that are joined have no rest in one tile."""
-    sides = ((found.rows, found.height), (found.columns, found.width))
+    sides = ((matrices.rows, matrices.height), (matrices.columns, matrices.width))
     rows, columns = (n if len(axes) == 1 else count_of(axes) for axes, n in sides)
     return rows, columns
 
 
-def product_shape(tensor: Compute, found: MatrixProduct, ahead: int) -> MatrixShape:
+def product_shape(tensor: Compute, matrices: MatrixProduct, ahead: int) -> MatrixShape:
     """A sum of products as a product of matrices, its left operand a constant.
 
     ahead   2 where the right operand is copied as it lies, 1 where it is computed
@@ -88,10 +88,10 @@ def product_shape(tensor: Compute, found: MatrixProduct, ahead: int) -> MatrixSh
     right = COPIED / _VECTOR if ahead > 1 else COMPUTED
     read = {load.source for load in loads_of(tensor.body)}
     return MatrixShape(
-        count_of(found.both),
-        found.height,
-        found.width,
-        longest_tiles(found),
+        count_of(matrices.both),
+        matrices.height,
+        matrices.width,
+        longest_tiles(matrices),
         tuple(axis.length for axis in tensor.reduce_axes if axis.extent != 1),
         (COPIED / _VECTOR, right),
         sum(map(bytes_of, (*read, tensor))),

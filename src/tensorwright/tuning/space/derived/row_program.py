@@ -133,7 +133,7 @@ def _shared_axes(
 ) -> dict[str, str]:
     """The axes along which every read of a stage moves as the host does."""
     extents = {axis.name: axis.extent for axis in host.tensor.axes}
-    found: dict[str, str] = {}
+    shared: dict[str, str] = {}
     for n, axis in enumerate(stage.tensor.axes):
         named = set()
         for reader in readers:
@@ -144,9 +144,9 @@ def _shared_axes(
                 named.add(axes_of[reader.name].get(own, ""))
         (name, *others) = named
         if axis.extent != 1 and not others and extents.get(name) == axis.extent:
-            found[axis.name] = name
-    is_twice = len(set(found.values())) != len(found)
-    return {} if is_twice else found
+            shared[axis.name] = name
+    is_twice = len(set(shared.values())) != len(shared)
+    return {} if is_twice else shared
 
 
 def _row_stage(stage: Stage, axes: _Axes, rows: frozenset[str], row: str) -> RowStage:

@@ -64,36 +64,36 @@ class BatchedWinograd:
         stage = view.stage
         if not isinstance(stage.placement, AtRoot) or not is_untouched(view.state, stage):
             return Verdict.NO
-        found = find_convolution(stage.tensor)
-        if found is None or not _is_suitable(view, stage, found):
+        convolution = find_convolution(stage.tensor)
+        if convolution is None or not _is_suitable(view, stage, convolution):
             return Verdict.NO
-        if self.only_if_faster and not _tiles_by_seconds(view, found, only_faster=True):
+        if self.only_if_faster and not _tiles_by_seconds(view, convolution, only_faster=True):
             return Verdict.NO
         return Verdict.YES_AND_SKIP_REST
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """One state for each size of tiles, the fastest first; the product is decided next."""
-        found = find_convolution(view.stage.tensor)
-        assert found is not None, "it applies"
-        tiles = _tiles_by_seconds(view, found, only_faster=self.only_if_faster)
+        convolution = find_convolution(view.stage.tensor)
+        assert convolution is not None, "it applies"
+        tiles = _tiles_by_seconds(view, convolution, only_faster=self.only_if_faster)
         return tuple(_Transforming(view, tile).derive() for tile in tiles)
 
 
-def _is_suitable(view: Derivation, stage: Stage, found: Convolution) -> bool:
-    kernel = found.kernel.source.name
+def _is_suitable(view: Derivation, stage: Stage, convolution: Convolution) -> bool:
+    kernel = convolution.kernel.source.name
     axes = [*stage.tensor.axes, *stage.tensor.reduce_axes]
     if kernel not in view.state.constants or len(view.state.readers(kernel)) != 1:
         return False
     if not all(isinstance(axis.extent, int) for axis in axes):
         return False
-    used = {*found.kernel.indices}
+    used = {*convolution.kernel.indices}
     filters = prod(axis.length for axis in stage.tensor.axes if axis.var in used)
     channels = prod(axis.length for axis in stage.tensor.reduce_axes) // TAPS**2
     return min(filters, channels) >= _LEAST_CHANNELS
 
 
 def _tiles_by_seconds(
-    view: Derivation, found: Convolution, *, only_faster: bool
+    view: Derivation, convolution: Convolution, *, only_faster: bool
 ) -> tuple[int, ...]:
     """The sizes of tiles, the one that is expected to be the fastest first.
 
@@ -103,11 +103,11 @@ def _tiles_by_seconds(
     most = inf
     if only_faster and product is not None:
         most = best_tile(product_shape(view.stage.tensor, product, ahead=1), view.target).seconds
-    seconds = {tile: _seconds(view, found, tile) for tile in _TILES}
+    seconds = {tile: _seconds(view, convolution, tile) for tile in _TILES}
     return tuple(tile for tile in sorted(_TILES, key=seconds.__getitem__) if seconds[tile] < most)
 
 
-def _seconds(view: Derivation, found: Convolution, tile: int) -> float:
+def _seconds(view: Derivation, convolution: Convolution, tile: int) -> float:
     """What all three launches are expected to take."""
     target: GpuTarget = view.target
     state = applied(UseAlgorithm(view.current, f"winograd{tile}"), view.state)
@@ -117,7 +117,7 @@ def _seconds(view: Derivation, found: Convolution, tile: int) -> float:
     shape = find_matrix_product(product)
     if shape is None:
         return inf
-    moved = (found.data.source, data, product, view.stage.tensor)
+    moved = (convolution.data.source, data, product, view.stage.tensor)
     transforms = sum(map(bytes_of, moved)) / target.bandwidth
     ahead = 2 if target.copies_ahead else 1
     batched = best_tile(product_shape(product, shape, ahead), target)
@@ -136,9 +136,9 @@ class _Transforming:
         self.base = view.current
         self.tile = tile
         self.builder: SketchBuilder = view.grow()
-        found = find_convolution(view.stage.tensor)
-        assert found is not None, "the rule has asked"
-        self.found = found
+        convolution = find_convolution(view.stage.tensor)
+        assert convolution is not None, "the rule has asked"
+        self.convolution = convolution
 
     def derive(self) -> Derivation:
         """Fold the kernel, transform the data by tiles, transform the products back by tiles."""
@@ -166,7 +166,9 @@ class _Transforming:
         builder = self.builder
         inner: list[str] = []
         outer: list[str] = []
-        slides = {slide.out.name: slide.out for slide in (self.found.rows, self.found.columns)}
+        slides = {
+            slide.out.name: slide.out for slide in (self.convolution.rows, self.convolution.columns)
+        }
         names = {stored: own for own, stored in axes.items()}
         for loop in builder.state.stage(host).loops:
             own = slides.get(names.get(loop, ""))
@@ -191,7 +193,7 @@ class _Transforming:
         """A thread computes all parts of a tile; what pads the data is part of its reads."""
         builder, base = self.builder, self.base
         rows, columns = f"{base}_rows", f"{base}_columns"
-        source = self.found.data.source.name
+        source = self.convolution.data.source.name
         for name in (f"{base}_data", source):
             inline = ComputeInline(name)
             is_made = builder.state.has_stage(name) and is_legal(inline, builder.state)
@@ -204,5 +206,5 @@ class _Transforming:
             builder.do(Unroll(columns, loop))
         builder.do(ComputeAt(rows, columns, thread))
         for axis in builder.state.stage(rows).tensor.axes:
-            if axis.name in ("u", self.found.columns.out.name):
+            if axis.name in ("u", self.convolution.columns.out.name):
                 builder.do(Unroll(rows, axis.name))

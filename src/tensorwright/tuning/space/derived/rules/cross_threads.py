@@ -102,7 +102,7 @@ class _Rows:
         self.builder, self.program, self.threads = prepared
         self.is_kept = is_kept
         self.host = self.program.host.name
-        self.place = ""
+        self.block_loop = ""
         self.parts: Index = 1
 
     def derive(self) -> Derivation:
@@ -123,7 +123,7 @@ class _Rows:
         ways = [f"{host} across {'threads' if threads.lanes else 'rows of threads'}"]
         if not self.is_kept:
             ways.append("computed again")
-        tile = TiledStage(self.program.folds[0].name, host, ((host, self.place),))
+        tile = TiledStage(self.program.folds[0].name, host, ((host, self.block_loop),))
         return self.view.then(builder, ", ".join(ways), tile=tile)
 
     def _deal_out_rows(self, rows: Index) -> None:
@@ -137,8 +137,8 @@ class _Rows:
             outer.append(split.children[0])
             inner.append(split.children[1])
         self.builder.do(Reorder(host, (*outer, *inner, *program.host.columns)))
-        self.place = self._fused(host, tuple(outer))
-        self.builder.do(Bind(host, self.place, ForKind.BLOCK_X))
+        self.block_loop = self._fused(host, tuple(outer))
+        self.builder.do(Bind(host, self.block_loop, ForKind.BLOCK_X))
         for loop in inner:
             self.builder.do(Bind(host, loop, self.threads.row_index))
         self._deal_out_columns(host, program.host.columns)
@@ -180,7 +180,7 @@ class _Rows:
 
     def _put(self, name: str, row: str) -> None:
         """Compute a stage for the rows of a block."""
-        self.builder.do(ComputeAt(name, self.host, self.place))
+        self.builder.do(ComputeAt(name, self.host, self.block_loop))
         if row:
             self.builder.do(Bind(name, row, self.threads.row_index))
 

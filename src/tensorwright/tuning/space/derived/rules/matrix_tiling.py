@@ -109,11 +109,11 @@ class _Tiling:
     """Mutable working state while one stage is tiled."""
 
     def __init__(self, view: Derivation) -> None:
-        found = find_matrix_product(view.stage.tensor)
-        assert found is not None, "the rule has asked"
+        matrices = find_matrix_product(view.stage.tensor)
+        assert matrices is not None, "the rule has asked"
         self.view = view
         self.base = view.current
-        self.found: MatrixProduct = found
+        self.matrices: MatrixProduct = matrices
         self.target: GpuTarget = view.target
         self.builder: SketchBuilder = view.grow()
         self.product = f"{self.base}_product"
@@ -150,7 +150,7 @@ class _Tiling:
         tensor = builder.state.stage(self.product).tensor
         *self.both, self.rows, self.columns = tensor.axes
         self.terms = tensor.reduce_axes
-        self.longest = longest_tiles(self.found)
+        self.longest = longest_tiles(self.matrices)
         return tuple(self._operand(f"{self.base}_{side}") for side in ("left", "right"))
 
     def _operand(self, name: str) -> _Operand:
@@ -234,7 +234,7 @@ class _Tiling:
         builder.do(BlockOrder(host, fused(builder, host, rows), columns, group))
 
     def _joined(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
-        return self.found.rows, self.found.columns
+        return self.matrices.rows, self.matrices.columns
 
     def _split_host(
         self, loops: list[str], sizes: tuple[Index, ...], axis: Axis

@@ -70,7 +70,7 @@ class Streaming:
         inline_cheap(builder)
         if not builder.state.has_stage(view.current):
             return (view.then(builder),)
-        place = stream(builder, view.current, view.target, view.elements)
-        tile = TiledStage(view.current, place[0], (place,), is_element=True)
-        note = f"{view.current} streamed" if place[0] == view.current else ""
+        element_loop = stream(builder, view.current, view.target, view.elements)
+        tile = TiledStage(view.current, element_loop[0], (element_loop,), is_element=True)
+        note = f"{view.current} streamed" if element_loop[0] == view.current else ""
         return (view.then(builder, note, tile=tile),)

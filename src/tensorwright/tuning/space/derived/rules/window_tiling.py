@@ -121,9 +121,9 @@ class _Tiling:
         else:
             thread = self._deal_out()
             self._write_out(thread)
-        place = "with patches in shared memory" if is_shared else "dealt out"
+        way = "with patches in shared memory" if is_shared else "dealt out"
         tile = TiledStage(self.fold, self.host, ((self.host, thread),))
-        return self.view.then(self.builder, f"windows of {self.base} {place}", tile=tile)
+        return self.view.then(self.builder, f"windows of {self.base} {way}", tile=tile)
 
     def _deal_out(self) -> str:
         """Elements of all channels to threads as they come; the loop over threads."""

@@ -137,8 +137,8 @@ def _applies(state: ScheduleState, target: Any) -> bool:
     convolution = find_image_convolution(state)
     if convolution is None or convolution.is_depthwise:
         return False
-    found = find_convolution(state.stage(convolution.name).tensor)
-    return found is not None and found.kernel.source.name in state.constants
+    matched = find_convolution(state.stage(convolution.name).tensor)
+    return matched is not None and matched.kernel.source.name in state.constants
 
 
 CONV2D_NCHW_WINOGRAD = Template(
