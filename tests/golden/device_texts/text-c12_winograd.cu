@@ -26,123 +26,118 @@ static __device__ __forceinline__ float max_f32(float a, float b) {
 
 extern "C" __global__ void __launch_bounds__(128) kernel(
     const float *__restrict__ x,  // f32 (512, 7, 7)
-    const float *__restrict__ y_product_left,  // f32 (4, 4, 512, 512)
+    const float *__restrict__ y_product_left,  // f32 (6, 6, 512, 512)
     const float *__restrict__ bias,  // f32 (512)
     float *__restrict__ relu,  // f32 (512, 7, 7)
     char *__restrict__ workspace) {
-    float *__restrict__ y_columns = (float *)(workspace + 524288);
-    const int d0_oh_t_ow_t_o = blockIdx.x;  // 0..64
+    float *__restrict__ y_columns = (float *)(workspace + 294912);
+    const int d0_oh_t_ow_t_o = blockIdx.x;  // 0..16
     const int d0_oh_t_ow_t_i = threadIdx.x;  // 0..128
-    float y_rows[16] __align__(16);  // (4, 1, 1, 4)
+    float y_rows[36] __align__(16);  // (6, 1, 1, 6)
     #pragma unroll
-    for (int y_rows_ow_1 = 0; y_rows_ow_1 < 4; y_rows_ow_1++) {
-        y_rows[y_rows_ow_1] = (((((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow_1 < 9) ? ((((((((d0_oh_t_ow_t_i) / 4)) % 4) < 3) && (-((d0_oh_t_ow_t_i) % 4) * 2 - y_rows_ow_1 <= -1)) && (((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow_1 < 8)) ? x[((((d0_oh_t_ow_t_i) / 4)) % 4) * 14 + ((d0_oh_t_ow_t_i) % 4) * 2 + ((d0_oh_t_ow_t_i) / 16) * 49 + d0_oh_t_ow_t_o * 392 + y_rows_ow_1 + 6] : 0.0f) : 0.0f) - ((((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow_1 < 9) ? ((((-((((d0_oh_t_ow_t_i) / 4)) % 4) <= -1) && (-((d0_oh_t_ow_t_i) % 4) * 2 - y_rows_ow_1 <= -1)) && (((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow_1 < 8)) ? x[((((d0_oh_t_ow_t_i) / 4)) % 4) * 14 + ((d0_oh_t_ow_t_i) % 4) * 2 + ((d0_oh_t_ow_t_i) / 16) * 49 + d0_oh_t_ow_t_o * 392 + y_rows_ow_1 - 8] : 0.0f) : 0.0f));
+    for (int y_rows_ow_1 = 0; y_rows_ow_1 < 6; y_rows_ow_1++) {
+        y_rows[y_rows_ow_1] = ((((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow_1 < 9) ? ((((-((((d0_oh_t_ow_t_i) / 2)) % 2) <= -1) && (-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow_1 <= -1)) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow_1 < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow_1 - 8] : 0.0f) : 0.0f) + ((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow_1 < 9) ? ((((((((d0_oh_t_ow_t_i) / 2)) % 2) < 1) && (-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow_1 <= -1)) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow_1 < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow_1 + 20] : 0.0f) : 0.0f)) - (((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow_1 < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow_1 <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow_1 < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow_1 + 6] : 0.0f) : 0.0f) * 2.6944444f));
     }
     #pragma unroll
-    for (int y_rows_u = 0; y_rows_u < 3; y_rows_u++) {
+    for (int y_rows_u = 0; y_rows_u < 5; y_rows_u++) {
         #pragma unroll
-        for (int y_rows_ow = 0; y_rows_ow < 4; y_rows_ow++) {
-            y_rows[y_rows_ow + y_rows_u * 4 + 4] = ((y_rows_u == 0) ? (((((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 9) ? ((((((((d0_oh_t_ow_t_i) / 4)) % 4) < 3) && (-((d0_oh_t_ow_t_i) % 4) * 2 - y_rows_ow <= -1)) && (((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 4)) % 4) * 14 + ((d0_oh_t_ow_t_i) % 4) * 2 + ((d0_oh_t_ow_t_i) / 16) * 49 + d0_oh_t_ow_t_o * 392 + y_rows_ow + 6] : 0.0f) : 0.0f) + ((((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 4) * 2 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 4)) % 4) * 14 + ((d0_oh_t_ow_t_i) % 4) * 2 + ((d0_oh_t_ow_t_i) / 16) * 49 + d0_oh_t_ow_t_o * 392 + y_rows_ow - 1] : 0.0f) : 0.0f)) : ((y_rows_u == 1) ? (((((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 9) ? ((((((((d0_oh_t_ow_t_i) / 4)) % 4) < 3) && (-((d0_oh_t_ow_t_i) % 4) * 2 - y_rows_ow <= -1)) && (((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 4)) % 4) * 14 + ((d0_oh_t_ow_t_i) % 4) * 2 + ((d0_oh_t_ow_t_i) / 16) * 49 + d0_oh_t_ow_t_o * 392 + y_rows_ow + 6] : 0.0f) : 0.0f) - ((((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 4) * 2 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 4)) % 4) * 14 + ((d0_oh_t_ow_t_i) % 4) * 2 + ((d0_oh_t_ow_t_i) / 16) * 49 + d0_oh_t_ow_t_o * 392 + y_rows_ow - 1] : 0.0f) : 0.0f)) : ((((((((d0_oh_t_ow_t_i) / 4)) % 4) < 3) && (((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 9)) ? ((((((((d0_oh_t_ow_t_i) / 4)) % 4) < 3) && (-((d0_oh_t_ow_t_i) % 4) * 2 - y_rows_ow <= -1)) && (((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 4)) % 4) * 14 + ((d0_oh_t_ow_t_i) % 4) * 2 + ((d0_oh_t_ow_t_i) / 16) * 49 + d0_oh_t_ow_t_o * 392 + y_rows_ow + 13] : 0.0f) : 0.0f) - ((((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 4) * 2 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 4) * 2 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 4)) % 4) * 14 + ((d0_oh_t_ow_t_i) % 4) * 2 + ((d0_oh_t_ow_t_i) / 16) * 49 + d0_oh_t_ow_t_o * 392 + y_rows_ow - 1] : 0.0f) : 0.0f))));
+        for (int y_rows_ow = 0; y_rows_ow < 6; y_rows_ow++) {
+            y_rows[y_rows_ow + y_rows_u * 6 + 6] = ((y_rows_u == 0) ? ((((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? ((((((((d0_oh_t_ow_t_i) / 2)) % 2) < 1) && (-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1)) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 20] : 0.0f) : 0.0f) - (((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 6] : 0.0f) : 0.0f) * 2.25f)) + ((((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 13] : 0.0f) : 0.0f) * 0.6666667f) - (((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow - 1] : 0.0f) : 0.0f) * 1.5f))) : ((y_rows_u == 1) ? ((((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? ((((((((d0_oh_t_ow_t_i) / 2)) % 2) < 1) && (-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1)) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 20] : 0.0f) : 0.0f) - (((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 6] : 0.0f) : 0.0f) * 2.25f)) - ((((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 13] : 0.0f) : 0.0f) * 0.6666667f) - (((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow - 1] : 0.0f) : 0.0f) * 1.5f))) : ((y_rows_u == 2) ? ((((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? ((((((((d0_oh_t_ow_t_i) / 2)) % 2) < 1) && (-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1)) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 20] : 0.0f) : 0.0f) - (((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 6] : 0.0f) : 0.0f) * 0.44444445f)) + ((((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 13] : 0.0f) : 0.0f) * 1.5f) - (((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow - 1] : 0.0f) : 0.0f) * 0.6666667f))) : ((y_rows_u == 3) ? ((((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? ((((((((d0_oh_t_ow_t_i) / 2)) % 2) < 1) && (-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1)) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 20] : 0.0f) : 0.0f) - (((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 6] : 0.0f) : 0.0f) * 0.44444445f)) - ((((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 13] : 0.0f) : 0.0f) * 1.5f) - (((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow - 1] : 0.0f) : 0.0f) * 0.6666667f))) : ((((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow - 1] : 0.0f) : 0.0f) + (((((((d0_oh_t_ow_t_i) / 2)) % 2) < 1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9)) ? ((((((((d0_oh_t_ow_t_i) / 2)) % 2) < 1) && (-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1)) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 27] : 0.0f) : 0.0f)) - (((((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 9) ? (((-((d0_oh_t_ow_t_i) % 2) * 4 - y_rows_ow <= -1) && (((d0_oh_t_ow_t_i) % 2) * 4 + y_rows_ow < 8)) ? x[((((d0_oh_t_ow_t_i) / 2)) % 2) * 28 + ((d0_oh_t_ow_t_i) % 2) * 4 + ((d0_oh_t_ow_t_i) / 4) * 49 + d0_oh_t_ow_t_o * 1568 + y_rows_ow + 13] : 0.0f) : 0.0f) * 2.6944444f))))));
         }
     }
     #pragma unroll
-    for (int y_columns_u = 0; y_columns_u < 4; y_columns_u++) {
-        y_columns[d0_oh_t_ow_t_i + d0_oh_t_ow_t_o * 128 + y_columns_u * 32768] = (y_rows[y_columns_u * 4 + 2] - y_rows[y_columns_u * 4]);
+    for (int y_columns_u = 0; y_columns_u < 6; y_columns_u++) {
+        y_columns[d0_oh_t_ow_t_i + d0_oh_t_ow_t_o * 128 + y_columns_u * 12288] = ((y_rows[y_columns_u * 6] + y_rows[y_columns_u * 6 + 4]) - (y_rows[y_columns_u * 6 + 2] * 2.6944444f));
         #pragma unroll
-        for (int y_columns_v = 0; y_columns_v < 3; y_columns_v++) {
-            y_columns[d0_oh_t_ow_t_i + d0_oh_t_ow_t_o * 128 + y_columns_u * 32768 + y_columns_v * 8192 + 8192] = ((y_columns_v == 0) ? (y_rows[y_columns_u * 4 + 2] + y_rows[y_columns_u * 4 + 1]) : ((y_columns_v == 1) ? (y_rows[y_columns_u * 4 + 2] - y_rows[y_columns_u * 4 + 1]) : (y_rows[y_columns_u * 4 + 3] - y_rows[y_columns_u * 4 + 1])));
+        for (int y_columns_v = 0; y_columns_v < 5; y_columns_v++) {
+            y_columns[d0_oh_t_ow_t_i + d0_oh_t_ow_t_o * 128 + y_columns_u * 12288 + y_columns_v * 2048 + 2048] = ((y_columns_v == 0) ? ((y_rows[y_columns_u * 6 + 4] - (y_rows[y_columns_u * 6 + 2] * 2.25f)) + ((y_rows[y_columns_u * 6 + 3] * 0.6666667f) - (y_rows[y_columns_u * 6 + 1] * 1.5f))) : ((y_columns_v == 1) ? ((y_rows[y_columns_u * 6 + 4] - (y_rows[y_columns_u * 6 + 2] * 2.25f)) - ((y_rows[y_columns_u * 6 + 3] * 0.6666667f) - (y_rows[y_columns_u * 6 + 1] * 1.5f))) : ((y_columns_v == 2) ? ((y_rows[y_columns_u * 6 + 4] - (y_rows[y_columns_u * 6 + 2] * 0.44444445f)) + ((y_rows[y_columns_u * 6 + 3] * 1.5f) - (y_rows[y_columns_u * 6 + 1] * 0.6666667f))) : ((y_columns_v == 3) ? ((y_rows[y_columns_u * 6 + 4] - (y_rows[y_columns_u * 6 + 2] * 0.44444445f)) - ((y_rows[y_columns_u * 6 + 3] * 1.5f) - (y_rows[y_columns_u * 6 + 1] * 0.6666667f))) : ((y_rows[y_columns_u * 6 + 1] + y_rows[y_columns_u * 6 + 5]) - (y_rows[y_columns_u * 6 + 3] * 2.6944444f))))));
         }
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128) kernel_1(
+extern "C" __global__ void __launch_bounds__(16) kernel_1(
     const float *__restrict__ x,  // f32 (512, 7, 7)
-    const float *__restrict__ y_product_left,  // f32 (4, 4, 512, 512)
+    const float *__restrict__ y_product_left,  // f32 (6, 6, 512, 512)
     const float *__restrict__ bias,  // f32 (512)
     float *__restrict__ relu,  // f32 (512, 7, 7)
     char *__restrict__ workspace) {
     float *__restrict__ y_product = (float *)(workspace + 0);
-    float *__restrict__ y_columns = (float *)(workspace + 524288);
-    extern __shared__ __align__(16) char shared[];
-    float *const y_product_right = (float *)(shared + 0);
-    float *const y_product_left_y_product_product_cache = (float *)(shared + 12288);
-    const int u_v_oc_0_oh_t_ow_t_0 = blockIdx.x;  // 0..128
-    const int oc_2_oh_t_ow_t_2 = threadIdx.x;  // 0..128
-    float y_product_product[8] __align__(16);  // (1, 1, 1, 1, 1, 4, 1, 1, 1, 2)
+    float *__restrict__ y_columns = (float *)(workspace + 294912);
+    __shared__ float y_product_right[192] __align__(16);  // (3, 1, 1, 16, 4)
+    __shared__ float y_product_left_y_product_product_cache[768] __align__(16);  // (3, 1, 1, 16, 16)
+    const int u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i = blockIdx.x;  // 0..1152
+    const int oc_2_oh_t_ow_t_2 = threadIdx.x;  // 0..16
+    float y_product_product[4] __align__(16);  // (1, 1, 1, 1, 1, 4, 1, 1, 1, 1)
     #pragma unroll
     for (int y_product_product_oc_3 = 0; y_product_product_oc_3 < 4; y_product_product_oc_3++) {
-        *(float2 *)&y_product_product[y_product_product_oc_3 * 2] = make_float2(0.0f, 0.0f);
+        y_product_product[y_product_product_oc_3] = 0.0f;
     }
-    for (int u_v_ic_oh_t_ow_t_0 = 0; u_v_ic_oh_t_ow_t_0 < 2; u_v_ic_oh_t_ow_t_0++) {
-        start_copy<16>(&y_product_right[oc_2_oh_t_ow_t_2 * 4 + u_v_ic_oh_t_ow_t_0 * 512], &y_columns[((u_v_oc_0_oh_t_ow_t_0) / 8) * 8192 + oc_2_oh_t_ow_t_2 * 4 + u_v_ic_oh_t_ow_t_0 * 512]);
-    }
-    for (int d0_d1_d2_d3_0 = 0; d0_d1_d2_d3_0 < 8; d0_d1_d2_d3_0++) {
-        start_copy<16>(&y_product_left_y_product_product_cache[d0_d1_d2_d3_0 * 512 + oc_2_oh_t_ow_t_2 * 4], &y_product_left[((oc_2_oh_t_ow_t_2) % 16) * 4 + ((oc_2_oh_t_ow_t_2) / 16) * 512 + ((u_v_oc_0_oh_t_ow_t_0) % 8) * 64 + ((u_v_oc_0_oh_t_ow_t_0) / 8) * 262144 + d0_d1_d2_d3_0 * 4096]);
+    start_copy<16>(&y_product_right[oc_2_oh_t_ow_t_2 * 4], &y_columns[((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 32) * 2048 + oc_2_oh_t_ow_t_2 * 4]);
+    for (int d0_d1_d2_d3_0 = 0; d0_d1_d2_d3_0 < 4; d0_d1_d2_d3_0++) {
+        start_copy<16>(&y_product_left_y_product_product_cache[d0_d1_d2_d3_0 * 64 + oc_2_oh_t_ow_t_2 * 4], &y_product_left[((oc_2_oh_t_ow_t_2) % 4) * 4 + ((oc_2_oh_t_ow_t_2) / 4) * 512 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 32) * 16 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 32) * 262144 + d0_d1_d2_d3_0 * 2048]);
     }
     commit_copies();
-    for (int u_v_ic_oh_t_ow_t_0_2 = 0; u_v_ic_oh_t_ow_t_0_2 < 2; u_v_ic_oh_t_ow_t_0_2++) {
-        start_copy<16>(&y_product_right[oc_2_oh_t_ow_t_2 * 4 + u_v_ic_oh_t_ow_t_0_2 * 512 + 1024], &y_columns[((u_v_oc_0_oh_t_ow_t_0) / 8) * 8192 + oc_2_oh_t_ow_t_2 * 4 + u_v_ic_oh_t_ow_t_0_2 * 512 + 1024]);
-    }
-    for (int d0_d1_d2_d3_0_2 = 0; d0_d1_d2_d3_0_2 < 8; d0_d1_d2_d3_0_2++) {
-        start_copy<16>(&y_product_left_y_product_product_cache[d0_d1_d2_d3_0_2 * 512 + oc_2_oh_t_ow_t_2 * 4 + 4096], &y_product_left[((oc_2_oh_t_ow_t_2) % 16) * 4 + ((oc_2_oh_t_ow_t_2) / 16) * 512 + ((u_v_oc_0_oh_t_ow_t_0) % 8) * 64 + ((u_v_oc_0_oh_t_ow_t_0) / 8) * 262144 + d0_d1_d2_d3_0_2 * 4096 + 32768]);
+    start_copy<16>(&y_product_right[oc_2_oh_t_ow_t_2 * 4 + 64], &y_columns[((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 32) * 2048 + oc_2_oh_t_ow_t_2 * 4 + 64]);
+    for (int d0_d1_d2_d3_0_2 = 0; d0_d1_d2_d3_0_2 < 4; d0_d1_d2_d3_0_2++) {
+        start_copy<16>(&y_product_left_y_product_product_cache[d0_d1_d2_d3_0_2 * 64 + oc_2_oh_t_ow_t_2 * 4 + 256], &y_product_left[((oc_2_oh_t_ow_t_2) % 4) * 4 + ((oc_2_oh_t_ow_t_2) / 4) * 512 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 32) * 16 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 32) * 262144 + d0_d1_d2_d3_0_2 * 2048 + 8192]);
     }
     commit_copies();
-    for (int ic_0 = 0; ic_0 < 8; ic_0++) {
+    for (int ic_0 = 0; ic_0 < 32; ic_0++) {
         wait_copies<1>();
         __syncthreads();
-        if (ic_0 < 6) {
-            for (int u_v_ic_oh_t_ow_t_0_3 = 0; u_v_ic_oh_t_ow_t_0_3 < 2; u_v_ic_oh_t_ow_t_0_3++) {
-                start_copy<16>(&y_product_right[((ic_0 + 2) % 3) * 1024 + oc_2_oh_t_ow_t_2 * 4 + u_v_ic_oh_t_ow_t_0_3 * 512], &y_columns[((u_v_oc_0_oh_t_ow_t_0) / 8) * 8192 + ic_0 * 1024 + oc_2_oh_t_ow_t_2 * 4 + u_v_ic_oh_t_ow_t_0_3 * 512 + 2048]);
-            }
-            for (int d0_d1_d2_d3_0_3 = 0; d0_d1_d2_d3_0_3 < 8; d0_d1_d2_d3_0_3++) {
-                start_copy<16>(&y_product_left_y_product_product_cache[((ic_0 + 2) % 3) * 4096 + d0_d1_d2_d3_0_3 * 512 + oc_2_oh_t_ow_t_2 * 4], &y_product_left[((oc_2_oh_t_ow_t_2) % 16) * 4 + ((oc_2_oh_t_ow_t_2) / 16) * 512 + ((u_v_oc_0_oh_t_ow_t_0) % 8) * 64 + ((u_v_oc_0_oh_t_ow_t_0) / 8) * 262144 + d0_d1_d2_d3_0_3 * 4096 + ic_0 * 32768 + 65536]);
+        if (ic_0 < 30) {
+            start_copy<16>(&y_product_right[((ic_0 + 2) % 3) * 64 + oc_2_oh_t_ow_t_2 * 4], &y_columns[((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 32) * 2048 + ic_0 * 64 + oc_2_oh_t_ow_t_2 * 4 + 128]);
+            for (int d0_d1_d2_d3_0_3 = 0; d0_d1_d2_d3_0_3 < 4; d0_d1_d2_d3_0_3++) {
+                start_copy<16>(&y_product_left_y_product_product_cache[((ic_0 + 2) % 3) * 256 + d0_d1_d2_d3_0_3 * 64 + oc_2_oh_t_ow_t_2 * 4], &y_product_left[((oc_2_oh_t_ow_t_2) % 4) * 4 + ((oc_2_oh_t_ow_t_2) / 4) * 512 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 32) * 16 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 32) * 262144 + d0_d1_d2_d3_0_3 * 2048 + ic_0 * 8192 + 16384]);
             }
         }
         commit_copies();
-        for (int ic_1 = 0; ic_1 < 8; ic_1++) {
+        for (int ic_1 = 0; ic_1 < 2; ic_1++) {
             #pragma unroll
             for (int ic_2 = 0; ic_2 < 8; ic_2++) {
                 #pragma unroll
                 for (int y_product_product_oc_3_2 = 0; y_product_product_oc_3_2 < 4; y_product_product_oc_3_2++) {
-                    const float v = y_product_left_y_product_product_cache[((ic_0) % 3) * 4096 + ((oc_2_oh_t_ow_t_2) / 8) * 4 + ic_1 * 512 + ic_2 * 64 + y_product_product_oc_3_2];
-                    const float2 v_2 = (*(float2 *)&y_product_right[((ic_0) % 3) * 1024 + ((oc_2_oh_t_ow_t_2) % 8) * 2 + ic_1 * 128 + ic_2 * 16]);
-                    const float2 v_3 = (*(float2 *)&y_product_product[y_product_product_oc_3_2 * 2]);
-                    const float2 v_4 = make_float2((v * v_2.x), (v * v_2.y));
-                    *(float2 *)&y_product_product[y_product_product_oc_3_2 * 2] = make_float2((v_3.x + v_4.x), (v_3.y + v_4.y));
+                    y_product_product[y_product_product_oc_3_2] = (y_product_product[y_product_product_oc_3_2] + (y_product_left_y_product_product_cache[((ic_0) % 3) * 256 + ((oc_2_oh_t_ow_t_2) / 4) * 4 + ic_1 * 128 + ic_2 * 16 + y_product_product_oc_3_2] * y_product_right[((ic_0) % 3) * 64 + ((oc_2_oh_t_ow_t_2) % 4) + ic_1 * 32 + ic_2 * 4]));
                 }
             }
         }
     }
     #pragma unroll
     for (int y_product_oc_3 = 0; y_product_oc_3 < 4; y_product_oc_3++) {
-        *(float2 *)&y_product[((oc_2_oh_t_ow_t_2) % 8) * 2 + ((oc_2_oh_t_ow_t_2) / 8) * 64 + u_v_oc_0_oh_t_ow_t_0 * 1024 + y_product_oc_3 * 16] = (*(float2 *)&y_product_product[y_product_oc_3 * 2]);
+        y_product[((oc_2_oh_t_ow_t_2) % 4) + ((oc_2_oh_t_ow_t_2) / 4) * 16 + u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i * 64 + y_product_oc_3 * 4] = y_product_product[y_product_oc_3];
     }
 }
 
 extern "C" __global__ void __launch_bounds__(128) kernel_2(
     const float *__restrict__ x,  // f32 (512, 7, 7)
-    const float *__restrict__ y_product_left,  // f32 (4, 4, 512, 512)
+    const float *__restrict__ y_product_left,  // f32 (6, 6, 512, 512)
     const float *__restrict__ bias,  // f32 (512)
     float *__restrict__ relu,  // f32 (512, 7, 7)
     char *__restrict__ workspace) {
     float *__restrict__ y_product = (float *)(workspace + 0);
-    const int oc_oh_o_ow_o_o = blockIdx.x;  // 0..64
+    const int oc_oh_o_ow_o_o = blockIdx.x;  // 0..16
     const int oc_oh_o_ow_o_i = threadIdx.x;  // 0..128
-    float y_sums[8] __align__(16);  // (2, 4, 1, 1, 1)
+    float y_sums[24] __align__(16);  // (4, 6, 1, 1, 1)
     #pragma unroll
-    for (int y_sums_v = 0; y_sums_v < 4; y_sums_v++) {
-        y_sums[y_sums_v] = (y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 8192] + (y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 8192 + 32768] + y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 8192 + 65536]));
+    for (int y_sums_v_1 = 0; y_sums_v_1 < 6; y_sums_v_1++) {
+        y_sums[y_sums_v_1] = ((y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v_1 * 2048] + (y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v_1 * 2048 + 12288] + y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v_1 * 2048 + 24576])) + (y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v_1 * 2048 + 36864] + y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v_1 * 2048 + 49152]));
     }
     #pragma unroll
-    for (int y_sums_v_1 = 0; y_sums_v_1 < 4; y_sums_v_1++) {
-        y_sums[y_sums_v_1 + 4] = ((y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v_1 * 8192 + 32768] - y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v_1 * 8192 + 65536]) + y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v_1 * 8192 + 98304]);
+    for (int p = 0; p < 3; p++) {
+        #pragma unroll
+        for (int y_sums_v = 0; y_sums_v < 6; y_sums_v++) {
+            y_sums[p * 6 + y_sums_v + 6] = ((p == 0) ? (((y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 12288] - y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 24576]) * 0.6666667f) + ((y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 36864] - y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 49152]) * 1.5f)) : ((p == 1) ? (((y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 12288] + y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 24576]) * 0.44444445f) + ((y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 36864] + y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 49152]) * 2.25f)) : ((y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 61440] + ((y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 12288] - y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 24576]) * 0.2962963f)) + ((y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 36864] - y_product[oc_oh_o_ow_o_i + oc_oh_o_ow_o_o * 128 + y_sums_v * 2048 + 49152]) * 3.375f))));
+        }
     }
     #pragma unroll
-    for (int oh_i = 0; oh_i < 2; oh_i++) {
-        if (((((oc_oh_o_ow_o_i) / 4)) % 4) * 2 + oh_i < 7) {
-            relu[((((oc_oh_o_ow_o_i) / 4)) % 4) * 14 + ((oc_oh_o_ow_o_i) % 4) * 2 + ((oc_oh_o_ow_o_i) / 16) * 49 + oc_oh_o_ow_o_o * 392 + oh_i * 7] = max_f32(((y_sums[oh_i * 4] + (y_sums[oh_i * 4 + 1] + y_sums[oh_i * 4 + 2])) + bias[((oc_oh_o_ow_o_i) / 16) + oc_oh_o_ow_o_o * 8]), 0.0f);
-            if (((oc_oh_o_ow_o_i) % 4) < 3) {
-                relu[((((oc_oh_o_ow_o_i) / 4)) % 4) * 14 + ((oc_oh_o_ow_o_i) % 4) * 2 + ((oc_oh_o_ow_o_i) / 16) * 49 + oc_oh_o_ow_o_o * 392 + oh_i * 7 + 1] = max_f32((((y_sums[oh_i * 4 + 1] - y_sums[oh_i * 4 + 2]) + y_sums[oh_i * 4 + 3]) + bias[((oc_oh_o_ow_o_i) / 16) + oc_oh_o_ow_o_o * 8]), 0.0f);
+    for (int oh_i = 0; oh_i < 4; oh_i++) {
+        if (((((oc_oh_o_ow_o_i) / 2)) % 2) * 4 + oh_i < 7) {
+            relu[((((oc_oh_o_ow_o_i) / 2)) % 2) * 28 + ((oc_oh_o_ow_o_i) % 2) * 4 + ((oc_oh_o_ow_o_i) / 4) * 49 + oc_oh_o_ow_o_o * 1568 + oh_i * 7] = max_f32((((y_sums[oh_i * 6] + (y_sums[oh_i * 6 + 1] + y_sums[oh_i * 6 + 2])) + (y_sums[oh_i * 6 + 3] + y_sums[oh_i * 6 + 4])) + bias[((oc_oh_o_ow_o_i) / 4) + oc_oh_o_ow_o_o * 32]), 0.0f);
+            #pragma unroll
+            for (int ow_i = 0; ow_i < 3; ow_i++) {
+                if (((oc_oh_o_ow_o_i) % 2) * 4 + ow_i < 6) {
+                    relu[((((oc_oh_o_ow_o_i) / 2)) % 2) * 28 + ((oc_oh_o_ow_o_i) % 2) * 4 + ((oc_oh_o_ow_o_i) / 4) * 49 + oc_oh_o_ow_o_o * 1568 + oh_i * 7 + ow_i + 1] = max_f32((((ow_i == 0) ? (((y_sums[oh_i * 6 + 1] - y_sums[oh_i * 6 + 2]) * 0.6666667f) + ((y_sums[oh_i * 6 + 3] - y_sums[oh_i * 6 + 4]) * 1.5f)) : ((ow_i == 1) ? (((y_sums[oh_i * 6 + 1] + y_sums[oh_i * 6 + 2]) * 0.44444445f) + ((y_sums[oh_i * 6 + 3] + y_sums[oh_i * 6 + 4]) * 2.25f)) : ((y_sums[oh_i * 6 + 5] + ((y_sums[oh_i * 6 + 1] - y_sums[oh_i * 6 + 2]) * 0.2962963f)) + ((y_sums[oh_i * 6 + 3] - y_sums[oh_i * 6 + 4]) * 3.375f)))) + bias[((oc_oh_o_ow_o_i) / 4) + oc_oh_o_ow_o_o * 32]), 0.0f);
+                }
             }
         }
     }

@@ -26,7 +26,6 @@ from tensorwright.tuning.space.defaults.winograd import winograd_sketches
 from tensorwright.tuning.space.derived.engine import (
     batched_winograd_sketches,
     derived_sketches,
-    faster_winograd_sketches,
     likeliest_sketch,
 )
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
@@ -37,7 +36,7 @@ Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
 
 HEURISTICS: ByKind[Heuristic] = {
     TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches),
-    TargetKind.GPU: (faster_winograd_sketches, likeliest_sketch, grid_sketches),
+    TargetKind.GPU: (likeliest_sketch, grid_sketches),
 }
 """One for each kind of program; the first that applies makes the schedule of an untuned one."""
 OTHER_ALGORITHMS: ByKind[Heuristic] = {

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 
-from tensorwright.base import ByKind, ScheduleError, Target, TargetKind, knobs, of_kind
+from tensorwright.base import ByKind, ScheduleError, Target, TargetKind, of_kind
 from tensorwright.schedule import ScheduleState, Trace, uses_algorithm
 from tensorwright.tuning.space.derived.annotate import sketches_of
 from tensorwright.tuning.space.derived.bound import bound_sketches
 from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.rule import SketchRule, Verdict, own_rules
 from tensorwright.tuning.space.derived.rules import (
-    FASTER_WINOGRAD_RULES,
     GENERATORS,
     WINOGRAD_RULES,
 )
@@ -106,19 +105,7 @@ def likeliest_sketch(state: ScheduleState, target: Target) -> Iterator[Sketch]:
 
 def batched_winograd_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
     """Those for graphics processors that compute a convolution by Winograd's algorithm."""
-    return _of_other_algorithm(state, target, WINOGRAD_RULES)
-
-
-def faster_winograd_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
-    """The same, where that is expected to be faster, and wanted."""
-    wanted = knobs.WINOGRAD.get()
-    return _of_other_algorithm(state, target, FASTER_WINOGRAD_RULES) if wanted else iter(())
-
-
-def _of_other_algorithm(
-    state: ScheduleState, target: Target, rules: Sequence[SketchRule]
-) -> Iterator[Sketch]:
-    sketches = tiled_sketches(state, target, rules, _MOST_OF_ALGORITHM)
+    sketches = tiled_sketches(state, target, WINOGRAD_RULES, _MOST_OF_ALGORITHM)
     return (sketch for sketch in sketches if uses_algorithm(sketch.trace))
 
 

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import DType, GpuTarget
-from tensorwright.expr import Compute, loads_of
 from tensorwright.schedule import MatrixProduct
-from tensorwright.tuning.space.axes.accesses import bytes_of, count_of
+from tensorwright.tuning.space.axes.accesses import count_of
 from tensorwright.tuning.space.derived.thread_tiles import fold_sizes
 from tensorwright.tuning.space.sketch import divisors
 
@@ -70,7 +69,6 @@ class MatrixShape:
 
 COPIED, COMPUTED = 3.0, 12.0
 """Instructions to fetch an element alone: as it lies, or as a part of a padded image."""
-_VECTOR = 4
 
 
 def longest_tiles(matrices: MatrixProduct) -> tuple[int, int]:
@@ -78,25 +76,6 @@ def longest_tiles(matrices: MatrixProduct) -> tuple[int, int]:
     sides = ((matrices.rows, matrices.height), (matrices.columns, matrices.width))
     rows, columns = (n if len(axes) == 1 else count_of(axes) for axes, n in sides)
     return rows, columns
-
-
-def product_shape(tensor: Compute, matrices: MatrixProduct, ahead: int) -> MatrixShape:
-    """A sum of products as a product of matrices, its left operand a constant.
-
-    ahead   2 where the right operand is copied as it lies, 1 where it is computed
-    """
-    right = COPIED / _VECTOR if ahead > 1 else COMPUTED
-    read = {load.source for load in loads_of(tensor.body)}
-    return MatrixShape(
-        count_of(matrices.both),
-        matrices.height,
-        matrices.width,
-        longest_tiles(matrices),
-        tuple(axis.length for axis in tensor.reduce_axes if axis.extent != 1),
-        (COPIED / _VECTOR, right),
-        sum(map(bytes_of, (*read, tensor))),
-        ahead,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,16 +53,9 @@ WINOGRAD_RULES: tuple[SketchRule, ...] = (
 )
 """Those for graphics processors that compute convolutions by another algorithm."""
 
-FASTER_WINOGRAD_RULES = tuple(
-    BatchedWinograd(only_if_faster=True) if isinstance(rule, BatchedWinograd) else rule
-    for rule in WINOGRAD_RULES
-)
-"""The same, where this is expected to be faster."""
-
 GENERATORS: ByKind[SketchRule] = {TargetKind.CPU: SKETCH_RULES, TargetKind.GPU: GPU_RULES}
 
 __all__ = [
-    "FASTER_WINOGRAD_RULES",
     "GENERATORS",
     "GPU_RULES",
     "SKETCH_RULES",

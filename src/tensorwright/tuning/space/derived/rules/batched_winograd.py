@@ -10,7 +10,7 @@ Source:  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CV
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, prod
+from math import prod
 
 from tensorwright.base import GpuTarget
 from tensorwright.schedule import (
@@ -26,15 +26,11 @@ from tensorwright.schedule import (
     Tail,
     Unroll,
     UseAlgorithm,
-    applied,
     find_convolution,
-    find_matrix_product,
     is_legal,
 )
-from tensorwright.tuning.space.axes.accesses import bytes_of
 from tensorwright.tuning.space.defaults.grid import deal_out
 from tensorwright.tuning.space.derived.derivation import Derivation
-from tensorwright.tuning.space.derived.matrix_tiles import best_tile, product_shape
 from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.rule import Verdict
 from tensorwright.tuning.space.derived.thread_tiles import stored_axes
@@ -44,17 +40,12 @@ from tensorwright.tuning.space.steps import is_cheap
 _LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more than they save
 _TILES = (4, 2)
 _THREADS = 128  # of a block of a transform
-_LAUNCH_S = 4e-6  # of a further launch, and of the latency of its reads and stores
 
 
 @dataclass(frozen=True, slots=True)
 class BatchedWinograd:
-    """Compute a convolution of 3 x 3 taps by fewer multiplications, tile by tile.
+    """Compute a convolution of 3 x 3 taps by fewer multiplications, tile by tile."""
 
-    only_if_faster   than the product of matrices that the convolution is, by estimate
-    """
-
-    only_if_faster: bool = False
     name: str = "batched winograd"
 
     def applies(self, view: Derivation) -> Verdict:
@@ -65,18 +56,12 @@ class BatchedWinograd:
         if not isinstance(stage.placement, AtRoot) or not is_untouched(view.state, stage):
             return Verdict.NO
         convolution = find_convolution(stage.tensor)
-        if convolution is None or not _is_suitable(view, stage, convolution):
-            return Verdict.NO
-        if self.only_if_faster and not _tiles_by_seconds(view, convolution, only_faster=True):
-            return Verdict.NO
-        return Verdict.YES_AND_SKIP_REST
+        is_suitable = convolution is not None and _is_suitable(view, stage, convolution)
+        return Verdict.YES_AND_SKIP_REST if is_suitable else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """One state for each size of tiles, the fastest first; the product is decided next."""
-        convolution = find_convolution(view.stage.tensor)
-        assert convolution is not None, "it applies"
-        tiles = _tiles_by_seconds(view, convolution, only_faster=self.only_if_faster)
-        return tuple(_Transforming(view, tile).derive() for tile in tiles)
+        """One state for each size of tiles; the product is decided next."""
+        return tuple(_Transforming(view, tile).derive() for tile in _TILES)
 
 
 def _is_suitable(view: Derivation, stage: Stage, convolution: Convolution) -> bool:
@@ -90,38 +75,6 @@ def _is_suitable(view: Derivation, stage: Stage, convolution: Convolution) -> bo
     filters = prod(axis.length for axis in stage.tensor.axes if axis.var in used)
     channels = prod(axis.length for axis in stage.tensor.reduce_axes) // TAPS**2
     return min(filters, channels) >= _LEAST_CHANNELS
-
-
-def _tiles_by_seconds(
-    view: Derivation, convolution: Convolution, *, only_faster: bool
-) -> tuple[int, ...]:
-    """The sizes of tiles, the one that is expected to be the fastest first.
-
-    only_faster   none that is slower than the product of matrices that the convolution is
-    """
-    product = find_matrix_product(view.stage.tensor)
-    most = inf
-    if only_faster and product is not None:
-        most = best_tile(product_shape(view.stage.tensor, product, ahead=1), view.target).seconds
-    seconds = {tile: _seconds(view, convolution, tile) for tile in _TILES}
-    return tuple(tile for tile in sorted(_TILES, key=seconds.__getitem__) if seconds[tile] < most)
-
-
-def _seconds(view: Derivation, convolution: Convolution, tile: int) -> float:
-    """What all three launches are expected to take."""
-    target: GpuTarget = view.target
-    state = applied(UseAlgorithm(view.current, f"winograd{tile}"), view.state)
-    data, product = (
-        state.stage(f"{view.current}_{part}").tensor for part in ("columns", "product")
-    )
-    shape = find_matrix_product(product)
-    if shape is None:
-        return inf
-    moved = (convolution.data.source, data, product, view.stage.tensor)
-    transforms = sum(map(bytes_of, moved)) / target.bandwidth
-    ahead = 2 if target.copies_ahead else 1
-    batched = best_tile(product_shape(product, shape, ahead), target)
-    return batched.seconds + transforms + 2 * _LAUNCH_S
 
 
 def _threads(target: GpuTarget) -> int:
