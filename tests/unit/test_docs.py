@@ -1,16 +1,27 @@
-"""Every `python` block of the README and of the pages runs, in the order of the page."""
+"""Every `python` block of the README and of the pages runs, in the order of the page.
+
+An `output` block behind it is what it prints. Of `output varies` only the words must agree, of
+`output sample` only the number of lines: the rest is that of one run. `make golden` writes the
+output blocks that no longer agree.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```$"
+    r"(?:\n\n^```output(?P<kind>| varies| sample)\n(?P<output>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
 ROOMS = [ROOT / name for name in ("src", "lab", "tests", "examples", "benchmarks", "docs")]
 EVERYTHING = [str(path) for room in ROOMS for path in (room, *room.glob("**/*"))]
 PATH = re.compile(r"`([\w./]+(?:\.py|/))`")
@@ -21,15 +32,42 @@ def page_name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_blocks_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """One namespace for a page: a block may use what an earlier one defined."""
     monkeypatch.chdir(tmp_path)
-    text = page.read_text()
     names: dict[str, object] = {"__name__": "__page__"}
+    text = page.read_text()
+    pieces, end = [], 0
     for block in BLOCK.finditer(text):
-        padding = "\n" * text.count("\n", 0, block.start(1))
-        exec(compile(padding + block[1], os.fspath(page), "exec"), names)
+        printed = _run(page, block["code"], text.count("\n", 0, block.start("code")), names)
+        if block["output"] is not None and not _agree(block, printed):
+            pieces += [text[end : block.start("output")], printed]
+            end = block.end("output")
+            if not request.config.getoption("--golden-update"):
+                assert printed == block["output"]
+    if pieces:
+        page.write_text("".join((*pieces, text[end:])))
+
+
+def _run(page: Path, code: str, line: int, names: dict[str, object]) -> str:
+    printed = StringIO()
+    with redirect_stdout(printed):
+        exec(compile("\n" * line + code, os.fspath(page), "exec"), names)
+    lines = (each.rstrip() for each in printed.getvalue().splitlines())
+    return "".join(f"{each}\n" for each in lines)
+
+
+def _agree(block: re.Match[str], printed: str) -> bool:
+    shown = block["output"]
+    if block["kind"] == " sample":
+        return shown.count("\n") == printed.count("\n")
+    if block["kind"] == " varies":
+        shown, printed = (re.sub(r"\s*[\d.,]+", " #", text) for text in (shown, printed))
+    return shown == printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

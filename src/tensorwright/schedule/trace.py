@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from operator import index
 from typing import Any, TypeAlias
 
 from tensorwright.expr import Decision, Index, IndexExpr, substitute
@@ -48,8 +49,11 @@ def replay(state: ScheduleState, trace: Trace) -> ScheduleState:
 
 
 def bind(trace: Trace, values: Mapping[str, int]) -> Trace:
-    """The trace with decisions replaced by numbers; decisions without a value stay."""
-    mapping: dict[Any, Index] = {Decision(name): value for name, value in values.items()}
+    """The trace with decisions replaced by numbers; decisions without a value stay.
+
+    The numbers may be NumPy's.
+    """
+    mapping: dict[Any, Index] = {Decision(name): index(value) for name, value in values.items()}
     return tuple(_bind_step(step, mapping) for step in trace)
 
 
