@@ -72,7 +72,8 @@ def _agree(block: re.Match[str], printed: str) -> bool:
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_links_lead_somewhere(page: Path) -> None:
-    prose = re.sub(r"^ {4}.*$", "", page.read_text(), flags=re.MULTILINE)  # code has brackets, too
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^ {4}.*$", "", prose, flags=re.MULTILINE)  # code has brackets, too
     prose = re.sub(r"`[^`\n]*`", "", prose)
     broken = [link for link in LINK.findall(prose) if not (page.parent / link).exists()]
     assert broken == []
