@@ -10,7 +10,6 @@ LAYERS := interpreter shim pocl oclgrind nvrtc sass
 # The tests of a layer are marked; they are in these folders.
 LAYERED := tests/conformance/test_grids.py tests/conformance/test_card_kernels.py \
   tests/unit/loop tests/unit/runtime tests/unit/schedule/test_random_traces.py
-MODULES := $(wildcard src/tensorwright/__init__.py src/tensorwright/*/__init__.py)
 MAKEFLAGS += --no-print-directory
 # Tests start hundreds of processes: without bytecode each of them would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -55,9 +54,9 @@ bench: $(READY)  ## measure the code generator against the machine's peak, netwo
 	$(BIN)/tensorwright bench models --suite light --suite wild --untuned --check
 	$(BIN)/tensorwright bench random --count 200 --check
 
-docs: $(READY)  ## generate the reference pages into build/docs
+docs: $(READY)  ## build the site: pages, reference, search, all of it as Markdown too (build/docs/html)
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
-	$(BIN)/pdoc --output-directory build/docs $(subst /,.,$(MODULES:src/%/__init__.py=%))
+	$(BIN)/python docs/site/build.py build/docs
 
 system:  ## install libgomp, the one system library needed, where it is missing
 	@sh .ci/libgomp
