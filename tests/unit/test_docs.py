@@ -12,6 +12,7 @@ import re
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -93,6 +94,19 @@ def test_every_block_is_closed(page: Path) -> None:
 
 
 def test_the_readme_says_early_how_to_try_it() -> None:
-    opening = (ROOT / "README.md").read_text()[:2_000]
+    opening = (ROOT / "README.md").read_text()[:3_200]
     assert "make demo" in opening
     assert "make test" in opening
+
+
+def test_the_table_of_results_is_what_the_files_say() -> None:
+    """`python docs/site/results_table.py` writes it."""
+    script = ROOT / "docs" / "site" / "results_table.py"
+    names = run_path(os.fspath(script))
+    readme = (ROOT / "README.md").read_text()
+    assert names["in_readme"](readme, names["table"]()) == readme
+
+
+def test_the_picture_of_the_pipeline_is_drawn_by_its_script() -> None:
+    script = ROOT / "docs" / "pictures" / "pipeline.py"
+    assert script.with_suffix(".svg").read_text() == run_path(os.fspath(script))["picture"]()
