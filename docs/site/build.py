@@ -22,8 +22,9 @@ ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 CHAPTERS = (
     ("Tutorial", "docs/tutorial/*.md"),
+    ("Concepts", "docs/concepts/*.md"),
     ("If you come from elsewhere", "docs/elsewhere/*.md"),
-    ("Concepts and guides", "docs/*.md"),
+    ("Guides", "docs/*.md"),
     ("Recipes", "docs/howto/*.md"),
     ("Reference", "reference/*.md"),
     ("What was measured", "benchmarks/results/*.md"),
