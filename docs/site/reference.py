@@ -1,4 +1,4 @@
-"""Pages of the reference that are written from the code: commands, settings, errors, names."""
+"""Pages of the reference that are written from the code: commands, settings, names."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import click
 
 import tensorwright
-from tensorwright.base import KNOBS, TensorwrightError
+from tensorwright.base import KNOBS
 from tensorwright.cli.group import LazyGroup
 
-PAGES = ("commands", "settings", "errors", "names")
+PAGES = ("commands", "settings", "names")
 
 
 def page(name: str) -> str:
     """The text of one of `PAGES`, as Markdown."""
-    writers = {"commands": _commands, "settings": _settings, "errors": _errors, "names": _names}
+    writers = {"commands": _commands, "settings": _settings, "names": _names}
     return "\n".join(writers[name]()) + "\n"
 
 
@@ -44,23 +44,6 @@ def _settings() -> Iterator[str]:
     yield "| variable | meaning |\n|---|---|"
     for knob in sorted(KNOBS, key=lambda each: each.name):
         yield f"| `{knob.variable}` | {knob.doc.replace('|', '/')} |"
-
-
-def _errors() -> Iterator[str]:
-    yield "# Errors\n"
-    yield "Every error has a stage, a place, a reason, and a remedy where one is known. The command"
-    yield "line prints them without a traceback, and exits with the code of their kind.\n"
-    for kind in _kinds(TensorwrightError):
-        yield f"## {kind.__name__}\n"
-        yield f"Exit code {kind.exit_code}.\n"
-        yield f"{inspect.getdoc(kind)}\n"
-
-
-def _kinds(kind: type[TensorwrightError]) -> Iterator[type[TensorwrightError]]:
-    yield kind
-    for inner in kind.__subclasses__():
-        if inner.__module__.startswith("tensorwright."):
-            yield from _kinds(inner)
 
 
 def _names() -> Iterator[str]:

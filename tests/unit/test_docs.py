@@ -16,6 +16,9 @@ from runpy import run_path
 
 import pytest
 
+from tensorwright.base import InternalError, TensorwrightError
+from tensorwright.base.errors import UserError
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
@@ -114,3 +117,15 @@ def test_the_pictures_are_drawn_by_their_script() -> None:
     assert {path.stem: path.read_text() for path in folder.glob("*.svg")} == {
         name: str(picture) for name, picture in drawn.items()
     }
+
+
+def test_every_kind_of_error_has_its_section() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text()
+    kinds = [each for each in kinds_of(UserError) if each.__module__ == UserError.__module__]
+    assert kinds
+    for kind in (*kinds, InternalError):
+        assert f"## {kind.__name__}: {kind.exit_code}\n" in page
+
+
+def kinds_of(kind: type[TensorwrightError]) -> list[type[TensorwrightError]]:
+    return [each for inner in kind.__subclasses__() for each in (inner, *kinds_of(inner))]
