@@ -8,9 +8,11 @@ against the best that was measured.
 
 Run: python benchmarks/device/prices.py [--target opencl] [--draws N] [--limit-s S] [--json FILE]
                                         [--large] [--only TEXT]
+     python benchmarks/device/prices.py --again FILE [--target cuda:sm_90a]
      python benchmarks/device/prices.py --rate [--target cuda:sm_90a]
 
-`--rate` measures nothing on a device: it says how long describing and pricing candidates takes.
+`--again` needs no device: it gives the pairs of a file with results their prices of today. `--rate`
+measures nothing either: it says how long describing and pricing candidates takes.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean, median
 
@@ -61,13 +63,14 @@ ELEMENTWISE: dict[str, tuple[Sizes, Sizes]] = {"elementwise": ((1 << 24,), (1 <<
 
 @dataclass(frozen=True)
 class Pair:
-    """A candidate, its price and its time in seconds."""
+    """A candidate, its price and its time in seconds, and its steps."""
 
     workload: str
     candidate: str
     price_s: float
     time_s: float
     is_pick: bool
+    trace: str = ""
 
 
 def convolution(sizes: Sizes) -> Graph:
@@ -183,10 +186,25 @@ def compare(
                 print(f"{name}, {label}: {error.message()}", flush=True)
                 continue
             price_s = float(launch_seconds(featurizer.of_trace(trace), card)[0])
-            pairs.append(Pair(name, label, price_s, time_s, text == pick))
+            pairs.append(Pair(name, label, price_s, time_s, text == pick, text))
         report(pairs)
         measured += pairs
     return measured
+
+
+def priced_again(target: GpuTarget, file: Path) -> list[Pair]:
+    """The pairs of a file, with the prices that their schedules have now."""
+    measured = [Pair(**each) for each in json.loads(file.read_text())["prices"]]
+    card, pairs = card_of(target), list[Pair]()
+    for name, workload in workloads(target, is_large=True):
+        featurizer = Featurizer(state_of(workload), target)
+        own = [each for each in measured if each.workload == name and each.trace]
+        prices = [launch_seconds(featurizer.of_trace(parse_trace(one.trace)), card) for one in own]
+        again = [replace(one, price_s=float(p[0])) for one, p in zip(own, prices, strict=True)]
+        if again:
+            report(again)
+        pairs += again
+    return pairs
 
 
 def report(pairs: Sequence[Pair]) -> None:
@@ -254,6 +272,7 @@ def main() -> int:
     parser.add_argument("--limit-s", type=float, default=55.0)
     parser.add_argument("--only", default="", metavar="TEXT")
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--again", metavar="FILE")
     parser.add_argument("--rate", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
@@ -262,14 +281,19 @@ def main() -> int:
     if options.rate:
         rate(target)
         return 0
-    pairs = compare(target, options.draws, options.limit_s, options.only, is_large=options.large)
+    if options.again:
+        pairs = priced_again(target, Path(options.again))
+    else:
+        pairs = compare(
+            target, options.draws, options.limit_s, options.only, is_large=options.large
+        )
     figures = summary(pairs)
     print("; ".join(f"{name} {value:.2f}" for name, value in figures.items()))
     if options.json:
         facts = {
             "target": target.key,
             "summary": figures,
-            "pairs": [asdict(each) for each in pairs],
+            "prices": [asdict(each) for each in pairs],
         }
         Path(options.json).write_text(json.dumps(facts, indent=1))
     return 0
