@@ -1,10 +1,10 @@
 """Do prices of programs for graphics processors order them as the device does?  And how many
 candidates does a core score in a second?
 
-Of each workload some candidates are measured: the two schedules by rule, the one that the time
-model picks, and others drawn at random. Printed are each price beside the measured time, the rank
-correlation (Spearman's) of each workload and of all together, and what the model's pick takes
-against the best that was measured.
+Of each workload some candidates are measured: the schedules by rule, the one that the time model
+picks, the one that it picks without Winograd's algorithm, and others drawn at random. Printed are
+each price beside the measured time, the rank correlation (Spearman's) of each workload and of all
+together, and what the model's pick takes against the best that was measured.
 
 Run: python benchmarks/device/prices.py [--target opencl] [--draws N] [--limit-s S] [--json FILE]
                                         [--large] [--only TEXT]
@@ -28,7 +28,7 @@ from statistics import geometric_mean, median
 
 import numpy as np
 
-from tensorwright.base import GpuTarget, TensorwrightError
+from tensorwright.base import GpuTarget, TensorwrightError, number_in, override
 from tensorwright.build import build_kernel, load_kernel
 from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.machine import card_of
@@ -41,7 +41,8 @@ from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.time_model import launch_seconds
 
-REPEATS, CALLS = 5, 5
+REPEATS = 5
+ROW_S, MOST_CALLS = 5e-3, 50  # a row of calls takes so long, or has so many: its start costs a bit
 SCORED = 8192
 
 Sizes = tuple[int, ...]
@@ -53,6 +54,12 @@ CONVOLUTIONS: dict[str, tuple[Sizes, Sizes]] = {  # outputs, inputs, size, kerne
     "conv 3x3, deepest": ((512, 512, 7, 3, 1, 1), (64, 64, 7, 3, 1, 1)),
     "conv 7x7, stride 2": ((64, 3, 224, 7, 2, 1), (16, 3, 56, 7, 2, 1)),
     "depthwise 3x3": ((96, 96, 56, 3, 1, 96), (32, 32, 28, 3, 1, 32)),
+}
+LAYERS: dict[str, tuple[Sizes, Sizes]] = {  # as networks have them
+    "layer 3x3, wide": ((64, 64, 56, 3, 1, 1), (16, 16, 14, 3, 1, 1)),
+    "layer 3x3, deep": ((256, 256, 14, 3, 1, 1), (32, 32, 7, 3, 1, 1)),
+    "layer 3x3, deepest": ((512, 512, 7, 3, 1, 1), (64, 64, 7, 3, 1, 1)),
+    "layer 3x3, stride 2": ((512, 512, 14, 3, 2, 1), (32, 32, 14, 3, 2, 1)),
 }
 PRODUCTS: dict[str, tuple[Sizes, Sizes]] = {  # rows, terms, columns
     "product": ((1024, 1024, 1024), (128, 128, 128)),
@@ -73,14 +80,23 @@ class Pair:
     trace: str = ""
 
 
-def convolution(sizes: Sizes) -> Graph:
+def convolution(sizes: Sizes, *, is_layer: bool = False) -> Graph:
+    """With a ReLU; a layer has constant weights and a bias."""
     outputs, inputs, size, kernel, stride, groups = sizes
     builder = GraphBuilder("convolution")
     x = builder.input("x", (1, inputs, size, size))
-    weight = builder.input("w", (outputs, inputs // groups, kernel, kernel))
+    weights: tuple[Sizes, ...] = ((outputs, inputs // groups, kernel, kernel), (outputs,))
+    if is_layer:
+        given = [builder.constant(np.ones(shape, np.float32)) for shape in weights]
+    else:
+        given = [builder.input("w", weights[0])]
     pads, strides = (kernel // 2,) * 4, (stride, stride)
-    out = builder.add("conv", x, weight, pads=pads, strides=strides, groups=groups)
+    out = builder.add("conv", x, *given, pads=pads, strides=strides, groups=groups)
     return builder.finish([builder.add("relu", out)])
+
+
+def layer(sizes: Sizes) -> Graph:
+    return convolution(sizes, is_layer=True)
 
 
 def product(sizes: Sizes) -> Graph:
@@ -98,6 +114,7 @@ def elementwise(sizes: Sizes) -> Graph:
 def workloads(target: GpuTarget, *, is_large: bool) -> Iterator[tuple[str, Workload]]:
     """The workloads by name: each is a network of one kernel."""
     makers: Sequence[tuple[Callable[[Sizes], Graph], dict[str, tuple[Sizes, Sizes]]]] = (
+        (layer, LAYERS),
         (convolution, CONVOLUTIONS),
         (product, PRODUCTS),
         (elementwise, ELEMENTWISE),
@@ -113,9 +130,12 @@ def candidates(workload: Workload, target: GpuTarget, draws: int) -> dict[str, s
     space = space_of(state, target)
     named = {each.name: format_trace(each.bound(each.defaults)) for each in space.sketches}
     pick = format_trace(choose_untuned(workload, target, 1).trace)
+    with override(winograd=False):
+        direct = format_trace(choose_untuned(workload, target, 1).trace)
+    named["pick without Winograd"] = direct
     drawn = sample(make_space_tables(space), 4 * draws, np.random.default_rng(0))
     for number in drawn.first_of_each():
-        if len(named) >= len(space.sketches) + draws:
+        if sum(each.startswith("draw ") for each in named) == draws:
             break
         sketch = space.sketches[int(drawn.sketch[number])]
         genes = tuple(drawn.genes[number, : len(sketch.choices)].tolist())
@@ -130,14 +150,16 @@ def measure(workload: Workload, trace: Trace, target: GpuTarget, device: Device)
     kernel = build_kernel(workload, trace, target)
     code, random = load_kernel(kernel), np.random.default_rng(0)
     memories = [
-        device.memory_of(random.standard_normal(each.buffer.shape, np.float32))
-        for each in kernel.parameters
+        device.memory_of(random.standard_normal(number_in(each.size_bytes) // 4, np.float32))
+        for each in kernel.spec.arguments
     ]
     workspace = device.allocate(kernel.spec.scratch_bytes(1))
     table = np.array([[each.address for each in memories]], np.uint64)
     device.time_calls(code.functions, table, workspace, 1, count=1)
+    once_s = device.time_calls(code.functions, table, workspace, 1, count=1)
+    calls = max(1, min(MOST_CALLS, int(ROW_S / max(once_s, 1e-9))))
     times_s = [
-        device.time_calls(code.functions, table, workspace, 1, count=CALLS) / CALLS
+        device.time_calls(code.functions, table, workspace, 1, count=calls) / calls
         for _ in range(REPEATS)
     ]
     return min(times_s)
