@@ -26,7 +26,8 @@ from tensorwright.expr import (
 )
 from tensorwright.graph import program_workload
 from tensorwright.schedule import ScheduleState, Trace, state_of
-from tensorwright.tuning.space import Sketch, default_trace
+from tensorwright.tuning.selection import choose_untuned
+from tensorwright.tuning.space import Sketch
 from tensorwright.tuning.space.defaults.grid import grid_sketches
 from tensorwright.tuning.space.derived import batched_winograd_sketches, tiled_sketches
 
@@ -129,11 +130,11 @@ FORMS: dict[str, Callable[[ScheduleState, GpuTarget], Iterator[Sketch]]] = {
     "winograd": batched_winograd_sketches,
     "plain": grid_sketches,
 }
-"""Ways to compute a layer; "default" is the one that is chosen untuned."""
+"""Ways to compute a layer by rule; "default" is the one that is chosen untuned."""
 
 _SQUARES = ((64, 56), (128, 28), (256, 14), (512, 7))
 LAYERS: tuple[tuple[Layer, tuple[str, ...]], ...] = (
-    *((Layer(c, c, size, 3), ("tiles", "winograd")) for c, size in _SQUARES),
+    *((Layer(c, c, size, 3), ("default", "tiles", "winograd")) for c, size in _SQUARES),
     (Layer(256, 128, 28, 3, 2), ("default", "plain")),
     *((Layer(4 * c, c, size, 1), ("default",)) for c, size in _SQUARES),
     *((Layer(c, 4 * c, size, 1), ("default",)) for c, size in _SQUARES),
@@ -151,10 +152,11 @@ SMALL_LAYERS = (
 
 
 def trace_of(output: Compute, form: str, target: GpuTarget) -> Trace:
-    """The schedule of a form, with its decisions by rule."""
-    state = state_of(program_workload([output], CONSTANTS & _names(output)))
+    """The schedule of a form: by rule, or the one that an untuned network gets."""
+    workload = program_workload([output], CONSTANTS & _names(output))
+    state = state_of(workload)
     if form == "default":
-        return default_trace(state, target)
+        return choose_untuned(workload, target, 1).trace
     sketch = next(FORMS[form](state, target))
     return sketch.bound(sketch.defaults)
 

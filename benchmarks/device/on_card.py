@@ -2,7 +2,7 @@
 
 Kernels are compared with NumPy, networks with the answers of the processor's build; a rate is a
 share of the peak that the driver's numbers give. Prices of the time model stand beside measured
-times of some candidates for convolutions, products and elementwise work (`prices.py`, at most 90
+times of some candidates for convolutions, products and elementwise work (`prices.py`, at most 100
 seconds). A case that fails does not stop the others. The machine needs a card, its driver and
 NVRTC, and no network and no compiler. Without the package llvmlite, which only code for processors
 needs, the answers come from a file that another machine has made, and NumPy computes the prices.
@@ -94,8 +94,8 @@ from tensorwright_lab.cards import product_tiles
 from tensorwright_lab.zoo import load_light
 
 NETWORKS = ("squeezenet", "resnet50")
-REPEATS, CALLS = 5, 10
-PRICES_S = 90.0  # for all candidates together
+REPEATS, CALLS = 5, 50
+PRICES_S = 100.0  # for all candidates together
 F32 = DType.F32
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -259,7 +259,7 @@ def kernel_cases(is_small: bool) -> Iterator[tuple[str, Callable[[], KernelCase]
 
 
 def default_cases(run: Run) -> Iterator[tuple[str, Callable[[], KernelCase]]]:
-    """What is computed with the schedules by rule."""
+    """What is computed with the schedules of untuned networks, and with those by rule."""
     for n in (64,) if run.is_small else (1024, 2048):
         yield f"default product {n}", lambda n=n: default_product(run, n)
     for layer, forms in SMALL_LAYERS if run.is_small else LAYERS:
@@ -469,7 +469,7 @@ def run_dlpack(run: Run) -> Row:
 
 
 def run_prices(run: Run) -> Row:
-    """Candidates of ten workloads: how prices order them, and what the time model picks."""
+    """Candidates of some workloads: how prices order them, and what the time model picks."""
     limit_s = min(PRICES_S, run.end - time.monotonic())
     pairs = prices.compare(run.target, 3, limit_s, "", is_large=not run.is_small)
     run.pairs += [asdict(each) for each in pairs]

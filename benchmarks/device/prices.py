@@ -1,16 +1,18 @@
 """Do prices of programs for graphics processors order them as the device does?  And how many
 candidates does a core score in a second?
 
-Of each workload some candidates are measured: the two schedules by rule, the one that the time
-model picks, and others drawn at random. Printed are each price beside the measured time, the rank
-correlation (Spearman's) of each workload and of all together, and what the model's pick takes
-against the best that was measured.
+Of each workload some candidates are measured: the schedules by rule, the one that the time model
+picks, the one that it picks without Winograd's algorithm, and others drawn at random. Printed are
+each price beside the measured time, the rank correlation (Spearman's) of each workload and of all
+together, and what the model's pick takes against the best that was measured.
 
 Run: python benchmarks/device/prices.py [--target opencl] [--draws N] [--limit-s S] [--json FILE]
                                         [--large] [--only TEXT]
+     python benchmarks/device/prices.py --again FILE [--target cuda:sm_90a]
      python benchmarks/device/prices.py --rate [--target cuda:sm_90a]
 
-`--rate` measures nothing on a device: it says how long describing and pricing candidates takes.
+`--again` needs no device: it gives the pairs of a file with results their prices of today. `--rate`
+measures nothing either: it says how long describing and pricing candidates takes.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean, median
 
 import numpy as np
 
-from tensorwright.base import GpuTarget, TensorwrightError
+from tensorwright.base import GpuTarget, TensorwrightError, number_in, override
 from tensorwright.build import build_kernel, load_kernel
 from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.machine import card_of
@@ -39,7 +41,8 @@ from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.time_model import launch_seconds
 
-REPEATS, CALLS = 5, 5
+REPEATS = 5
+ROW_S, MOST_CALLS = 5e-3, 50  # a row of calls takes so long, or has so many: its start costs a bit
 SCORED = 8192
 
 Sizes = tuple[int, ...]
@@ -52,6 +55,12 @@ CONVOLUTIONS: dict[str, tuple[Sizes, Sizes]] = {  # outputs, inputs, size, kerne
     "conv 7x7, stride 2": ((64, 3, 224, 7, 2, 1), (16, 3, 56, 7, 2, 1)),
     "depthwise 3x3": ((96, 96, 56, 3, 1, 96), (32, 32, 28, 3, 1, 32)),
 }
+LAYERS: dict[str, tuple[Sizes, Sizes]] = {  # as networks have them
+    "layer 3x3, wide": ((64, 64, 56, 3, 1, 1), (16, 16, 14, 3, 1, 1)),
+    "layer 3x3, deep": ((256, 256, 14, 3, 1, 1), (32, 32, 7, 3, 1, 1)),
+    "layer 3x3, deepest": ((512, 512, 7, 3, 1, 1), (64, 64, 7, 3, 1, 1)),
+    "layer 3x3, stride 2": ((512, 512, 14, 3, 2, 1), (32, 32, 14, 3, 2, 1)),
+}
 PRODUCTS: dict[str, tuple[Sizes, Sizes]] = {  # rows, terms, columns
     "product": ((1024, 1024, 1024), (128, 128, 128)),
     "product of few rows": ((8, 1024, 1024), (8, 256, 256)),
@@ -61,23 +70,33 @@ ELEMENTWISE: dict[str, tuple[Sizes, Sizes]] = {"elementwise": ((1 << 24,), (1 <<
 
 @dataclass(frozen=True)
 class Pair:
-    """A candidate, its price and its time in seconds."""
+    """A candidate, its price and its time in seconds, and its steps."""
 
     workload: str
     candidate: str
     price_s: float
     time_s: float
     is_pick: bool
+    trace: str = ""
 
 
-def convolution(sizes: Sizes) -> Graph:
+def convolution(sizes: Sizes, *, is_layer: bool = False) -> Graph:
+    """With a ReLU; a layer has constant weights and a bias."""
     outputs, inputs, size, kernel, stride, groups = sizes
     builder = GraphBuilder("convolution")
     x = builder.input("x", (1, inputs, size, size))
-    weight = builder.input("w", (outputs, inputs // groups, kernel, kernel))
+    weights: tuple[Sizes, ...] = ((outputs, inputs // groups, kernel, kernel), (outputs,))
+    if is_layer:
+        given = [builder.constant(np.ones(shape, np.float32)) for shape in weights]
+    else:
+        given = [builder.input("w", weights[0])]
     pads, strides = (kernel // 2,) * 4, (stride, stride)
-    out = builder.add("conv", x, weight, pads=pads, strides=strides, groups=groups)
+    out = builder.add("conv", x, *given, pads=pads, strides=strides, groups=groups)
     return builder.finish([builder.add("relu", out)])
+
+
+def layer(sizes: Sizes) -> Graph:
+    return convolution(sizes, is_layer=True)
 
 
 def product(sizes: Sizes) -> Graph:
@@ -95,6 +114,7 @@ def elementwise(sizes: Sizes) -> Graph:
 def workloads(target: GpuTarget, *, is_large: bool) -> Iterator[tuple[str, Workload]]:
     """The workloads by name: each is a network of one kernel."""
     makers: Sequence[tuple[Callable[[Sizes], Graph], dict[str, tuple[Sizes, Sizes]]]] = (
+        (layer, LAYERS),
         (convolution, CONVOLUTIONS),
         (product, PRODUCTS),
         (elementwise, ELEMENTWISE),
@@ -110,9 +130,12 @@ def candidates(workload: Workload, target: GpuTarget, draws: int) -> dict[str, s
     space = space_of(state, target)
     named = {each.name: format_trace(each.bound(each.defaults)) for each in space.sketches}
     pick = format_trace(choose_untuned(workload, target, 1).trace)
+    with override(winograd=False):
+        direct = format_trace(choose_untuned(workload, target, 1).trace)
+    named["pick without Winograd"] = direct
     drawn = sample(make_space_tables(space), 4 * draws, np.random.default_rng(0))
     for number in drawn.first_of_each():
-        if len(named) >= len(space.sketches) + draws:
+        if sum(each.startswith("draw ") for each in named) == draws:
             break
         sketch = space.sketches[int(drawn.sketch[number])]
         genes = tuple(drawn.genes[number, : len(sketch.choices)].tolist())
@@ -127,14 +150,16 @@ def measure(workload: Workload, trace: Trace, target: GpuTarget, device: Device)
     kernel = build_kernel(workload, trace, target)
     code, random = load_kernel(kernel), np.random.default_rng(0)
     memories = [
-        device.memory_of(random.standard_normal(each.buffer.shape, np.float32))
-        for each in kernel.parameters
+        device.memory_of(random.standard_normal(number_in(each.size_bytes) // 4, np.float32))
+        for each in kernel.spec.arguments
     ]
     workspace = device.allocate(kernel.spec.scratch_bytes(1))
     table = np.array([[each.address for each in memories]], np.uint64)
     device.time_calls(code.functions, table, workspace, 1, count=1)
+    once_s = device.time_calls(code.functions, table, workspace, 1, count=1)
+    calls = max(1, min(MOST_CALLS, int(ROW_S / max(once_s, 1e-9))))
     times_s = [
-        device.time_calls(code.functions, table, workspace, 1, count=CALLS) / CALLS
+        device.time_calls(code.functions, table, workspace, 1, count=calls) / calls
         for _ in range(REPEATS)
     ]
     return min(times_s)
@@ -183,10 +208,25 @@ def compare(
                 print(f"{name}, {label}: {error.message()}", flush=True)
                 continue
             price_s = float(launch_seconds(featurizer.of_trace(trace), card)[0])
-            pairs.append(Pair(name, label, price_s, time_s, text == pick))
+            pairs.append(Pair(name, label, price_s, time_s, text == pick, text))
         report(pairs)
         measured += pairs
     return measured
+
+
+def priced_again(target: GpuTarget, file: Path) -> list[Pair]:
+    """The pairs of a file, with the prices that their schedules have now."""
+    measured = [Pair(**each) for each in json.loads(file.read_text())["prices"]]
+    card, pairs = card_of(target), list[Pair]()
+    for name, workload in workloads(target, is_large=True):
+        featurizer = Featurizer(state_of(workload), target)
+        own = [each for each in measured if each.workload == name and each.trace]
+        prices = [launch_seconds(featurizer.of_trace(parse_trace(one.trace)), card) for one in own]
+        again = [replace(one, price_s=float(p[0])) for one, p in zip(own, prices, strict=True)]
+        if again:
+            report(again)
+        pairs += again
+    return pairs
 
 
 def report(pairs: Sequence[Pair]) -> None:
@@ -254,6 +294,7 @@ def main() -> int:
     parser.add_argument("--limit-s", type=float, default=55.0)
     parser.add_argument("--only", default="", metavar="TEXT")
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--again", metavar="FILE")
     parser.add_argument("--rate", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
@@ -262,14 +303,19 @@ def main() -> int:
     if options.rate:
         rate(target)
         return 0
-    pairs = compare(target, options.draws, options.limit_s, options.only, is_large=options.large)
+    if options.again:
+        pairs = priced_again(target, Path(options.again))
+    else:
+        pairs = compare(
+            target, options.draws, options.limit_s, options.only, is_large=options.large
+        )
     figures = summary(pairs)
     print("; ".join(f"{name} {value:.2f}" for name, value in figures.items()))
     if options.json:
         facts = {
             "target": target.key,
             "summary": figures,
-            "pairs": [asdict(each) for each in pairs],
+            "prices": [asdict(each) for each in pairs],
         }
         Path(options.json).write_text(json.dumps(facts, indent=1))
     return 0

@@ -143,6 +143,7 @@ CALL cuGraphInstantiateWithFlags(void **launches, void *graph, uint64_t) {
     shim_graphs++;
     return *launches = new Work(*(Work *)graph), SUCCESS;
 }
+CALL cuGraphUpload(void *, void *given) { return given == &stream ? SUCCESS : INVALID; }
 CALL cuGraphLaunch(void *launches, void *given) {
     if (given != &stream) return INVALID;
     shim_graph_launches++;

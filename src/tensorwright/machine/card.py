@@ -6,9 +6,9 @@ cards alike, and of all processors that run OpenCL: see `Unit`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tensorwright.base import DType, GpuApi, GpuTarget
+from tensorwright.base import DType, GpuApi, GpuTarget, knobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Unit:
     barrier_thread_cycles   likewise for each thread: a processor keeps what its threads know
     block_cycles     to start a block, and to end it
     launch_s         to start a launch after the one before, and for that one to end: inside a graph
-                     of the driver, as networks run; alone, a launch takes some times as long
+                     of the driver, as networks run, where there are graphs
     cache_rate       of the second cache, in bandwidths of the memory
     """
 
@@ -57,7 +57,7 @@ CARD_UNIT = Unit(
     barrier_cycles=40.0,
     barrier_thread_cycles=0.0,
     block_cycles=600.0,
-    launch_s=3.0e-6,
+    launch_s=3e-6,
     cache_rate=2.0,
 )
 """Of NVIDIA's cards from Volta on.
@@ -86,6 +86,7 @@ no shared memory but its caches; by measurements with PoCL (`benchmarks/device/p
 _PROCESSOR_LANES, _PROCESSOR_HZ = 2.0, 3e9
 _OTHER_LANES, _OTHER_HZ = 64.0, 1.2e9  # of cards that do not say
 _LANES = 128.0  # of NVIDIA's cards
+_SINGLE_LAUNCH_S = 1.2e-5  # where launches are made one by one: the host needs as long for each
 _FEW_LANES = {"sm_75": 64.0, "sm_80": 64.0}
 
 
@@ -117,7 +118,10 @@ def card_of(target: GpuTarget) -> Card:
     """The card that a target stands for."""
     if target.is_processor:
         return Card(target, PROCESSOR_UNIT, _PROCESSOR_LANES, _PROCESSOR_HZ)
+    unit = CARD_UNIT
+    if target.api is GpuApi.OPENCL or not knobs.DEVICE_GRAPHS.get():
+        unit = replace(unit, launch_s=_SINGLE_LAUNCH_S)
     if target.api is GpuApi.OPENCL:
-        return Card(target, CARD_UNIT, _OTHER_LANES, _OTHER_HZ)
+        return Card(target, unit, _OTHER_LANES, _OTHER_HZ)
     lanes, flops = _FEW_LANES.get(target.arch, _LANES), dict(target.flops)[DType.F32]
-    return Card(target, CARD_UNIT, lanes, flops / (2.0 * target.multiprocessors * lanes))
+    return Card(target, unit, lanes, flops / (2.0 * target.multiprocessors * lanes))

@@ -37,6 +37,7 @@ from tensorwright.runtime.cuda import DEVICE
 from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.native.cuda_driver import open_driver
 from tensorwright.schedule import parse_trace
+from tensorwright_lab.cards import shared_tiles
 
 pytestmark = pytest.mark.layer("shim")
 
@@ -141,7 +142,11 @@ def test_kernels_are_launched_and_timed(card: ShimDriver) -> None:
     DEVICE.copy_out(made, result)
     np.testing.assert_array_equal(result, array * 2)
     table = np.array([[made.address, given.address], [given.address, made.address]], np.uint64)
+    gc.collect()
+    graphs = card.read("graphs")
     assert DEVICE.time_calls(code.functions, table, workspace, 1, count=2, first=1) > 0
+    assert card.read("graph_launches") == 1, "both calls are one graph"
+    assert card.read("graphs") == graphs
     DEVICE.copy_out(given, result)
     np.testing.assert_array_equal(result, array * 4)
     DEVICE.copy(made, given)
@@ -169,7 +174,7 @@ def test_a_block_asks_for_much_shared_memory(card: ShimDriver) -> None:
     k = reduce_axis("k", 128)
     a, b = placeholder("a", (128, 128)), placeholder("b", (128, 128))
     c = compute("c", (128, 128), lambda i, j: sum_over(a[i, k] * b[k, j], k))
-    trace = parse_trace(_LARGE_TILES)
+    trace = parse_trace(shared_tiles((16, 16), (8, 8), 64, (4, 4)))
     kernel = build_kernel(program_workload([c]), trace, SM_90A)
     (launch,) = kernel.signature.launches
     code, random = load_kernel(kernel), np.random.default_rng(0)
@@ -181,26 +186,6 @@ def test_a_block_asks_for_much_shared_memory(card: ShimDriver) -> None:
     DEVICE.copy_out(memories[2], result)
     np.testing.assert_allclose(result, left @ right, 1e-4, 1e-4)
     assert card.read("allowed") == launch.shared_bytes == 64 << 10
-
-
-_LARGE_TILES = """cache_write(c)
-split(c, i, [16, 8])
-split(c, j, [16, 8])
-reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
-bind(c, i_0, block.y)
-bind(c, j_0, block.x)
-bind(c, i_1, thread.y)
-bind(c, j_1, thread.x)
-compute_at(c_cache, c, j_1)
-split(c_cache, k, [64])
-reorder(c_cache, [k_o, k_i, i, j])
-cache_read(a, c_cache, shared)
-cache_read(b, c_cache, shared)
-compute_at(a_c_cache_cache, c_cache, k_o)
-compute_at(b_c_cache_cache, c_cache, k_o)
-cooperate(a_c_cache_cache, [16, 16], 4)
-cooperate(b_c_cache_cache, [16, 16], 4)
-"""
 
 
 def test_memory_is_counted_and_freed(card: ShimDriver) -> None:

@@ -44,6 +44,7 @@ from tensorwright.schedule import (
     Unroll,
     parse_trace,
 )
+from tensorwright_lab.cards import shared_tiles
 
 
 def named_alike() -> Expression:
@@ -53,25 +54,7 @@ def named_alike() -> Expression:
     return Expression((compute("z", (4, 4), lambda i, j: p[i, j] * 2.0),))
 
 
-STAGED: Trace = parse_trace("""
-    cache_write(c)
-    split(c, i, [4, 2])
-    split(c, j, [4, 2])
-    reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
-    bind(c, i_0, block.y)
-    bind(c, j_0, block.x)
-    bind(c, i_1, thread.y)
-    bind(c, j_1, thread.x)
-    compute_at(c_cache, c, j_1)
-    split(c_cache, k, [4])
-    reorder(c_cache, [k_o, k_i, i, j])
-    cache_read(a, c_cache, shared)
-    cache_read(b, c_cache, shared)
-    compute_at(a_c_cache_cache, c_cache, k_o)
-    compute_at(b_c_cache_cache, c_cache, k_o)
-    cooperate(a_c_cache_cache, [4, 4], 2)
-    cooperate(b_c_cache_cache, [4, 4])
-""")
+STAGED: Trace = parse_trace(shared_tiles((4, 4), (2, 2), 4, (2, 1)))
 """A product in blocks of 8x8 and threads of 2x2; parts of both operands are in shared memory."""
 
 LANES: Trace = parse_trace("""

@@ -24,6 +24,7 @@ from tensorwright_lab.cards.kernels import (
     kernels,
     product,
     product_tiles,
+    shared_tiles,
     winograd,
 )
 from tensorwright_lab.cards.oclgrind import missing_oclgrind, run_by_oclgrind
@@ -61,6 +62,7 @@ __all__ = [
     "product_tiles",
     "run_by_oclgrind",
     "run_on",
+    "shared_tiles",
     "winograd",
     "with_late_copies",
     "with_own_memory",

@@ -69,51 +69,46 @@ class CardKernel:
         return [each for each in order if isinstance(each, Placeholder)]
 
 
-def product_tiles(step: int = 8) -> str:
-    """Blocks of 128x128 by 256 threads, each with 8x8 sums; steps of the depth in shared memory."""
+def shared_tiles(
+    threads: tuple[int, int], each: tuple[int, int], step: int, vectors: tuple[int, int]
+) -> str:
+    """A product c = a b: a block has `threads` both ways, and a thread `each` sums both ways.
+
+    step      terms that a block fetches into shared memory at once
+    vectors   elements of a and of b that a thread fetches at once
+    """
+    (rows, columns), (own_rows, own_columns) = threads, each
     return f"""cache_write(c)
-split(c, i, [16, 8])
-split(c, j, [16, 8])
+split(c, i, [{rows}, {own_rows}])
+split(c, j, [{columns}, {own_columns}])
 reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
 bind(c, i_0, block.y)
 bind(c, j_0, block.x)
 bind(c, i_1, thread.y)
 bind(c, j_1, thread.x)
-split(c, j_2, [4])
-vectorize(c, j_2_i)
 compute_at(c_cache, c, j_1)
 split(c_cache, k, [{step}])
-split(c_cache, j, [4])
-reorder(c_cache, [k_o, k_i, i, j_o, j_i])
-unroll(c_cache, k_i)
-vectorize(c_cache, j_i)
-cache_read(a, c_cache, shared)
-cache_read(b, c_cache, shared)
-compute_at(a_c_cache_cache, c_cache, k_o)
-compute_at(b_c_cache_cache, c_cache, k_o)
-cooperate(a_c_cache_cache, [16, 16], 4)
-cooperate(b_c_cache_cache, [16, 16], 4)
-"""
-
-
-SMALL_TILES = """cache_write(c)
-split(c, i, [4, 2])
-split(c, j, [2, 4])
-reorder(c, [i_0, j_0, i_1, j_1, i_2, j_2])
-bind(c, i_0, block.y)
-bind(c, j_0, block.x)
-bind(c, i_1, thread.y)
-bind(c, j_1, thread.x)
-compute_at(c_cache, c, j_1)
-split(c_cache, k, [4])
 reorder(c_cache, [k_o, k_i, i, j])
 cache_read(a, c_cache, shared)
 cache_read(b, c_cache, shared)
 compute_at(a_c_cache_cache, c_cache, k_o)
 compute_at(b_c_cache_cache, c_cache, k_o)
-cooperate(a_c_cache_cache, [4, 2], 4)
-cooperate(b_c_cache_cache, [4, 2], 4)
+cooperate(a_c_cache_cache, [{rows}, {columns}], {vectors[0]})
+cooperate(b_c_cache_cache, [{rows}, {columns}], {vectors[1]})
 """
+
+
+def product_tiles(step: int = 8) -> str:
+    """Blocks of 128x128 by 256 threads, each with 8x8 sums; steps of the depth in shared memory."""
+    return f"""{shared_tiles((16, 16), (8, 8), step, (4, 4))}split(c, j_2, [4])
+vectorize(c, j_2_i)
+split(c_cache, j, [4])
+unroll(c_cache, k_i)
+vectorize(c_cache, j_i)
+"""
+
+
+SMALL_TILES = shared_tiles((4, 2), (2, 4), 4, (4, 4))
 """Blocks of 8x8 by 8 threads, each with 2x4 sums, to be read and interpreted."""
 
 

@@ -316,12 +316,18 @@ def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Pr
     effort = _CARD_EFFORT if isinstance(target, GpuTarget) else Effort()
     if not knobs.WINOGRAD.get():
         effort = replace(effort, algorithms=0)
-    return _predictor(model, target, threads, is_cold, effort, knobs.HOME.get())
+    settings = knobs.HOME.get(), knobs.DEVICE_GRAPHS.get()
+    return _predictor(model, target, threads, is_cold, effort, settings)
 
 
 @lru_cache(maxsize=16)
 def _predictor(
-    model: AnyTimeModel, target: Target, threads: int, is_cold: bool, effort: Effort, _home: Path
+    model: AnyTimeModel,
+    target: Target,
+    threads: int,
+    is_cold: bool,
+    effort: Effort,
+    _settings: tuple[Path, bool],
 ) -> Predictor:
     machine: Machine | Card
     if isinstance(target, GpuTarget):

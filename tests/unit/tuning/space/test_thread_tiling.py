@@ -51,6 +51,18 @@ def pointwise_convolution(channels: int, filters: int, size: int) -> Expression:
     return Expression((relu,), frozenset({"w", "bias"}))
 
 
+def biased_convolution(channels: int, filters: int, size: int) -> Expression:
+    """The same as networks have it: the bias is a stage of its own, and so is a sum with another."""
+    x, w = placeholder("x", (channels, size, size)), placeholder("w", (filters, channels))
+    bias, other = placeholder("bias", (filters,)), placeholder("other", (filters, size, size))
+    ic = reduce_axis("ic", channels)
+    y = compute("y", (filters, size, size), lambda o, h, v: sum_over(x[ic, h, v] * w[o, ic], ic))
+    biased = compute("biased", y.shape, lambda o, h, v: y[o, h, v] + bias[o])
+    both = compute("both", y.shape, lambda o, h, v: biased[o, h, v] + other[o, h, v])
+    relu = compute("relu", y.shape, lambda o, h, v: max_of(both[o, h, v], 0.0))
+    return Expression((relu,), frozenset({"w", "bias"}))
+
+
 def depthwise(channels: int = 32) -> Expression:
     """Each output reads its own channel: there is no product of matrices."""
     x, w = placeholder("x", (channels, 9, 9)), placeholder("w", (channels, 3, 3))
@@ -99,6 +111,7 @@ TILED = {
     "convolution": conv(6, 1, 3, 8),
     "strided_convolution": conv(7, 2, 4, 8),
     "pointwise_convolution": pointwise_convolution(8, 16, 5),
+    "biased_convolution": biased_convolution(8, 16, 5),
 }
 WINDOWS = {"depthwise": depthwise(4), "pool": pool()}
 
@@ -119,6 +132,12 @@ def test_draws_compute_what_the_program_means(name: str) -> None:
     check(expression, first.bound(first.defaults))
     for sketch in drawing.sample(others, min(2, len(others))):
         check(expression, sketch.bound(sketch.sample(drawing)))
+
+
+def test_what_follows_a_product_is_done_in_its_tiles() -> None:
+    state = biased_convolution(64, 64, 14).state
+    (launch,) = launches_of(lower(replay(state, default_trace(state, SM_80)))).nests
+    assert launch.shared, "both operands are fetched into shared memory"
 
 
 def test_draws_run_as_cuda() -> None:

@@ -46,13 +46,11 @@ from tensorwright.tuning.space.axes.accesses import bytes_of
 from tensorwright.tuning.space.defaults.grid import bind_fused, fused
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
 from tensorwright.tuning.space.derived.matrix_tiles import (
-    COMPUTED,
-    COPIED,
     MOST_ACCUMULATORS,
     MOST_TERMS,
-    MatrixShape,
-    MatrixTile,
-    best_tile,
+    Row,
+    default_folds,
+    default_tile,
     longest_tiles,
     tile_rows,
 )
@@ -100,8 +98,7 @@ class _Operand:
 
     name: str
     vector: int
-    turned: bool
-    cost: float
+    turned: bool = False
     is_copy: bool = True
 
 
@@ -122,12 +119,11 @@ class _Tiling:
     def derive(self) -> Derivation:
         """Rewrite, tile the stage that stores, compute the sums in its threads, fetch for them."""
         operands = self._rewrite()
-        shape = self._shape(operands)
-        tile = best_tile(shape, self.target)
-        rows, columns = self._choose_tiles(tile)
+        self.are_copies = all(each.is_copy and not each.turned for each in operands)
+        rows, columns = self._choose_tiles()
         threads = self._tile_host(rows, columns)
         self.builder.do(ComputeAt(self.product, self.host, threads))
-        loop = self._tile_sums(tile)
+        loop = self._tile_sums()
         for operand in operands:
             self._fetch(operand, loop, rows[1] * columns[1])
         places = ((self.host, threads), (self.product, loop))
@@ -158,7 +154,7 @@ class _Tiling:
         if is_legal(FoldConstant(name), builder.state):
             extent = builder.state.stage(name).tensor.axes[-1].length
             builder.do(FoldConstant(name))
-            return _Operand(name, _vector_of(extent), turned=False, cost=COPIED)
+            return _Operand(name, _vector_of(extent))
         stage = builder.state.stage(name)
         for source in {load.source.name for load in loads_of(stage.tensor.body)}:
             inline = ComputeInline(source)
@@ -167,24 +163,15 @@ class _Tiling:
                 builder.do(inline)
         return _operand_of(builder.state.stage(name))
 
-    def _shape(self, operands: tuple[_Operand, ...]) -> MatrixShape:
-        state = self.builder.state
-        read = {load.source for load in loads_of(self.view.stage.tensor.body)}
-        moved = sum(map(bytes_of, read)) + bytes_of(state.stage(self.host).tensor)
-        left, right = (each.cost / each.vector for each in operands)
-        folds = tuple(axis.length for axis in self.terms)
-        batch = prod(axis.length for axis in self.both)
-        self.are_copies = all(each.is_copy and not each.turned for each in operands)
-        ahead = 2 if self.are_copies and self.target.copies_ahead else 1
-        lengths = self.rows.length, self.columns.length
-        return MatrixShape(batch, *lengths, self.longest, folds, (left, right), moved, ahead)
-
-    def _choose_tiles(self, tile: MatrixTile) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
+    def _choose_tiles(self) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
         """Open the decisions about both axes of the product, and split its memory by them."""
         builder = self.builder
+        batch = prod(axis.length for axis in self.both)
+        extents = self.rows.length, self.columns.length
+        tile: tuple[Row, ...] = default_tile(batch, extents, self.longest, self.target)
         chosen: list[tuple[Index, ...]] = []
-        axes = zip((self.rows, self.columns), self.longest, strict=True)
-        for (axis, longest), default in zip(axes, (tile.rows, tile.columns), strict=True):
+        axes = zip((self.rows, self.columns), self.longest, tile, strict=True)
+        for axis, longest, default in axes:
             names = tuple(f"{self.base}_{axis.name}_{n}" for n in ("apart", "threads", "each"))
             row = builder.choose_rows(
                 names, tile_rows(axis.length, longest), default, Kind.TILE, self.base
@@ -255,12 +242,13 @@ class _Tiling:
         self.builder.do(step)
         return step.children
 
-    def _tile_sums(self, tile: MatrixTile) -> str:
+    def _tile_sums(self) -> str:
         """Split the reduction into parts; the loop over parts."""
         builder, name = self.builder, self.product
         outer: list[str] = []
         inner: list[str] = []
-        for axis, default in zip(self.terms, tile.folds, strict=True):
+        folds = default_folds([axis.length for axis in self.terms])
+        for axis, default in zip(self.terms, folds, strict=True):
             is_last = axis is self.terms[-1]
             factors = self._fold_factors(axis, default, is_last=is_last)
             is_exact = axis.length % default == 0
@@ -328,7 +316,7 @@ def _operand_of(stage: Stage) -> _Operand:
     tensor = stage.tensor
     body = tensor.body
     if not isinstance(body, Load):
-        return _Operand(stage.name, 1, turned=False, cost=COMPUTED, is_copy=False)
+        return _Operand(stage.name, 1, is_copy=False)
     bounds = {axis.var: Range(0, axis.length - 1) for axis in tensor.axes}
     offset: Index = 0
     for index, extent in zip(body.indices, body.source.shape, strict=True):
@@ -336,11 +324,11 @@ def _operand_of(stage: Stage) -> _Operand:
     offset = simplify(offset, bounds)
     last = tensor.axes[-1]
     if _step(offset, last.var) == 1:
-        return _Operand(stage.name, _aligned(offset, last, tensor.axes), turned=False, cost=COPIED)
+        return _Operand(stage.name, _aligned(offset, last, tensor.axes))
     if len(tensor.axes) > 1 and _step(offset, tensor.axes[-2].var) == 1:
         inner = tensor.axes[-2]
-        return _Operand(stage.name, _aligned(offset, inner, tensor.axes), turned=True, cost=COPIED)
-    return _Operand(stage.name, 1, turned=False, cost=COMPUTED)
+        return _Operand(stage.name, _aligned(offset, inner, tensor.axes), turned=True)
+    return _Operand(stage.name, 1)
 
 
 def _step(offset: Index, var: Var) -> Index:

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.schedule import ScheduleState
+from tensorwright.schedule import ComputeInline, ScheduleState
 from tensorwright.tuning.space.defaults.grid import inline_cheap
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
-from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
+from tensorwright.tuning.space.derived.predicates import (
+    fusable_consumer,
+    is_strict_inlinable,
+    is_untouched,
+)
 from tensorwright.tuning.space.derived.rule import Verdict
 from tensorwright.tuning.space.derived.rules.window_tiling import sliding_axes
 from tensorwright.tuning.space.derived.streams import can_stream, stream
@@ -24,12 +28,14 @@ class WaitForTile:
     name: str = "wait for a tile"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where another rule tiles such a fold."""
-        tensor = view.stage.tensor
-        names = _tiled_by(view.state, view.current) if tensor.reduction is None else ()
-        folds = [view.state.stage(name) for name in names]
+        """Where another rule tiles such a fold, once what lies between is inlined."""
+        if view.stage.tensor.reduction is not None:
+            return Verdict.NO
+        state = _inlined(view)
+        tensor = state.stage(view.current).tensor
+        folds = [state.stage(name) for name in _tiled_by(state, view.current)]
         pays = any(
-            plan_threads(fold.tensor, tensor, view.target) or sliding_axes(view.state, fold)
+            plan_threads(fold.tensor, tensor, view.target) or sliding_axes(state, fold)
             for fold in folds
         )
         return Verdict.YES if pays else Verdict.NO
@@ -37,6 +43,15 @@ class WaitForTile:
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """The same state at the next stage."""
         return (view.then(view.grow()),)
+
+
+def _inlined(view: Derivation) -> ScheduleState:
+    """The program after `AlwaysInline` has decided about each stage, as a bias before a ReLU."""
+    builder = view.grow()
+    for stage in reversed(view.state.stages):
+        if is_strict_inlinable(builder.state, stage.name):
+            builder.do(ComputeInline(stage.name))
+    return builder.state
 
 
 def _tiled_by(state: ScheduleState, name: str) -> tuple[str, ...]:
