@@ -93,8 +93,12 @@ def team_ir(arch: str) -> str:
     return module.text()
 
 
+SLOT_KEY = "tensorwright.slot_key"
+"""A symbol whose address is the number `slot_key()`, so that the code is that of any process."""
+
+
 @lru_cache(maxsize=1)
-def _slot_key() -> int:
+def slot_key() -> int:
     """The process's key of the thread-specific value, which points to a thread's slot."""
     key = ctypes.c_uint64(0)  # pthread_key_t has 32 bits or 64
     error = ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None)
@@ -103,13 +107,17 @@ def _slot_key() -> int:
     return key.value
 
 
+def _key(function: NativeFunction) -> Number:
+    return function.outside(SLOT_KEY).cast("ptrtoint", Kind.I64)
+
+
 def _own_slot(function: NativeFunction) -> Number:
     """The slot of the thread that runs a function; null outside of teams."""
-    return function.call(Kind.POINTER, "pthread_getspecific", function.number(_slot_key()))
+    return function.call(Kind.POINTER, "pthread_getspecific", _key(function))
 
 
 def _set_own_slot(function: NativeFunction, slot: Number) -> None:
-    function.call(Kind.I32, "pthread_setspecific", function.number(_slot_key()), slot)
+    function.call(Kind.I32, "pthread_setspecific", _key(function), slot)
 
 
 def _slot_of(team: Number, number: Number) -> Number:
