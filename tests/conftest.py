@@ -10,7 +10,7 @@ import pytest
 from tests.decisions.changes import Change, describe
 from tests.targets import native_target
 
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 
 LAYERS = ("interpreter", "shim", "pocl", "oclgrind", "nvrtc", "sass")
 """How code for graphics processors is tested where no card is; marks of tests name them."""

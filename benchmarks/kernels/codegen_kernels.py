@@ -32,8 +32,9 @@ from tensorwright.loop import (
     block,
 )
 from tensorwright.machine_code.compilation import compile_module
-from tensorwright.runtime import kernel_spec, measure_peak
+from tensorwright.runtime import kernel_spec
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
+from tensorwright.runtime.measuring import measure_peak
 from tensorwright.runtime.native.jit import load_object
 from tensorwright.schedule import ForKind, Scope
 

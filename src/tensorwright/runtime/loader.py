@@ -43,10 +43,4 @@ def load(
         return recompile(contents, detect_target(), threads)
     remedy = "compile the model again on this machine, or for a target that it can run"
     check_device(target, "load", f"file {os.fspath(path)}", remedy)
-    return Executable(
-        contents.plan,
-        contents.objects,
-        contents.constants,
-        threads=threads,
-        sources=contents.sources,
-    )
+    return Executable.of(contents, threads)

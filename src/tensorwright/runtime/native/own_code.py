@@ -13,7 +13,7 @@ import importlib.util
 from pathlib import Path
 
 from tensorwright.base import CpuTarget, MachineError, knobs
-from tensorwright.runtime.kernel_cache import default_cache
+from tensorwright.runtime.caches.kernel_cache import default_cache
 
 PREBUILT = Path(__file__).parent / "prebuilt"
 _COMPILATION = "tensorwright.machine_code.compilation"
