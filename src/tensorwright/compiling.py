@@ -33,12 +33,12 @@ from tensorwright.base import (
 )
 from tensorwright.machine import detect_hardware, kept_steps
 from tensorwright.runtime import (
+    Executable,
     ExecutableCache,
     default_executable_cache,
     named_target,
     usable_threads,
 )
-from tensorwright.runtime.executable import Executable
 
 if TYPE_CHECKING:
     import onnx

@@ -7,16 +7,19 @@ import hashlib
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tensorwright.base import knobs
 from tensorwright.base.errors import TensorwrightError
 from tensorwright.base.files import make_folder, write_atomically
+from tensorwright.base.knobs import HOME
 
 _SUFFIXES = (".py", ".rules", ".json", ".npz")
 _ROOT = Path(__file__).parent.parent
+_SETTLED_S = 2.0
+"""A file that was written more recently may be written again without a change of its times."""
 _DEPENDENCIES = ("llvmlite", "lightgbm", "ml_dtypes", "numpy", "onnx", "scipy")
 
 
@@ -42,8 +45,11 @@ def package_digest() -> str:
     Reading a thousand files takes longer than asking for their sizes and times, so the digest is
     kept in the folder of the knob `home` beside those, and computed where they differ.
     """
-    state = hashlib.sha256("\n".join(sorted(_states(_ROOT))).encode()).hexdigest()
-    path = knobs.HOME.get() / "sources.json"
+    lines, newest_ns = zip(*_states(_ROOT), strict=True)
+    if time.time_ns() - max(newest_ns) < _SETTLED_S * 1e9:
+        return f"{source_digest()}:{_versions()}"
+    state = hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+    path = HOME.get() / "sources.json"
     with suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(path.read_text())
         if kept["state"] == state:
@@ -55,8 +61,8 @@ def package_digest() -> str:
     return f"{digest}:{_versions()}"
 
 
-def _states(folder: Path) -> Iterator[str]:
-    """A line for each source file: whatever changes a file changes its line."""
+def _states(folder: Path) -> Iterator[tuple[str, int]]:
+    """A line for each source file, which changes with the file, and when that was."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -64,7 +70,8 @@ def _states(folder: Path) -> Iterator[str]:
                     yield from _states(Path(entry.path))
             elif entry.name.endswith(_SUFFIXES):
                 s = entry.stat()
-                yield f"{entry.path} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino}"
+                line = f"{entry.path} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino}"
+                yield line, s.st_ctime_ns
 
 
 def _versions() -> str:
