@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import mmap
+import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ def _load(
         missing = sorted(name for name in symbols if name not in defined)
         if missing:
             raise ValueError(f"Symbols not found: {', '.join(missing)}")
-    except (ValueError, LookupError) as error:
+    except (ValueError, LookupError, OSError, OverflowError, struct.error) as error:
         raise InternalError(
             stage="runtime",
             where="object code",
