@@ -190,7 +190,8 @@ def _question(model: Any, options: Mapping[str, Any]) -> _Question | None:
     That is: what is no model, a target that is no processor, and where knobs ask for it.
     """
     cache = default_executable_cache()
-    if cache is None or knobs.VERIFY.get() or is_dumped(*knobs.DUMP_STAGES):
+    is_used = cache.limit_bytes and knobs.KERNEL_CACHE.get()
+    if not is_used or knobs.VERIFY.get() or is_dumped(*knobs.DUMP_STAGES):
         return None
     digest, path = _digest_of_model(model)
     named = options["target"] or knobs.TARGET.get()

@@ -14,6 +14,7 @@ from tensorwright.runtime.caches import (
     KernelCache,
     default_cache,
     default_executable_cache,
+    named_cache,
 )
 from tensorwright.runtime.container import (
     Contents,
@@ -176,6 +177,7 @@ __all__ = [
     "load_object",
     "make_plan",
     "missing_device",
+    "named_cache",
     "named_target",
     "openmp_runtime",
     "plan_from_data",

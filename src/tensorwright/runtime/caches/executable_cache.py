@@ -149,12 +149,9 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def default_executable_cache() -> ExecutableCache | None:
-    """The cache in the folder of the knob `home`; None where the knobs say that none is kept."""
-    limit = knobs.EXECUTABLE_CACHE.get() * _MEGABYTE
-    if not (knobs.KERNEL_CACHE.get() and limit):
-        return None
-    return _cache(knobs.HOME.get() / "executables", limit)
+def default_executable_cache() -> ExecutableCache:
+    """The cache in the folder of the knob `home`, with the limit of the knob `executable_cache`."""
+    return _cache(knobs.HOME.get() / "executables", knobs.EXECUTABLE_CACHE.get() * _MEGABYTE)
 
 
 @lru_cache(maxsize=16)

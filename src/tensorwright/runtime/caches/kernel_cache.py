@@ -205,7 +205,12 @@ _caches_lock = threading.Lock()
 
 
 def default_cache() -> KernelCache:
-    """The cache in the folder that the knob `home` names."""
-    folder = knobs.HOME.get() / "kernels"
+    """The cache of kernels in the folder that the knob `home` names."""
+    return named_cache("kernels")
+
+
+def named_cache(name: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> KernelCache:
+    """A cache in the folder of the knob `home`; one object for each folder."""
+    folder = knobs.HOME.get() / name
     with _caches_lock:
-        return _caches.setdefault(folder, KernelCache(folder))
+        return _caches.setdefault(folder, KernelCache(folder, limit_bytes))
