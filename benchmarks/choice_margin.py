@@ -29,7 +29,7 @@ from tensorwright.build import Kernel
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.pipeline import chosen_target
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import format_trace, uses_algorithm
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import Estimate, Predictor, choose_untuned

@@ -41,7 +41,7 @@ from tensorwright.rewriting.networks import (
     saturate_network,
     unsaturated,
 )
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 from tensorwright_lab.exact_extraction import cheapest_exact, write_egraph
 from tensorwright_lab.suites import suite
 

@@ -25,7 +25,7 @@ from tensorwright.base import CpuTarget, detect_target, now_utc
 from tensorwright.build import Kernel
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import prepare
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import Workload
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder

@@ -50,7 +50,7 @@ from tensorwright.rewriting.networks import (
     read_network,
     write_outline,
 )
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 from tensorwright_lab.suites import suite
 
 THREADS = 2

@@ -10,7 +10,7 @@ import pytest
 from tests.decisions.changes import Change, describe
 from tests.targets import native_target
 
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 
 LAYERS = ("interpreter", "shim", "pocl", "oclgrind", "nvrtc", "sass")
 """How code for graphics processors is tested where no card is; marks of tests name them."""
@@ -104,6 +104,7 @@ def _own_home(
     share_home(home, request.config)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TENSORWRIGHT_HOME", str(home))
+        patch.setenv("TENSORWRIGHT_EXECUTABLE_CACHE", "0")  # tests are of what compiles
         for name in ("DUMP", "DUMP_DIR", "LOG", "SEED", "VERIFY"):
             patch.delenv(f"TENSORWRIGHT_{name}", raising=False)
         for name, seconds in _SHORT.items():

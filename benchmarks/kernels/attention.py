@@ -31,7 +31,7 @@ from tensorwright.graph import Graph, GraphBuilder, partition, random_inputs, si
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
-from tensorwright.runtime import measure_peak
+from tensorwright.runtime.measuring import measure_peak
 from tensorwright_lab.comparison import compare_model
 
 PEERS = ("onnxruntime", "openvino", "pytorch")

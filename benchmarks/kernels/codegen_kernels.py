@@ -31,9 +31,10 @@ from tensorwright.loop import (
     Store,
     block,
 )
-from tensorwright.machine_code import compile_module
-from tensorwright.runtime import kernel_spec, measure_peak
+from tensorwright.machine_code.compilation import compile_module
+from tensorwright.runtime import kernel_spec
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
+from tensorwright.runtime.measuring import measure_peak
 from tensorwright.runtime.native.jit import load_object
 from tensorwright.schedule import ForKind, Scope
 

@@ -49,8 +49,8 @@ from tensorwright.expr import (
 )
 from tensorwright.loop import Role, pack
 from tensorwright.peers.process import PeerProcess, Timing, rotate
-from tensorwright.runtime import measure_peak
 from tensorwright.runtime.buffers import address_of, empty_bytes
+from tensorwright.runtime.measuring import measure_peak
 
 COMPILE_LIMIT_MS = 80.0
 MOST_ERROR = 1e-5  # relative to the largest output; sums of a thousand floats in another order

@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from tensorwright.base import CpuTarget, cpu_target
-from tensorwright.machine_code import create_machine
+from tensorwright.machine_code.compilation import create_machine
 from tensorwright.runtime import LoadedObject, load_object
 
 BUILDS = 5

@@ -28,7 +28,7 @@ from tensorwright.build import build, build_request
 from tensorwright.graph import GraphBuilder, Workload
 from tensorwright.pipeline import prepare
 from tensorwright.records import Status
-from tensorwright.runtime import measure_peak
+from tensorwright.runtime.measuring import measure_peak
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions
 from tensorwright.tuning.space import space_of

@@ -83,7 +83,7 @@ from tensorwright.tuning.selection import (
 )
 
 Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
-Shapes: TypeAlias = Mapping[str, Sequence[int]]
+Shapes: TypeAlias = Mapping[str, Sequence[int] | int]
 Sizes: TypeAlias = Mapping[str, int | str | tuple[int, int | None]]
 
 

@@ -49,7 +49,7 @@ ROOMS = {
     "ops": "operator named_sizes attributes shapes access pointwise folding contraction windows "
     "moving host positions registry",
     "peers": "process competitors prices",
-    "records": "record store logs",
+    "records": "record store logs networks",
     "rewriting": "traversal dims terms assumptions shapes operators text naming egraph "
     "extraction axioms meaning prove derivation library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search network_search",
@@ -60,7 +60,7 @@ ROOMS = {
     "rewriting.networks.certificates": "certificate certificate_file certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",
-    "runtime": "buffers plan container native device host executable measuring",
+    "runtime": "buffers plan container caches native device host executable measuring",
     "schedule": "algorithms execution memory_layout state sharing pipelining analysis primitive "
     "primitives trace open_sizes workload",
     "schedule.primitives": "split fuse reorder marks rfactor groups",

@@ -44,17 +44,9 @@ from tensorwright.graph import passes as graph_passes
 from tensorwright.graph import program_workload
 from tensorwright.loop.passes import TARGET_PASSES
 from tensorwright.records import Status
-from tensorwright.runtime import (
-    DEVICES,
-    HOST,
-    Device,
-    HostDevice,
-    KernelSpec,
-    Missing,
-    device_of,
-    measure_peak,
-)
+from tensorwright.runtime import DEVICES, HOST, Device, HostDevice, KernelSpec, Missing, device_of
 from tensorwright.runtime.cuda import CudaDevice
+from tensorwright.runtime.measuring import measure_peak
 from tensorwright.runtime.opencl import OpenClDevice
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import FEATURE_GROUPS, Featurizer, ScalarGroup

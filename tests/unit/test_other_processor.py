@@ -26,7 +26,8 @@ from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.pipeline import prepare
 from tensorwright.profiling import profile
 from tensorwright.records import opened
-from tensorwright.runtime import Executable, load, measure_peak
+from tensorwright.runtime import Executable, load
+from tensorwright.runtime.measuring import measure_peak
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import default_trace
 

@@ -32,7 +32,8 @@ from tensorwright.peers.process import (
 )
 from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import MemoryStore, RecordStore, opened
-from tensorwright.runtime import faster_half, typical_seconds, usable_threads
+from tensorwright.runtime import usable_threads
+from tensorwright.runtime.measuring import faster_half, typical_seconds
 from tensorwright.tuning.session import Budget, Comparison, SearchArguments, choose_callbacks
 from tensorwright_lab.comparison.logits import show_logits
 

@@ -4,6 +4,7 @@ Read errors.py first, then knobs.py and targets/.
 """
 
 from tensorwright.base import knobs
+from tensorwright.base.digest import digest_of_bytes, digest_of_file
 from tensorwright.base.dtypes import DType
 from tensorwright.base.dumps import Dump, collect_dumps, dump, dump_subject, is_dumped
 from tensorwright.base.errors import (
@@ -59,7 +60,7 @@ from tensorwright.base.size_text import (
     read_size,
     typical_number,
 )
-from tensorwright.base.sources import source_digest
+from tensorwright.base.sources import package_digest, source_digest
 from tensorwright.base.targets import (
     BYTE_LANES,
     BYTE_TERMS,
@@ -166,6 +167,8 @@ __all__ = [
     "cpu_target",
     "detect_target",
     "did_you_mean",
+    "digest_of_bytes",
+    "digest_of_file",
     "dump",
     "dump_subject",
     "find_knob",
@@ -187,6 +190,7 @@ __all__ = [
     "of_kind",
     "output_error",
     "override",
+    "package_digest",
     "parse_target",
     "physical_memory_bytes",
     "product_of_amounts",

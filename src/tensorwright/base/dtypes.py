@@ -1,16 +1,20 @@
 """The element types of tensors.
 
-bf16 has no NumPy type of its own; ml_dtypes, which the onnx package depends on, brings one.
+bf16 has no NumPy type of its own; ml_dtypes, which the onnx package depends on, brings one. Where
+it is not installed, arrays of bf16 have the type V2: two bytes without a meaning.
 """
 
 from __future__ import annotations
 
+import importlib
 from enum import Enum
+from importlib.util import find_spec
 
-import ml_dtypes
 import numpy as np
 
 from tensorwright.base.errors import UsageError
+
+_BF16 = importlib.import_module("ml_dtypes").bfloat16 if find_spec("ml_dtypes") else "V2"
 
 
 class DType(Enum):
@@ -116,7 +120,7 @@ class DType(Enum):
 
 _NUMPY: dict[DType, np.dtype[np.generic]] = {
     DType.F16: np.dtype(np.float16),
-    DType.BF16: np.dtype(ml_dtypes.bfloat16),
+    DType.BF16: np.dtype(_BF16),
     DType.F32: np.dtype(np.float32),
     DType.F64: np.dtype(np.float64),
     DType.I8: np.dtype(np.int8),

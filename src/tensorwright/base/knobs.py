@@ -169,11 +169,13 @@ THREADS = Knob(
 )
 HOME = Knob(
     "home",
-    "folder of the kernel cache and of the record store",
+    "folder of the caches and of the record store",
     "a folder",
     _default_home,
     _path,
 )
+RECORDS_FILE = "records.sqlite"
+"""The default record store, in that folder."""
 DUMP = Knob(
     "dump",
     "which stages print what they make, separated by commas: "
@@ -202,6 +204,13 @@ KERNEL_CACHE = Knob(
     "a yes or no",
     lambda: True,
     _boolean,
+)
+EXECUTABLE_CACHE = Knob(
+    "executable_cache",
+    "how many megabytes of compiled networks are kept on disk; 0 keeps none",
+    "a number of megabytes",
+    lambda: 4096,
+    _integer(0),
 )
 COST_MODEL = Knob(
     "cost_model",
@@ -279,6 +288,7 @@ KNOBS: tuple[Knob[Any], ...] = (
     TARGET,
     SEED,
     KERNEL_CACHE,
+    EXECUTABLE_CACHE,
     COST_MODEL,
     DEFAULT_SCHEDULE,
     TIME_MODEL,

@@ -34,9 +34,10 @@ _EXPORTING = "tensorwright.drivers.c_library"
 @output_option
 @click.option(
     "--emit",
-    type=click.Choice(("executable", "c")),
+    type=click.Choice(("executable", "c", "so")),
     default="executable",
-    help="What to write: an executable, or a folder with a C library that needs no Python.",
+    help="What to write: an executable, or a folder with a C library that needs no Python; with "
+    "so, a shared library is built in it.",
 )
 @constants_option
 @compile_options
@@ -52,8 +53,8 @@ def command(
     Example: tensorwright compile model.onnx -o model.tw
              tensorwright compile model.onnx --emit c -o library && make -C library
     """
-    if emit == "c":
-        _write_library(program, output, how)
+    if emit != "executable":
+        _write_library(program, output, how, is_shared=emit == "so")
         return
     check_executable(output, program, constants, how.records)
     chosen: list[Scheduled] = []
@@ -86,10 +87,10 @@ def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) ->
         click.echo("  on the host: " + ", ".join(executable.host_operators))
 
 
-def _write_library(model: str, output: str, how: Compilation) -> None:
-    """Write the C library of a model.
+def _write_library(model: str, output: str, how: Compilation, *, is_shared: bool) -> None:
+    """Write the C library of a model, and build the shared one where that is wanted.
 
-    Raises:  UsageError for a tensor expression.
+    Raises:  UsageError for a tensor expression; MachineError where it cannot be built.
     """
     if kind_of(model) is ProgramKind.EXPRESSION:
         refuse_given(("emit",), because=f"{model} is {ProgramKind.EXPRESSION}, not a model")
@@ -97,9 +98,14 @@ def _write_library(model: str, output: str, how: Compilation) -> None:
     with opened(how.records) as store:
         parts = prepare(model, how, store)
         name = short_name(model)
-        export_c = importlib.import_module(_EXPORTING).export_c
-        files = export_c(
+        exporting = importlib.import_module(_EXPORTING)
+        files = exporting.export_c(
             parts, cpu_target(how.target), how.threads, store, Path(output), name, how.seed
         )
+    if is_shared:
+        library = exporting.build_shared(Path(output))
+        size_mb = library.stat().st_size / 1e6
+        click.echo(f"{library}: {size_mb:.1f} MB, for programs with the header beside it")
+        return
     click.echo(f"{output}: {len(files)} files; to build them and run the example:")
     click.echo(f"  make -C {shlex.quote(output)} && {shlex.quote(output)}/example")

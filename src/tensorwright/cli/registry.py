@@ -42,6 +42,7 @@ COMMANDS = (
     Entry("inspect", "Show what becomes of a program: graph, layouts, workloads, code."),
     Entry("rewrite", "Write a better ONNX model: proved substitutions of its operators."),
     Entry("records", "List, export, import, prune and delete measurements."),
+    Entry("cache", "Show what is kept on the disk, and clear it."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),
     Entry("operators", "List the operators of graphs, with their inputs and attributes."),
     Entry("doctor", "Say what this machine offers, and what is missing."),

@@ -5,9 +5,11 @@ Import this file only to write a library: it needs the back end `c`, which compi
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
-from tensorwright.base import CpuTarget, missing_here
+from tensorwright.base import CpuTarget, MachineError, knobs, missing_here
 from tensorwright.build import plan_sizes
 from tensorwright.build.c_library import (
     CLibrary,
@@ -49,3 +51,29 @@ def export_c(
         examples.append(Example(values, inputs, run(inputs) if run else {}))
     library = CLibrary(name, parts, traces, target, count, tuple(examples))
     return write_c_library(library, folder)
+
+
+def build_shared(folder: Path) -> Path:
+    """Build the shared library of a C library that was written, with the knob `c_compiler`.
+
+    Raises:  MachineError where there is no make or compiler, and where they fail.
+    """
+    (header,) = folder.glob("*.h")
+    compiler, library = knobs.C_COMPILER.get(), f"lib{header.stem}.so"
+    lacking = [each for each in ("make", compiler) if shutil.which(each.split()[0]) is None]
+    if lacking:
+        raise _not_built(library, f"there is no {lacking[0]}")
+    command = ["make", "-s", "-C", str(folder), f"CC={compiler}", library]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise _not_built(library, done.stderr.strip() or "make failed")
+    return folder / library
+
+
+def _not_built(library: str, reason: str) -> MachineError:
+    return MachineError(
+        stage="compile",
+        where=library,
+        reason=f"it cannot be built: {reason}",
+        remedy="install make and a C compiler, or name one: knob c_compiler",
+    )

@@ -11,7 +11,8 @@ from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.peers.process import compare_versions
 from tensorwright.pipeline import cut, finish
 from tensorwright.records import Records, opened
-from tensorwright.runtime import Executable, seconds_in_turns, usable_threads
+from tensorwright.runtime import Executable, usable_threads
+from tensorwright.runtime.measuring import seconds_in_turns
 
 _TURNS = 40
 _TURNS_S = 4.0

@@ -30,7 +30,8 @@ from tensorwright.pipeline import (
     recorded_graph,
 )
 from tensorwright.records import MemoryStore, Records, RecordStore, opened
-from tensorwright.runtime import Executable, seconds_in_turns
+from tensorwright.runtime import Executable
+from tensorwright.runtime.measuring import seconds_in_turns
 from tensorwright.tuning.session import (
     Budget,
     Callback,

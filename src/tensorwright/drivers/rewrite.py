@@ -77,7 +77,8 @@ from tensorwright.rewriting.networks import (
     without_spare_steps,
     write_network,
 )
-from tensorwright.runtime import check_device, missing_device, this_machine, usable_threads
+from tensorwright.runtime import check_device, missing_device, usable_threads
+from tensorwright.runtime.measuring import this_machine
 
 Kind = TypeVar("Kind", SearchKind, CostKind)
 

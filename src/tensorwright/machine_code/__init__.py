@@ -2,16 +2,10 @@
 
 `text.py` says what all writers of LLVM's text have in common. The code generator adds its own
 (`codegen/llvm`); what the runtime and the models compile when they start is written as a
-`NativeFunction`, on `numbers.py`. `compilation.py` makes object code.
+`NativeFunction`, on `numbers.py`. `compilation/` makes object code; import it on its own: it loads
+LLVM, which nothing needs that runs what was compiled before.
 """
 
-from tensorwright.machine_code.compilation import (
-    assembly,
-    compile_module,
-    create_machine,
-    feature_flags,
-    pipeline_key,
-)
 from tensorwright.machine_code.libm import LIBM_BINARY, LIBM_SYMBOLS, LIBM_UNARY
 from tensorwright.machine_code.native_function import NativeFunction
 from tensorwright.machine_code.numbers import Kind, NativeArray, Number, Operand, Variable
@@ -40,14 +34,9 @@ __all__ = [
     "Number",
     "Operand",
     "Variable",
-    "assembly",
-    "compile_module",
-    "create_machine",
-    "feature_flags",
     "flat",
     "float_literal",
     "mangled",
-    "pipeline_key",
     "shuffle_text",
     "splat_literal",
     "vector_type",

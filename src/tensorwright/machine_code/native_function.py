@@ -85,6 +85,11 @@ class NativeFunction(FunctionText):
         """A pointer to a function of the module."""
         return Number(self, Kind.POINTER, other.name)
 
+    def outside(self, symbol: str) -> Number:
+        """The address of a symbol from outside."""
+        self.module.declare(f"@{symbol} = external global i8")
+        return Number(self, Kind.POINTER, f"@{symbol}")
+
     def call(
         self, kind: str, function: str | Number | NativeFunction, *arguments: Number, note: str = ""
     ) -> Number:

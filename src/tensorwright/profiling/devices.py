@@ -18,14 +18,8 @@ from tensorwright.build import build_program, load_kernel
 from tensorwright.expr import Load, Value, Var, constant
 from tensorwright.loop import Allocate, Buffer, For, LoopProgram, Parameter, Store, block
 from tensorwright.machine import MEMORY, Ceilings, Level
-from tensorwright.runtime import (
-    DeviceFacts,
-    DeviceRates,
-    device_facts,
-    device_of,
-    measure_rates,
-    named_target,
-)
+from tensorwright.runtime import DeviceFacts, device_facts, device_of, named_target
+from tensorwright.runtime.measuring import DeviceRates, measure_rates
 from tensorwright.schedule import ForKind, Scope
 
 _CHAINS = 8  # independent sums of a thread

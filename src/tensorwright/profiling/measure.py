@@ -26,7 +26,6 @@ from tensorwright.profiling.reuse import Operand, moved_bytes_of, operands_of
 from tensorwright.profiling.roofline import Bottleneck, Bounds, bottleneck_of, bounds_of
 from tensorwright.records import Records
 from tensorwright.runtime import (
-    CallCosts,
     CollectStep,
     CopyStep,
     DeviceRef,
@@ -36,10 +35,9 @@ from tensorwright.runtime import (
     is_executable,
     is_native,
     load,
-    measure_call_costs,
-    measure_ceilings,
     random_array,
 )
+from tensorwright.runtime.measuring import CallCosts, measure_call_costs, measure_ceilings
 from tensorwright.schedule import SkipZeros, UseAlgorithm, parse_schedule, steps_of
 
 _BUDGET_S = 3.0

@@ -9,7 +9,7 @@ from enum import Enum
 from tensorwright.build import View
 from tensorwright.machine import Ceilings, MachineState
 from tensorwright.profiling.roofline import Bottleneck, Bounds
-from tensorwright.runtime import CallCosts
+from tensorwright.runtime.measuring import CallCosts
 
 _NOISE_SHARE = 0.05  # of a run: the medians of parts need not add up to the median of the whole
 _SURELY_ABOVE = 1.15  # times the roofline: peak and bandwidths have errors, too

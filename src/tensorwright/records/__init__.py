@@ -9,15 +9,18 @@ from tensorwright.records.best import best_record, best_trace
 from tensorwright.records.exchange import WorkloadText
 from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
-from tensorwright.records.network_choice import (
+from tensorwright.records.networks import (
     NetworkChoice,
     forget_workloads,
     load_choice,
     load_last_choice,
+    load_rewriting,
     load_thread_limits,
+    load_tuned_sizes,
     save_choice,
+    save_rewriting,
+    save_tuned_sizes,
 )
-from tensorwright.records.network_rewriting import load_rewriting, save_rewriting
 from tensorwright.records.opening import (
     Records,
     default_path,
@@ -40,7 +43,7 @@ from tensorwright.records.record import (
 from tensorwright.records.session import SavedSession, session_id
 from tensorwright.records.sqlite_store import SqliteStore
 from tensorwright.records.store import RecordStore
-from tensorwright.records.tuned_sizes import load_tuned_sizes, save_tuned_sizes
+from tensorwright.records.watched_store import WatchedStore, answers_alike
 
 __all__ = [
     "SCHEMA",
@@ -55,7 +58,9 @@ __all__ = [
     "Selection",
     "SqliteStore",
     "Status",
+    "WatchedStore",
     "WorkloadText",
+    "answers_alike",
     "best_record",
     "best_trace",
     "default_path",

@@ -23,7 +23,7 @@ _SQLITE = b"SQLite format 3\0"
 
 def default_path() -> Path:
     """The default record store: `records.sqlite` in the folder of the knob `home`."""
-    return knobs.HOME.get() / "records.sqlite"
+    return knobs.HOME.get() / knobs.RECORDS_FILE
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:

@@ -138,6 +138,12 @@ class RecordStore(Protocol):
                 return session
         return next((session for session in sessions if session.name == id_or_name), None)
 
+    def sessions_about(self, *texts: str) -> tuple[SavedSession, ...]:
+        """The sessions whose arguments contain some texts, in the order of `sessions`."""
+        return tuple(
+            each for each in self.sessions() if all(text in each.arguments for text in texts)
+        )
+
     def renew_session(self, session: SavedSession) -> None:
         """Save a session; where one of its id was saved before, it keeps the start of that one."""
         before = self.session(session.id)

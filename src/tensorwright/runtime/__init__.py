@@ -1,14 +1,21 @@
 """The code that compiled programs need at run time.
 
-From machine code upwards: native/ (jit.py: object code to callable addresses), kernel_cache.py.
+From machine code upwards: native/ (jit.py: object code to callable addresses), caches/.
 From the user downwards: plan.py (what an executable does, as data), planner.py (makes plans),
 teams.py (which steps share a fork of threads), device.py (the protocol of devices), host.py (the
 first one), executable.py, frame.py (the memory of one call), driver.py (steps in native code),
-container.py (the file format).
+container.py (the file format).  Import measuring/ on its own: running needs none of it.
 """
 
 from tensorwright.runtime.bound_call import Bound
 from tensorwright.runtime.buffers import ALIGNMENT, empty, is_kernel_ready, kernel_ready
+from tensorwright.runtime.caches import (
+    ExecutableCache,
+    KernelCache,
+    default_cache,
+    default_executable_cache,
+    named_cache,
+)
 from tensorwright.runtime.container import (
     Contents,
     is_executable,
@@ -32,17 +39,7 @@ from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import random_array
-from tensorwright.runtime.kernel_cache import KernelCache, default_cache
 from tensorwright.runtime.loader import Recompile, load
-from tensorwright.runtime.measuring.call_costs import CallCosts, measure_call_costs
-from tensorwright.runtime.measuring.devices import DeviceRates, measure_rates
-from tensorwright.runtime.measuring.peak import measure_bandwidth, measure_peak
-from tensorwright.runtime.measuring.this_machine import (
-    measure_ceilings,
-    measure_peak_alone,
-    this_machine,
-)
-from tensorwright.runtime.measuring.turns import faster_half, seconds_in_turns, typical_seconds
 from tensorwright.runtime.native.jit import (
     LoadedFunction,
     LoadedObject,
@@ -114,7 +111,6 @@ __all__ = [
     "BranchStep",
     "BufferRef",
     "Call",
-    "CallCosts",
     "CollectStep",
     "ConstantRef",
     "Contents",
@@ -123,9 +119,9 @@ __all__ = [
     "Device",
     "DeviceArray",
     "DeviceFacts",
-    "DeviceRates",
     "DeviceRef",
     "Executable",
+    "ExecutableCache",
     "Function",
     "HostDevice",
     "HostRef",
@@ -162,11 +158,11 @@ __all__ = [
     "check_device",
     "choose_teams",
     "default_cache",
+    "default_executable_cache",
     "device_facts",
     "device_of",
     "empty",
     "estimate_seconds",
-    "faster_half",
     "find_openmp",
     "host_ref",
     "is_executable",
@@ -180,13 +176,8 @@ __all__ = [
     "load_ir",
     "load_object",
     "make_plan",
-    "measure_bandwidth",
-    "measure_call_costs",
-    "measure_ceilings",
-    "measure_peak",
-    "measure_peak_alone",
-    "measure_rates",
     "missing_device",
+    "named_cache",
     "named_target",
     "openmp_runtime",
     "plan_from_data",
@@ -194,11 +185,8 @@ __all__ = [
     "plan_to_data",
     "random_array",
     "read_container",
-    "seconds_in_turns",
     "set_spin",
     "spans_of_step",
-    "this_machine",
-    "typical_seconds",
     "usable_threads",
     "verify_plan",
     "without_teams",

@@ -102,9 +102,25 @@ class Executable:
         """
         verify_plan(plan)
         _check_constants(plan, constants)
-        self._threads = usable_threads(threads)
         ready = tuple(kernel_ready(array) for array in constants)
-        self._contents = Contents(plan, tuple(objects), ready, tuple(sources))
+        self._link(Contents(plan, tuple(objects), ready, tuple(sources)), threads, hosts)
+
+    @classmethod
+    def of(cls, contents: Contents, threads: int | None = None) -> Executable:
+        """The executable of a file that was read, and so was verified; errors as above."""
+        executable = cls.__new__(cls)
+        executable._link(contents, threads, None)
+        return executable
+
+    def _link(
+        self,
+        contents: Contents,
+        threads: int | None,
+        hosts: Mapping[str, HostFunction] | None,
+    ) -> None:
+        plan = contents.plan
+        self._threads = usable_threads(threads)
+        self._contents = contents
         self._loaded = None if missing_device(plan.target) else self._load()
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
         self._ports = tuple(Port.of(spec) for spec in plan.inputs)
@@ -168,6 +184,11 @@ class Executable:
     def constant_bytes(self) -> int:
         """Memory of the constants, packed as the kernels read them; shared by all calls."""
         return sum(spec.size_bytes for spec in self.plan.constants)
+
+    @property
+    def contents(self) -> Contents:
+        """All that a file of it has."""
+        return self._contents
 
     @property
     def sources(self) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shlex
 import shutil
@@ -14,7 +15,7 @@ from tests.targets import native_target
 
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.codegen.c import refusal
-from tensorwright.drivers.c_library import export_c
+from tensorwright.drivers.c_library import build_shared, export_c
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.pipeline import prepare
 from tensorwright.records import opened
@@ -58,6 +59,9 @@ def test_it_builds_and_computes_the_same(compiler: str, tmp_path: Path) -> None:
         text=True,
     )
     assert build.returncode == 0, build.stderr
+    shared = build_shared(tmp_path / "lib")
+    assert shared.name == "liba_network__1.so"
+    assert ctypes.CDLL(str(shared)).a_network__1_load
     for threads in ("1", "2"):
         done = subprocess.run(
             [tmp_path / "lib" / "example", threads],

@@ -30,7 +30,7 @@ from tensorwright.base import CpuTarget
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Load, Var, constant, floor_div, mod
 from tensorwright.loop import Allocate, For, LoopProgram, Store, block
-from tensorwright.machine_code import assembly
+from tensorwright.machine_code.compilation import assembly
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
 LANES, CHANNELS, KERNEL = 16, 16, 3

@@ -13,11 +13,11 @@ from tests.targets import AVX2, AVX512, NEON, SSE2, native_target
 
 from tensorwright.base import CpuTarget, DType, InternalError, MachineError
 from tensorwright.codegen.llvm import math_function
-from tensorwright.machine_code import (
+from tensorwright.machine_code import float_literal
+from tensorwright.machine_code.compilation import (
     assembly,
     compile_module,
     feature_flags,
-    float_literal,
     pipeline_key,
 )
 

@@ -24,7 +24,7 @@ from tensorwright.loop import (
     block,
 )
 from tensorwright.loop.traversal import map_condition
-from tensorwright.machine_code import compile_module
+from tensorwright.machine_code.compilation import compile_module
 from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import interpret
 

@@ -64,7 +64,7 @@ from tensorwright.loop import (
     block,
     promote_accumulators,
 )
-from tensorwright.machine_code import assembly
+from tensorwright.machine_code.compilation import assembly
 from tensorwright.schedule import ForKind, Scope
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)

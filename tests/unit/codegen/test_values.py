@@ -23,7 +23,7 @@ from tensorwright.base import CpuTarget, DType, UnsupportedError
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Apply, Cast, Fn, Load, Value, apply, constant, select
 from tensorwright.loop import For, LoopProgram, Store
-from tensorwright.machine_code import assembly
+from tensorwright.machine_code.compilation import assembly
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
 INTEGERS = (DType.I8, DType.I16, DType.I32, DType.I64, DType.U8, DType.U16, DType.U32, DType.U64)

@@ -10,7 +10,8 @@ from tests.targets import NEON, native_target
 
 from tensorwright.base import CpuTarget, DType, InternalError, cpu_target
 from tensorwright.codegen.llvm import MATH_FUNCTIONS, math_function
-from tensorwright.machine_code import LIBM_SYMBOLS, assembly, compile_module
+from tensorwright.machine_code import LIBM_SYMBOLS
+from tensorwright.machine_code.compilation import assembly, compile_module
 from tensorwright.runtime import load_object
 
 MAX_ULP = 4.0

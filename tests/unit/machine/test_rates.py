@@ -18,7 +18,7 @@ from tensorwright.machine import (
     machine_of,
     nominal_rates,
 )
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 from tensorwright.runtime.measuring.this_machine import steps_of
 
 ODD = replace(

@@ -6,14 +6,8 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import cpu_target
-from tensorwright.machine_code import (
-    Kind,
-    Module,
-    NativeFunction,
-    Number,
-    compile_module,
-    vector_type,
-)
+from tensorwright.machine_code import Kind, Module, NativeFunction, Number, vector_type
+from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import load_function
 from tensorwright.runtime.native import driver
 

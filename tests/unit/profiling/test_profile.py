@@ -29,7 +29,8 @@ from tensorwright.profiling import (
     measure,
     profile_values,
 )
-from tensorwright.runtime import CallCosts, Executable
+from tensorwright.runtime import Executable
+from tensorwright.runtime.measuring import CallCosts
 
 CEILINGS = Ceilings(1, 1e9, (Level("L2", 1e6, 10e9), Level("memory", float("inf"), 1e9)))
 COSTS = CallCosts(clock_s=1e-7, step_s=1e-8, enter_s=1e-6, threads_s=0.0)

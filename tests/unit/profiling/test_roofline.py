@@ -7,7 +7,7 @@ import pytest
 from tensorwright.base import MachineError, cpu_target, detect_target
 from tensorwright.machine import Ceilings, Level
 from tensorwright.profiling import Bottleneck, Bounds, Operand, bottleneck_of, bounds_of
-from tensorwright.runtime import measure_ceilings
+from tensorwright.runtime.measuring import measure_ceilings
 
 MACHINE = Ceilings(
     2,

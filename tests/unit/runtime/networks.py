@@ -11,7 +11,7 @@ from tests.targets import native_target
 
 from tensorwright.base import DType
 from tensorwright.loop import Role
-from tensorwright.machine_code import compile_module
+from tensorwright.machine_code.compilation import compile_module
 from tensorwright.ops import TensorType
 from tensorwright.runtime import (
     ArenaRef,

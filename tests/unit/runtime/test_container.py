@@ -21,7 +21,15 @@ from tests.unit.runtime.networks import (
     weights,
 )
 
-from tensorwright.base import CpuTarget, DType, MachineError, ModelError, OutputError, detect_target
+from tensorwright.base import (
+    CpuTarget,
+    DType,
+    MachineError,
+    ModelError,
+    OutputError,
+    UsageError,
+    detect_target,
+)
 from tensorwright.runtime import (
     ConstantRef,
     Contents,
@@ -131,7 +139,7 @@ def test_another_version(saved: Path) -> None:
     data = bytearray(saved.read_bytes())
     data[8] = 9
     saved.write_bytes(data)
-    assert refusal(saved) == "its format is version 9, and this tensorwright reads 1 to 3"
+    assert refusal(saved) == "its format is version 9, and this tensorwright reads 1 to 4"
 
 
 def test_a_file_cut_short_anywhere(saved: Path) -> None:
@@ -255,3 +263,24 @@ def test_a_file_for_another_processor(saved: Path, target: CpuTarget, lacking: s
 def test_a_file_for_a_lesser_processor_runs(saved: Path) -> None:
     path = for_target(saved, replace(NATIVE, name="less", features=NATIVE.features[:2]))
     assert load(path).target.name == "less"
+
+
+def test_a_program_is_loaded_from_bytes(saved: Path) -> None:
+    inputs = chain_inputs()
+    data = saved.read_bytes()
+    saved.write_bytes(bytes(255 - each for each in data))
+    with pytest.raises(ModelError, match="is not an executable"):
+        load(saved)
+    programs = [
+        load(data, threads=1),
+        load(memoryview(data), threads=1),
+        load(saved, threads=1, read=lambda path: bytes(255 - each for each in path.read_bytes())),
+    ]
+    for program in programs:
+        np.testing.assert_allclose(program.run(inputs)["z"], chain_result(inputs), rtol=1e-6)
+    with pytest.raises(ModelError, match="the bytes: it is damaged: it is cut short"):
+        load(data[:-1])
+    with pytest.raises(UsageError, match="argument read: the source is bytes"):
+        load(data, read=Path.read_bytes)
+    with pytest.raises(UsageError, match="argument read: str is not bytes"):
+        load(saved, read=str)  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ from tensorwright.base import (
     override,
 )
 from tensorwright.loop import Role
-from tensorwright.machine_code import compile_module
+from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import (
     ArgumentSpec,
     ConstantRef,

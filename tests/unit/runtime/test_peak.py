@@ -7,8 +7,8 @@ from dataclasses import astuple, replace
 import pytest
 
 from tensorwright.base import DType, MachineError, cpu_target, detect_target
-from tensorwright.machine_code import assembly
-from tensorwright.runtime import measure_bandwidth, measure_call_costs, measure_peak
+from tensorwright.machine_code.compilation import assembly
+from tensorwright.runtime.measuring import measure_bandwidth, measure_call_costs, measure_peak
 from tensorwright.runtime.measuring.peak import _fma_loop
 
 NATIVE = detect_target()

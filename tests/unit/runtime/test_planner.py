@@ -24,7 +24,7 @@ from tensorwright.codegen import Signature
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Load, Var
 from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Store
-from tensorwright.machine_code import compile_module
+from tensorwright.machine_code.compilation import compile_module
 from tensorwright.ops import TensorType
 from tensorwright.runtime import (
     ArenaRef,

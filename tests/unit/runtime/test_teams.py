@@ -30,7 +30,7 @@ from tensorwright import compile as compile_model
 from tensorwright.base import CpuTarget, InternalError, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs
 from tensorwright.loop import Role
-from tensorwright.machine_code import compile_module
+from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import (
     ArgumentSpec,
     BufferRef,

@@ -27,7 +27,7 @@ from tensorwright.expr import (
 )
 from tensorwright.graph import Workload
 from tensorwright.loop import Buffer, Parameter, Role
-from tensorwright.machine_code import compile_module
+from tensorwright.machine_code.compilation import compile_module
 from tensorwright.records import Status
 from tensorwright.schedule import Split
 from tensorwright.tuning.measuring import BuildFailed, BuildResult, BuildStopped, Measurement

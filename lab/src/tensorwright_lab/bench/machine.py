@@ -12,7 +12,7 @@ from pathlib import Path
 from tensorwright.base import CpuTarget, knobs, now_utc
 from tensorwright.cli.arguments.machine import warn_if_unfit
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, detect_hardware, kept_ceilings
-from tensorwright.runtime import measure_bandwidth, measure_peak
+from tensorwright.runtime.measuring import measure_bandwidth, measure_peak
 
 _PACKAGES = (
     *("tensorwright", "llvmlite", "numpy", "onnx"),

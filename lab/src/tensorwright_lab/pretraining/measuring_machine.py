@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from tensorwright.base import RecordError, cpu_target, write_atomically
 from tensorwright.machine import Machine, Rates, detect_hardware, machine_of
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 from tensorwright_lab.pretraining.conditions import CONDITIONS, Conditions
 
 FILE = "machine.json"

@@ -22,6 +22,8 @@ $example_sizes       int error = ${name}_load(&model, "$name.weights");
        make lib$name.a
        cc -I. -o program program.c lib$name.a -fopenmp -lm
 
+   `make lib$name.so` builds a shared library, for programs in any language.
+
    Link a C++ program in the same way, with c++. -fopenmp is for the threads: if the compiler has no
    OpenMP, make builds a library for one thread; then leave -fopenmp out. The program reads
    $name.weights.
@@ -210,13 +212,14 @@ $bits    ;
 
 MAKEFILE = Template("""\
 # make: lib$name.a and the program example. make CC=clang; make ARCH=... for another machine.
+# make lib$name.so: a shared library.
 CC ?= cc
 ARCH ?= $machine
 WARNINGS ?= -Wall -Wextra -Werror -Wno-psabi
 HAS_OPENMP = $$(CC) -fopenmp -include omp.h -x c -c /dev/null -o /dev/null 2>/dev/null
 OPENMP := $$(shell $$(HAS_OPENMP) && echo -fopenmp)
 CFLAGS ?= -O3
-FLAGS = $flags $$(CFLAGS) $$(WARNINGS) $$(OPENMP)
+FLAGS = -fPIC $flags $$(CFLAGS) $$(WARNINGS) $$(OPENMP)
 OBJECTS = $name.o $objects
 
 example: example.o lib$name.a
@@ -226,6 +229,9 @@ lib$name.a: $$(OBJECTS)
 	rm -f $$@
 	$$(AR) rcs $$@ $$(OBJECTS)
 
+lib$name.so: $$(OBJECTS)
+	$$(CC) -shared $$(OPENMP) -o $$@ $$(OBJECTS) -lm
+
 # only kernels may use the features of ARCH: the rest runs everywhere, and checks for them
 kernels/%.o: kernels/%.c
 	$$(CC) $$(FLAGS) $$(ARCH) -c -o $$@ $$<
@@ -234,7 +240,7 @@ kernels/%.o: kernels/%.c
 	$$(CC) $$(FLAGS) -I. -c -o $$@ $$<
 
 clean:
-	rm -f example example.o lib$name.a $$(OBJECTS)
+	rm -f example example.o lib$name.a lib$name.so $$(OBJECTS)
 
 .PHONY: clean
 """)

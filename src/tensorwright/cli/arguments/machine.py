@@ -8,7 +8,7 @@ from tensorwright.base import CpuTarget, Target
 from tensorwright.cli.printing.wrapping import echo_prose
 from tensorwright.machine import Load, LoadWatch, MachineState, kept_ceilings
 from tensorwright.processes import hold_turn
-from tensorwright.runtime import measure_peak_alone
+from tensorwright.runtime.measuring import measure_peak_alone
 from tensorwright.tuning.session import Progress
 
 _TOLD = "tensorwright.machine_told"

@@ -12,10 +12,16 @@ import numpy as np
 from tensorwright.base import UsageError
 from tensorwright.cli.arguments.arrays import read_arrays
 from tensorwright.cli.arguments.compilation import Compilation
-from tensorwright.cli.arguments.kinds import ProgramKind, is_reference
+from tensorwright.cli.arguments.kinds import (
+    ProgramKind,
+    is_reference,
+    refuse_other_than_model,
+    split,
+)
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.options import refuse_given
 from tensorwright.cli.arguments.references import read_program
+from tensorwright.compiling import compile
 from tensorwright.graph import Graph, Partition, Workload
 from tensorwright.ops import Array
 from tensorwright.pipeline import (
@@ -96,6 +102,17 @@ def compile_any(
     """
     if not is_reference(text):
         refuse_constants(text)
+        kind, path = split(text)
+        if not kind and on_kernel is None:
+            refuse_other_than_model(text)
+            return compile(
+                path,
+                target=how.target,
+                threads=how.threads,
+                records=how.records,
+                input_shapes=how.shapes,
+                sizes=how.sizes,
+            )
         with opened(how.records) as store:
             parts = prepare(text, how, store)
             return finish(parts, how.target, how.threads, store, on_kernel)

@@ -21,13 +21,8 @@ from tensorwright.machine import (
 )
 from tensorwright.processes import hold_turn
 from tensorwright.records import default_path, open_store
-from tensorwright.runtime import (
-    default_cache,
-    find_openmp,
-    measure_ceilings,
-    openmp_runtime,
-    this_machine,
-)
+from tensorwright.runtime import default_cache, find_openmp, openmp_runtime
+from tensorwright.runtime.measuring import measure_ceilings, this_machine
 from tensorwright.version import __version__
 
 _NEEDED = ("llvmlite", "numpy", "onnx", "ml_dtypes", "click", "rich")

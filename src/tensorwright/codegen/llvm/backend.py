@@ -8,7 +8,7 @@ from tensorwright.base import CpuTarget
 from tensorwright.codegen.llvm.kernel import emit
 from tensorwright.codegen.source import Source
 from tensorwright.loop import LoopProgram
-from tensorwright.machine_code import assembly, compile_module, pipeline_key
+from tensorwright.machine_code.compilation import assembly, compile_module, pipeline_key
 
 
 @dataclass(frozen=True, slots=True)

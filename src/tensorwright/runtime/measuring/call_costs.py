@@ -12,10 +12,11 @@ from statistics import median
 import numpy as np
 
 from tensorwright.base import CpuTarget, DType, detect_target
-from tensorwright.machine_code import Kind, Module, NativeFunction, compile_module
+from tensorwright.machine_code import Kind, Module, NativeFunction
 from tensorwright.runtime.bound_call import Bound
 from tensorwright.runtime.executable import Executable
 from tensorwright.runtime.native.openmp import usable_threads
+from tensorwright.runtime.native.own_code import object_code_of
 from tensorwright.runtime.plan.plan import (
     CopyStep,
     InputRef,
@@ -76,7 +77,7 @@ def _bound(steps: list[Step], threads: int) -> Bound:
     kernels = (KernelSpec("nothing", ()),)
     teams = (Team(0, len(steps)),)
     plan = Plan("nothing", target, threads, (x,), (y,), (), kernels, tuple(steps), teams=teams)
-    code = compile_module(_nothing(), target)
+    code = object_code_of(_nothing(), target)
     program = Executable(plan, (code,), (), threads=threads)
     return program.bind({"x": np.zeros(_SHAPE, np.float32)})
 

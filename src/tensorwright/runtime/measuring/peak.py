@@ -19,12 +19,12 @@ from tensorwright.machine_code import (
     NativeFunction,
     Number,
     Variable,
-    compile_module,
     vector_type,
 )
 from tensorwright.runtime.buffers import empty
 from tensorwright.runtime.device import device_of
 from tensorwright.runtime.native.openmp import usable_threads
+from tensorwright.runtime.native.own_code import object_code_of
 
 _BUDGET_S = 0.1
 _LEAST_REPEATS = 5
@@ -80,7 +80,7 @@ def _best_time(
     """
     check_runs_here(target, "runtime", remedy="measure the target 'native'")
     device = device_of(target)
-    code = device.load(compile_module(measure.module.text(), target), (measure.symbol,))
+    code = device.load(object_code_of(measure.module.text(), target), (measure.symbol,))
     functions = tuple((code.address(measure.symbol), launch) for launch in ON_THREADS)
     results = device.allocate(usable_threads(threads) * _RESULT_BYTES)
     first, *rest = (device.memory_of(array) for array in (np.array(numbers, np.int64), *arrays))

@@ -10,7 +10,12 @@ from tensorwright.runtime.native.jit import LoadedFunction, load_function
 
 @lru_cache(maxsize=1)
 def call_loop() -> LoadedFunction:
-    """The loop, compiled once in each process.
+    """The loop, loaded once in each process."""
+    return load_function(call_loop_function())
+
+
+def call_loop_function() -> NativeFunction:
+    """The loop before it is compiled.
 
     run(kernel, table, row_bytes, rows, first, workspace, threads, count) calls the kernel `count`
     times.  Each row of the table holds the addresses of the arguments of one call; they take turns
@@ -27,4 +32,4 @@ def call_loop() -> LoadedFunction:
         following = row.now + 1
         row.set(following.differs(rows).choose(following, 0))
     function.finish()
-    return load_function(function)
+    return function

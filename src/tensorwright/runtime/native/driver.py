@@ -75,7 +75,7 @@ class _Frame:
         return self.pointer(name).array(Kind.I64)
 
 
-def _module() -> Module:
+def driver_module() -> Module:
     """`tensorwright_run`, which does the runs of a frame, and kernels that copy."""
     module = Module()
     steps = _write_steps(module)
@@ -190,7 +190,7 @@ _LOCK = threading.Lock()
 
 @lru_cache(maxsize=1)
 def _driver() -> Driver:
-    code = load_ir(_module().text(), (_RUN, _COPY, _COLLECT))
+    code = load_ir(driver_module().text(), (_RUN, _COPY, _COLLECT))
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address(_RUN))
     clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
     return Driver(code, run, code.address(_COPY), code.address(_COLLECT), clock)

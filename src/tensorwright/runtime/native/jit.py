@@ -1,10 +1,9 @@
 """Load object code into this process and give the addresses of its functions.
 
-All objects live in one LLVM ORC session, linked by JITLink, which puts an object's code and
-constants into one block, so that the small code model is always valid. Sixty objects load in 8 ms;
-MCJIT, one engine for each, takes eight times that. An object may refer to other objects' symbols
-only if `runtime_symbols` lists them (the C mathematical library, and the memory functions that LLVM
-calls implicitly), and the OpenMP functions, which are those of `team.py`.
+`linker.py` writes an object into memory of its own, whose code and constants nobody can change
+then.  An object may refer to other objects' symbols only if `runtime_symbols` lists them (the C
+mathematical library, and the memory functions that LLVM calls implicitly), and the OpenMP
+functions, which are those of `team.py`.
 
 The functions that this package writes by itself (the driver, the loop of calls, the measurement
 of the machine's peak) become native code here, too: `load_function`, `load_ir`.
@@ -14,38 +13,31 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import itertools
+import mmap
+import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import llvmlite.binding as llvm
-
-from tensorwright.base import CpuTarget, InternalError, detect_target
-from tensorwright.machine_code import (
-    LIBM_SYMBOLS,
-    Kind,
-    NativeFunction,
-    compile_module,
-    create_machine,
-)
+from tensorwright.base import CpuTarget, InternalError, MachineError, detect_target
+from tensorwright.machine_code import LIBM_SYMBOLS, Kind, NativeFunction
+from tensorwright.runtime.native.elf import read_object
+from tensorwright.runtime.native.linker import MACHINES, lay_out, write_image
 from tensorwright.runtime.native.openmp import OpenMP, openmp_runtime
+from tensorwright.runtime.native.own_code import object_code_of
 from tensorwright.runtime.native.team import (
     POSIX_SYMBOLS,
     RENAMED,
+    SLOT_KEY,
     STAND_INS,
     TEAM_SYMBOL,
     serial_ir,
+    slot_key,
     team_ir,
 )
 
 _MEMORY_SYMBOLS = ("memcpy", "memmove", "memset", "memcmp")
-_ELF_MACHINE = slice(18, 20)
-_ELF_MACHINES = {"x86-64": 62, "aarch64": 183}
-_TEAM_LIBRARY = "team"
-_SYMBOLS_LIBRARY = "symbols"
-_LOADS_PER_SESSION = 1000
 _CTYPES: dict[str, Any] = {
     Kind.POINTER: ctypes.c_void_p,
     Kind.I64: ctypes.c_int64,
@@ -56,102 +48,105 @@ _CTYPES: dict[str, Any] = {
 class LoadedObject:
     """Object code in executable memory, which is freed with the last reference.
 
-    Code that keeps an address must also keep this object. Safe to use from several threads.
+    Code that keeps an address must also keep this object, which keeps the objects whose functions
+    it calls. Safe to use from several threads.
     """
 
-    __slots__ = ("_session", "_tracker", "symbols")
+    __slots__ = ("_addresses", "_kept", "_memory", "symbols")
 
     def __init__(
-        self, session: Session, tracker: llvm.orcjit.ResourceTracker, symbols: tuple[str, ...]
+        self,
+        memory: mmap.mmap,
+        addresses: Mapping[str, int],
+        symbols: Sequence[str],
+        kept: LoadedObject | None,
     ) -> None:
-        self._session = session
-        self._tracker = tracker
-        self.symbols = symbols
+        self._memory = memory
+        self._addresses = {name: addresses[name] for name in symbols}
+        self._kept = kept
+        self.symbols = tuple(symbols)
 
     def address(self, symbol: str) -> int:
         """The address of one of `symbols`."""
-        return int(self._tracker[symbol])
-
-    def __del__(self) -> None:
-        del self._tracker  # before the session, which would leave it dangling
+        return self._addresses[symbol]
 
 
 class Session:
-    """An ORC session with one library for each source of symbols.
+    """What all objects of a process are linked with: libraries, and the functions of teams."""
 
-    Unloaded objects leave about 8 kB behind (the name of their library, which LLVM keeps
-    until the session ends), so `load_object` starts a new session after some thousand loads;
-    an old session ends with its last object.
-    """
-
-    __slots__ = ("_jit", "_libraries", "_stand_ins", "arch", "loads")
+    __slots__ = ("_addresses", "_teams", "arch")
 
     def __init__(self, openmp: OpenMP | None) -> None:
         native = detect_target()
-        machine = create_machine(native)
         self.arch = native.arch
-        self.loads = itertools.count()
-        self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
-        # Imports are defined in a library, and a library is made of object code.
-        anchor = compile_module("@tw.anchor = constant i8 0\n", native)
         teams = serial_ir() if openmp is None else team_ir(native.arch)
-        code, imports = compile_module(teams, native), _team_imports(openmp)
-        self._libraries = [
-            self._define(_SYMBOLS_LIBRARY, anchor, runtime_symbols(), "tw.anchor"),
-            self._define(_TEAM_LIBRARY, code, imports, TEAM_SYMBOL, *STAND_INS.values()),
-        ]
-        self._stand_ins = [
-            (name, self._libraries[-1][symbol]) for name, symbol in STAND_INS.items()
-        ]
+        symbols = (TEAM_SYMBOL, *STAND_INS.values())
+        self._addresses = dict(runtime_symbols())
+        code, imports = object_code_of(teams, native), dict(_team_imports(openmp))
+        self._teams = _load(code, symbols, self.arch, self._addresses | imports, None)
+        self._addresses |= {name: self._teams.address(name) for name in symbols}
+        self._addresses |= {name: self._addresses[symbol] for name, symbol in STAND_INS.items()}
 
     def load(self, data: bytes, symbols: Sequence[str]) -> LoadedObject:
         """As `load_object`, into this session."""
-        _check_machine(data, self.arch)
-        builder = llvm.JITLibraryBuilder().add_object_img(data)
-        builder.add_jit_library(_SYMBOLS_LIBRARY).add_jit_library(_TEAM_LIBRARY)
-        for name, address in self._stand_ins:  # in a library, the process's would go first
-            builder.import_symbol(name, address)
-        for symbol in symbols:
-            builder.export_symbol(symbol)
-        tracker = self._link(builder, f"object{next(self.loads)}")
-        return LoadedObject(self, tracker, tuple(symbols))
+        return _load(data, symbols, self.arch, self._addresses, self._teams)
 
-    def _define(
-        self, name: str, code: bytes, imports: Sequence[tuple[str, int]], *exports: str
-    ) -> llvm.orcjit.ResourceTracker:
-        builder = llvm.JITLibraryBuilder().add_object_img(code)
-        for symbol, address in imports:
-            builder.import_symbol(symbol, address)
-        for symbol in exports:
-            builder.export_symbol(symbol)
-        return self._link(builder, name)
 
-    def _link(
-        self, builder: llvm.orcjit.JITLibraryBuilder, name: str
-    ) -> llvm.orcjit.ResourceTracker:
-        try:
-            return builder.link(self._jit, name)
-        except RuntimeError as error:
+def _load(
+    data: bytes,
+    symbols: Sequence[str],
+    arch: str,
+    addresses: Mapping[str, int],
+    kept: LoadedObject | None,
+) -> LoadedObject:
+    """Link an object into memory of its own, and close that."""
+    try:
+        content = read_object(data)
+        if content.machine != MACHINES[arch]:
             raise InternalError(
                 stage="runtime",
-                where=f"object code {name}",
-                reason=f"cannot be linked into this process: {error}",
+                where="object code",
+                reason=f"it is for ELF machine {content.machine}, but this one is {MACHINES[arch]}",
                 remedy="compile it again for this machine",
-            ) from error
+            )
+        image = lay_out(content)
+        memory = mmap.mmap(-1, max(1, image.size_bytes), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        defined = write_image(image, memoryview(memory), base, addresses)
+        missing = sorted(name for name in symbols if name not in defined)
+        if missing:
+            raise ValueError(f"Symbols not found: {', '.join(missing)}")
+    except (ValueError, LookupError, OSError, OverflowError, struct.error) as error:
+        raise InternalError(
+            stage="runtime",
+            where="object code",
+            reason=f"it cannot be linked into this process: {error}",
+            remedy="compile it again for this machine",
+        ) from error
+    _close(base, image.fixed_bytes)
+    return LoadedObject(memory, defined, symbols, kept)
 
-    def __del__(self) -> None:
-        if hasattr(self, "_libraries"):
-            del self._libraries  # before the session that they belong to
-        if hasattr(self, "_jit"):
-            del self._jit
+
+def _close(base: int, size_bytes: int) -> None:
+    """Let memory be read and run, and not written; that also makes processors see new code."""
+    if size_bytes and _PROTECT(base, size_bytes, mmap.PROT_READ | mmap.PROT_EXEC):
+        raise MachineError(
+            stage="load",
+            where="compiled code",
+            reason=f"the system does not let it run (error {ctypes.get_errno()} of mprotect)",
+            remedy="allow this program memory that is executable",
+        )
+
+
+_PROTECT = ctypes.CDLL(None, use_errno=True).mprotect
+_PROTECT.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
 class _Current:
-    """The session that `load_object` fills; guarded by the lock."""
+    """The session of `load_object`; guarded by the lock."""
 
     lock = threading.Lock()
     session: Session | None = None
-    loads = 0
 
 
 def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
@@ -160,17 +155,15 @@ def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
     Raises:  InternalError if it is not an object for this machine, or if a symbol is missing.
     """
     with _Current.lock:
-        if _Current.session is None or _Current.loads >= _LOADS_PER_SESSION:
+        if _Current.session is None:
             _Current.session = Session(openmp_runtime())
-            _Current.loads = 0
-        _Current.loads += 1
         session = _Current.session
     return session.load(data, symbols)
 
 
 def load_ir(ir_text: str, symbols: Sequence[str], target: CpuTarget | None = None) -> LoadedObject:
     """Compile LLVM IR for this machine, or a target that it can run, and load it."""
-    return load_object(compile_module(ir_text, target or detect_target()), symbols)
+    return load_object(object_code_of(ir_text, target or detect_target()), symbols)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,22 +199,8 @@ def _team_imports(openmp: OpenMP | None) -> tuple[tuple[str, int], ...]:
         return ()
     process = ctypes.CDLL(None)
     forking = [(RENAMED[name], address) for name, address in openmp.symbols]
-    return (*forking, *((name, _address(process, name)) for name in POSIX_SYMBOLS))
-
-
-def _check_machine(data: bytes, arch: str) -> None:
-    """Refuse an ELF object of another processor, which the linker would accept silently."""
-    if data[:4] != b"\x7fELF":
-        return
-    machine = int.from_bytes(data[_ELF_MACHINE], "little")
-    wanted = _ELF_MACHINES[arch]
-    if machine != wanted:
-        raise InternalError(
-            stage="runtime",
-            where="object code",
-            reason=f"it is for ELF machine {machine}, but this one is {wanted}",
-            remedy="compile it again for this machine",
-        )
+    posix = ((name, _address(process, name)) for name in POSIX_SYMBOLS)
+    return (*forking, *posix, (SLOT_KEY, slot_key()))
 
 
 def _load_libm() -> ctypes.CDLL:

@@ -33,7 +33,8 @@ from functools import lru_cache
 from tensorwright.machine_code import Kind, Module, NativeFunction, Number
 
 _SPINS = 1000
-_PAUSES = {"x86-64": "pause", "aarch64": "yield"}
+_PAUSES = {"x86-64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
+"""LLVM's function that says that a thread waits, and its arguments."""
 
 # The words of a slot, and those of the first slot that are of the team.
 _SLOT_WORDS = 32
@@ -84,7 +85,7 @@ def serial_ir() -> str:
 def team_ir(arch: str) -> str:
     """The functions above as LLVM IR, for a process whose libgomp is linked as `RENAMED` says."""
     module = Module()
-    wait = _write_wait(module, _PAUSES[arch])
+    wait = _write_wait(module, *_PAUSES[arch])
     give = _write_give(module)
     _write_team(module, _write_member(module, give, wait))
     _write_parallel(module, give, wait)
@@ -93,8 +94,12 @@ def team_ir(arch: str) -> str:
     return module.text()
 
 
+SLOT_KEY = "tensorwright.slot_key"
+"""A symbol whose address is the number `slot_key()`, so that the code is that of any process."""
+
+
 @lru_cache(maxsize=1)
-def _slot_key() -> int:
+def slot_key() -> int:
     """The process's key of the thread-specific value, which points to a thread's slot."""
     key = ctypes.c_uint64(0)  # pthread_key_t has 32 bits or 64
     error = ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None)
@@ -103,27 +108,31 @@ def _slot_key() -> int:
     return key.value
 
 
+def _key(function: NativeFunction) -> Number:
+    return function.outside(SLOT_KEY).cast("ptrtoint", Kind.I64)
+
+
 def _own_slot(function: NativeFunction) -> Number:
     """The slot of the thread that runs a function; null outside of teams."""
-    return function.call(Kind.POINTER, "pthread_getspecific", function.number(_slot_key()))
+    return function.call(Kind.POINTER, "pthread_getspecific", _key(function))
 
 
 def _set_own_slot(function: NativeFunction, slot: Number) -> None:
-    function.call(Kind.I32, "pthread_setspecific", function.number(_slot_key()), slot)
+    function.call(Kind.I32, "pthread_setspecific", _key(function), slot)
 
 
 def _slot_of(team: Number, number: Number) -> Number:
     return team.array(Kind.I64).address(number * _SLOT_WORDS)
 
 
-def _write_wait(module: Module, pause: str) -> NativeFunction:
+def _write_wait(module: Module, pause: str, hints: tuple[int, ...]) -> NativeFunction:
     """Wait until a word has a value."""
     function = NativeFunction(module, "await", (Kind.POINTER, Kind.I64), is_internal=True)
     word, value = function.parameters
     looks = function.variable(Kind.I64, 0)
     with function.repeat(lambda: word.array(Kind.I64).acquire().differs(value)):
         with function.when(looks.now < _SPINS) as otherwise:
-            function.effect(f'call void asm sideeffect "{pause}", "~{{memory}}"()')
+            function.do(pause, *(function.number(each, Kind.I32) for each in hints))
             looks.set(looks.now + 1)
         with otherwise():
             function.call(Kind.I32, "sched_yield")

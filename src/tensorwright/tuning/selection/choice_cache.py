@@ -10,11 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 
 from tensorwright.base import UsageError, from_data, kinds_of, knobs, source_digest, to_data
-from tensorwright.runtime import KernelCache
+from tensorwright.runtime import KernelCache, named_cache
 from tensorwright.schedule import format_trace, parse_trace
 from tensorwright.tuning.selection.chosen import Chosen, Estimate
 
@@ -37,12 +35,7 @@ _KINDS = kinds_of(Chosen, Estimate)
 
 def choice_cache() -> KernelCache | None:
     """The cache in the folder that the knob `home` names; None where the knob says no."""
-    return _cache(knobs.HOME.get() / "choices") if knobs.KERNEL_CACHE.get() else None
-
-
-@lru_cache(maxsize=16)
-def _cache(folder: Path) -> KernelCache:
-    return KernelCache(folder, LIMIT_BYTES)
+    return named_cache("choices", LIMIT_BYTES) if knobs.KERNEL_CACHE.get() else None
 
 
 def choice_key(*parts: str) -> str:

@@ -25,7 +25,7 @@ from tensorwright.base import (
 )
 from tensorwright.expr import Tensor, topological_order
 from tensorwright.machine import NOMINAL, Card, Machine, card_of
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import (
     Parallel,
     ScheduleState,

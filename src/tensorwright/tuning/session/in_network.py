@@ -26,7 +26,8 @@ from tensorwright.graph import Partition, random_inputs
 from tensorwright.ops import Array
 from tensorwright.processes import never
 from tensorwright.records import NetworkChoice, RecordStore
-from tensorwright.runtime import Executable, choose_teams, seconds_in_turns, typical_seconds
+from tensorwright.runtime import Executable, choose_teams
+from tensorwright.runtime.measuring import seconds_in_turns, typical_seconds
 from tensorwright.schedule import (
     Workload,
     parse_trace,

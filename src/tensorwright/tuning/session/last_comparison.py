@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from tensorwright.graph import AliasCall, ConcatInPlace, KernelCall, Partition, random_inputs
 from tensorwright.processes import never
-from tensorwright.runtime import Bound, Executable, faster_half
+from tensorwright.runtime import Bound, Executable
+from tensorwright.runtime.measuring import faster_half
 from tensorwright.tuning.session.result import Comparison, NetworkResult
 
 _TURNS = 40

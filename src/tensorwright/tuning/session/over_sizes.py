@@ -30,7 +30,8 @@ from tensorwright.build import (
 )
 from tensorwright.graph import Partition, SizePoint, Workload, bound_workloads, random_inputs
 from tensorwright.processes import never
-from tensorwright.runtime import Executable, faster_half
+from tensorwright.runtime import Executable
+from tensorwright.runtime.measuring import faster_half
 from tensorwright.schedule import Schedule, Trace, format_schedule, format_trace
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.selection import SizeTable, choose_untuned

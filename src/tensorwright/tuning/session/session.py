@@ -19,7 +19,8 @@ from tensorwright.expr import compute, placeholder
 from tensorwright.graph import program_workload
 from tensorwright.machine import detect_hardware
 from tensorwright.records import RecordStore
-from tensorwright.runtime import check_device, this_machine
+from tensorwright.runtime import check_device
+from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import state_of
 from tensorwright.tuning.learning import Past, SessionLearning, model_file_of, open_learning
 from tensorwright.tuning.measuring.builder import PoolBuilder

@@ -30,7 +30,7 @@ from tensorwright.rewriting.networks import (
     write_network,
     write_outline,
 )
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 
 RULES = network_rules(parse_rules(["a: matmul(?x, matmul(?y, ?z)) == matmul(matmul(?x, ?y), ?z)"]))
 

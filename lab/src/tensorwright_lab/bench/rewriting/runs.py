@@ -28,7 +28,7 @@ from tensorwright.processes import Child, Done, Job, Raised
 from tensorwright.records import MemoryStore, opened
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import ProgramPrices, operator_seconds
-from tensorwright.runtime import this_machine
+from tensorwright.runtime.measuring import this_machine
 from tensorwright.tuning.session import Budget, SearchArguments, choose_callbacks
 from tensorwright_lab.bench.machine import peak_memory_bytes
 from tensorwright_lab.bench.rewriting.rows import Measured, RewriteRow, Searched

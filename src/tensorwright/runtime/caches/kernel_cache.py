@@ -45,7 +45,7 @@ class KernelCache:
 
     def get(self, key: str) -> bytes | None:
         """The checked object code of a key; None if there is none that can be trusted."""
-        content = self._read(self._path(key)) if self._usable() else None
+        content = self._read(self._path(key)) if self.is_usable() else None
         if content is None:
             self._count(misses=1)
             return None
@@ -62,7 +62,7 @@ class KernelCache:
 
     def put(self, key: str, data: bytes) -> bool:
         """Keep object code; False if that failed (a warning says so once)."""
-        if not self._usable():
+        if not self.is_usable():
             return False
         content = _MAGIC + _digest(key, data) + data
         temporary: Path | None = None
@@ -87,6 +87,18 @@ class KernelCache:
         """The bytes of all entries on the disk."""
         return sum(size for _, size, _ in self._entries())
 
+    def count(self) -> int:
+        """The number of entries on the disk."""
+        return len(self._entries())
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        for _, _, path in self._entries():
+            with contextlib.suppress(OSError):
+                path.unlink()
+        with self._lock:
+            self._size_bytes = None
+
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
 
@@ -96,11 +108,12 @@ class KernelCache:
         try:
             handle = os.open(path, flags)
             with os.fdopen(handle, "rb") as file:
-                return file.read() if _is_ours(os.fstat(file.fileno())) else None
+                return file.read() if is_ours(os.fstat(file.fileno())) else None
         except OSError:
             return None
 
-    def _usable(self) -> bool:
+    def is_usable(self) -> bool:
+        """Whether the folder is the user's own; where it is not, a warning says so once."""
         with self._lock:
             is_usable = self._is_usable
         if is_usable is not None:
@@ -108,7 +121,7 @@ class KernelCache:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             status = self.folder.stat()
-            if not _is_ours(status):
+            if not is_ours(status):
                 return self._disable("it belongs to another user")
             if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
                 self.folder.chmod(0o700)
@@ -182,7 +195,8 @@ def _digest(key: str, data: bytes) -> bytes:
     return hashlib.sha256(key.encode() + b"\0" + data).digest()
 
 
-def _is_ours(status: os.stat_result) -> bool:
+def is_ours(status: os.stat_result) -> bool:
+    """Whether a file belongs to the user of this process."""
     return not hasattr(os, "getuid") or status.st_uid == os.getuid()
 
 
@@ -191,7 +205,12 @@ _caches_lock = threading.Lock()
 
 
 def default_cache() -> KernelCache:
-    """The cache in the folder that the knob `home` names."""
-    folder = knobs.HOME.get() / "kernels"
+    """The cache of kernels in the folder that the knob `home` names."""
+    return named_cache("kernels")
+
+
+def named_cache(name: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> KernelCache:
+    """A cache in the folder of the knob `home`; one object for each folder."""
+    folder = knobs.HOME.get() / name
     with _caches_lock:
-        return _caches.setdefault(folder, KernelCache(folder))
+        return _caches.setdefault(folder, KernelCache(folder, limit_bytes))

@@ -122,7 +122,7 @@ def _saved(
     store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> SavedSession | None:
     identity = session_id(_arguments(parts, target, hardware, threads))
-    return next((each for each in store.sessions() if each.id == identity), None)
+    return store.session(identity)
 
 
 def _arguments(parts: Partition, target: Target, hardware: str, threads: int) -> str:

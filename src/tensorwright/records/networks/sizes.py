@@ -20,7 +20,7 @@ def save_tuned_sizes(
     """Add points to those of some workloads with named sizes, given by their keys."""
     arguments = json.dumps({"kind": _KIND, "workloads": sorted(workloads)}, sort_keys=True)
     identity = session_id(arguments)
-    earlier = next((each for each in store.sessions() if each.id == identity), None)
+    earlier = store.session(identity)
     kept = [] if earlier is None else _points(earlier)
     kept += [dict(point) for point in points if dict(point) not in kept]
     state = json.dumps({"points": kept})
@@ -30,9 +30,8 @@ def save_tuned_sizes(
 def load_tuned_sizes(store: RecordStore, workload: str) -> tuple[dict[str, int], ...]:
     """The points for which a workload was tuned, each once; none of texts that cannot be read."""
     points: list[dict[str, int]] = []
-    for session in store.sessions():
-        if f'"kind": "{_KIND}"' in session.arguments and workload in session.arguments:
-            points += [point for point in _points(session) if point not in points]
+    for session in store.sessions_about(f'"kind": "{_KIND}"', workload):
+        points += [point for point in _points(session) if point not in points]
     return tuple(points)
 
 

@@ -34,12 +34,12 @@ def load_rewriting(
     """The certificate that was kept for a simplified network; "" if the network itself is the
     fastest; None if nothing was kept.
     """
-    kept = [each for each in store.sessions() if each.name == _name(graph)]
-    if not kept:  # the usual case; it saves the hash of all constants
+    if store.session(_name(graph)) is None:  # the usual case; it saves the hash of all constants
         return None
-    identity = session_id(_arguments(graph, target, hardware, threads))
-    state = next((each.state for each in kept if each.id == identity), None)
-    return "" if state == _NO_CERTIFICATE else state
+    kept = store.session(session_id(_arguments(graph, target, hardware, threads)))
+    if kept is None:
+        return None
+    return "" if kept.state == _NO_CERTIFICATE else kept.state
 
 
 def _name(graph: Graph) -> str:

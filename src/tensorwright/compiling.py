@@ -1,0 +1,288 @@
+"""`tensorwright.compile`: what was compiled before comes back as a whole, else the pipeline runs.
+
+An executable that was compiled is kept under a key of all that compiling it depended on: the
+model's bytes, the options, the target and the machine, the knobs, this package and those with which
+it computes.  Two things are too many to be in the key and are noted beside it: which files hold the
+weights of a model, and which records were read (`WatchedStore`).  The executable comes back only
+where these are as they were.  Whoever is not sure compiles.
+
+Only a hit is fast, so this module imports no stage of the pipeline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+from tensorwright.base import (
+    KNOBS,
+    CpuTarget,
+    Target,
+    digest_of_bytes,
+    digest_of_file,
+    is_dumped,
+    knobs,
+    package_digest,
+)
+from tensorwright.machine import detect_hardware, kept_steps
+from tensorwright.runtime import (
+    Executable,
+    ExecutableCache,
+    default_executable_cache,
+    named_target,
+    usable_threads,
+)
+
+if TYPE_CHECKING:
+    import onnx
+
+    from tensorwright.graph import Constants, Graph, Program
+    from tensorwright.pipeline import OnKernel, Shapes, Sizes
+    from tensorwright.records import Records
+    from tensorwright.schedule import Trace
+
+    Model: TypeAlias = (
+        str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | onnx.ModelProto | Graph
+    )
+
+_PIPELINE, _RECORDS = "tensorwright.pipeline", "tensorwright.records"
+_WITHOUT_EFFECT = (
+    knobs.HOME,
+    knobs.DUMP,
+    knobs.DUMP_DIR,
+    knobs.VERIFY,
+    knobs.LOG,
+    knobs.KERNEL_CACHE,
+    knobs.EXECUTABLE_CACHE,
+    knobs.COST_MODEL,
+    knobs.THREADS,  # those that are used are in the key
+    knobs.TARGET,
+)
+_SETTLED_S = 2.0
+"""A file that was written more recently may be written again without a change of its times."""
+
+
+def compile(
+    model: Model | Program,
+    *,
+    target: str | Target | None = None,
+    threads: int | None = None,
+    records: Records | None = None,
+    input_shapes: Shapes | None = None,
+    sizes: Sizes | None = None,
+    trace: Trace | str | None = None,
+    constants: Constants | None = None,
+    on_kernel: OnKernel | None = None,
+) -> Executable:
+    """Compile a model or a tensor expression, or take the executable that was compiled before.
+
+    model     an ONNX file: its path, its bytes, an open handle or its ModelProto; a Graph, tensor
+              expressions, or the result of `program`
+    The other arguments and the errors are those of `pipeline.compile`.  With `on_kernel`, which is
+    to see every kernel, a network is compiled in any case.
+    """
+    options = {
+        "target": target,
+        "threads": threads,
+        "records": records,
+        "input_shapes": input_shapes,
+        "sizes": sizes,
+        "trace": trace,
+        "constants": constants,
+        "on_kernel": on_kernel,
+    }
+    given = read_handle(model)
+    question = None if trace or constants or on_kernel else _question(given, options)
+    if question is None:
+        return _pipeline(given, options)
+    return question.kept() or question.compiled(given, options)
+
+
+def read_handle(model: Any) -> Any:
+    """The bytes of an open file or of a buffer; anything else as it is."""
+    if isinstance(model, bytearray | memoryview):
+        return bytes(model)
+    if hasattr(model, "read") and not isinstance(model, str | os.PathLike):
+        return model.read()
+    return model
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is compiled, and how, in digests.
+
+    model   of the model's own bytes
+    path    of the model's file; None where it is none
+    store   the path of the record store; None where the caller has it open
+    """
+
+    cache: ExecutableCache
+    model: str
+    path: Path | None
+    target: CpuTarget
+    threads: int
+    options: str
+    store: Path | None
+    records: Any
+
+    def key(self) -> str:
+        """The key of the entry, as the machine is now."""
+        parts = (
+            package_digest(),
+            self.model,
+            self.target.name,
+            self.target.key,
+            detect_hardware().fingerprint,
+            str(kept_steps(self.target)),
+            str(self.threads),
+            self.options,
+            str(self.store),
+        )
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def kept(self) -> Executable | None:
+        """The executable that was kept, where compiling would give it again."""
+        key = self.key()
+        entry = self.cache.entry(key)
+        if entry is None or not self._is_valid(key, entry):
+            return None
+        contents = self.cache.contents(entry)
+        return None if contents is None else Executable.of(contents, self.threads)
+
+    def compiled(self, model: Any, options: Mapping[str, Any]) -> Executable:
+        """Compile, and keep the executable with what it depended on."""
+        module = importlib.import_module(_RECORDS)
+        before = _state_of(self.path), _signature(self.store)
+        with module.opened(self.records) as store:
+            watched = module.WatchedStore(store)
+            executable = _pipeline(model, {**options, "records": watched})
+        files = () if self.path is None else _external_files(self.path)
+        if _state_of(self.path) == before[0] and files is not None:
+            facts = {"files": files, "reads": watched.reads, "store": before[1]}
+            self.cache.put(self.key(), executable.contents, facts)
+        return executable
+
+    def _is_valid(self, key: str, entry: dict[str, Any]) -> bool:
+        """Whether the files of weights and the records that were read are as they were."""
+        if any(_digest_of(Path(name)) != digest for name, digest in entry["files"]):
+            return False
+        signature = _signature(self.store)
+        if signature is not None and signature == entry["store"]:
+            return True
+        module = importlib.import_module(_RECORDS)
+        with module.opened(self.records) as store:
+            if not module.answers_alike(store, entry["reads"]):
+                return False
+        self.cache.renew(key, {**entry, "store": signature})
+        return True
+
+
+def _question(model: Any, options: Mapping[str, Any]) -> _Question | None:
+    """The question that the cache may answer; None for what is always compiled.
+
+    That is: what is no model, a target that is no processor, and where knobs ask for it.
+    """
+    cache = default_executable_cache()
+    is_used = cache.limit_bytes and knobs.KERNEL_CACHE.get()
+    if not is_used or knobs.VERIFY.get() or is_dumped(*knobs.DUMP_STAGES):
+        return None
+    digest, path = _digest_of_model(model)
+    named = options["target"] or knobs.TARGET.get()
+    target = named_target(named) if isinstance(named, str) else named
+    if digest is None or not isinstance(target, CpuTarget):
+        return None
+    records = options["records"]
+    store: Path | None = None
+    if records is None:
+        store = knobs.HOME.get() / knobs.RECORDS_FILE
+    elif isinstance(records, str | os.PathLike):
+        store = Path(records).absolute()
+    threads = usable_threads(options["threads"])
+    texts = repr((_sorted(options["input_shapes"]), _sorted(options["sizes"]), _knob_values()))
+    return _Question(cache, digest, path, target, threads, texts, store, records)
+
+
+def _pipeline(model: Any, options: Mapping[str, Any]) -> Executable:
+    executable: Executable = importlib.import_module(_PIPELINE).compile(model, **options)
+    return executable
+
+
+def _digest_of_model(model: Any) -> tuple[str | None, Path | None]:
+    """The digest of a model's bytes with its kind, and its file; none of what is no model."""
+    if isinstance(model, bytes):
+        return f"bytes {digest_of_bytes(model)}", None
+    if isinstance(model, str | os.PathLike):
+        path = Path(model)
+        digest = _digest_of(path)
+        return (None, None) if digest is None else (f"file {digest}", path)
+    kind = type(model).__name__
+    if kind == "ModelProto":
+        data = model.SerializeToString(deterministic=True)
+        return f"proto {digest_of_bytes(data)}", None
+    if kind == "Graph":
+        return f"graph {digest_of_bytes(str(model).encode())}", None
+    return None, None
+
+
+def _digest_of(path: Path) -> str | None:
+    try:
+        return digest_of_file(path)
+    except (OSError, ValueError):
+        return None
+
+
+def _external_files(path: Path) -> Sequence[tuple[str, str]] | None:
+    """The files beside a model that hold its weights, with digests; None where one is missing."""
+    imported = importlib.import_module("tensorwright.graph.onnx_import")
+    files = [(str(each), _digest_of(each)) for each in imported.external_files(path)]
+    whole = [(name, digest) for name, digest in files if digest is not None]
+    return whole if len(whole) == len(files) else None
+
+
+def _sorted(given: object) -> object:
+    """A mapping as its items in order; anything else as it is, for the pipeline to refuse."""
+    return sorted(given.items()) if isinstance(given, Mapping) else given
+
+
+def _knob_values() -> str:
+    """The values of the knobs that say what is compiled; of a file, also its digest."""
+    values: dict[str, str] = {}
+    for knob in KNOBS:
+        if knob not in _WITHOUT_EFFECT:
+            value = knob.get()
+            text = f"{value} {_digest_of(value)}" if isinstance(value, Path) else str(value)
+            values[knob.name] = text
+    return json.dumps(values)
+
+
+def _state_of(path: Path | None) -> list[int] | None:
+    """What changes when a file is written."""
+    if path is None:
+        return None
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _signature(store: Path | None) -> list[Any] | None:
+    """What changes when a record store is written to: its file and its log of late writes.
+
+    None where it may be written to without such a change: an open store, and one that was written
+    to just now.
+    """
+    if store is None:
+        return None
+    files = (store, store.with_name(store.name + "-wal"))
+    states = [state for state in map(_state_of, files) if state and state[0]]  # a log may be empty
+    newest = max((state[1] for state in states), default=0)
+    is_settled = abs(time.time_ns() - newest) > _SETTLED_S * 1e9
+    return states if is_settled else None
