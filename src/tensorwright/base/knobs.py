@@ -167,6 +167,13 @@ THREADS = Knob(
     _default_threads,
     _integer(1),
 )
+CORES = Knob(
+    "cores",
+    "how many cores the calls of a process share; read once, when the first program is loaded",
+    "a number of cores",
+    available_cores,
+    _integer(1),
+)
 HOME = Knob(
     "home",
     "folder of the kernel cache and of the record store",
@@ -271,6 +278,7 @@ DEVICE_GRAPHS = Knob(
 
 KNOBS: tuple[Knob[Any], ...] = (
     THREADS,
+    CORES,
     HOME,
     DUMP,
     DUMP_DIR,

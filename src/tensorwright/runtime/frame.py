@@ -26,7 +26,6 @@ from tensorwright.runtime.device import Device, Memory
 from tensorwright.runtime.device_frame import DeviceFrame
 from tensorwright.runtime.host import HOST, host_bytes
 from tensorwright.runtime.host_step import run_host_step
-from tensorwright.runtime.native import forking
 from tensorwright.runtime.native.driver import NativeFrame, Program, amount_base, driver
 from tensorwright.runtime.native.segments import (
     BranchSegment,
@@ -116,7 +115,7 @@ class Frame:
             moving=address_of(program.moving),
             bases=ctypes.addressof(self._bases),
             workspace=self._workspace.address,
-            threads=forking.join(self, threads),
+            threads=threads,
             begin=0,
             end=len(program.runs),
             moving_count=len(program.moving),
@@ -178,10 +177,6 @@ class Frame:
     def values(self) -> Mapping[str, int]:
         """The named sizes of the call, with those that its steps have decided."""
         return self._values
-
-    def run_alone(self) -> None:
-        """Ask the kernels to use one thread."""
-        self._native.threads = 1
 
     def disconnect(self) -> None:
         """Drop the references to the caller's arrays."""

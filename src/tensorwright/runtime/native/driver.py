@@ -12,7 +12,8 @@ clock_gettime, whose seconds and nanoseconds are 64 bits each):
     threads, begin, end, moving_count                             the runs begin..end are done
     clock, ticks                                                  if given, ticks[i]: step i began
 
-A run with a team forks its threads once (`team.py`); in other runs each kernel forks its threads.
+The runs pass the gate of the pool. A run with a team leases its threads once (`pool/team.py`); in
+other runs each kernel leases its threads.
 Base 0 is address 0, so that an offset from it is a plain number.
 """
 
@@ -31,6 +32,7 @@ from tensorwright.base import ON_THREADS, Amount, Array, Formula, InternalError
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.native.pool import ENTER_SYMBOL, LEAVE_SYMBOL, TEAM_SYMBOL
 from tensorwright.runtime.native.segments import Segment, cut_into_segments
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -87,14 +89,16 @@ def _module() -> Module:
     context = function.array(Kind.POINTER, 2)
     context[0] = address
     runs = frame.table("runs")
+    function.do(ENTER_SYMBOL)
     with function.loop(frame.number("end"), frame.number("begin")) as number:
         run = runs.part(number * _COLUMNS)
         context[1] = run.pointer
         with function.when(run[2].differs(0)) as alone:
             main = function.address_of(steps)
-            function.do("tensorwright_team", main, context.pointer, threads)
+            function.do(TEAM_SYMBOL, main, context.pointer, threads)
         with alone():
             function.do(steps, context.pointer)
+    function.do(LEAVE_SYMBOL)
     function.finish()
     _write_copy(module)
     _write_collect(module)

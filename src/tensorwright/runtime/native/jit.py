@@ -4,7 +4,8 @@ All objects live in one LLVM ORC session, linked by JITLink, which puts an objec
 constants into one block, so that the small code model is always valid. Sixty objects load in 8 ms;
 MCJIT, one engine for each, takes eight times that. An object may refer to other objects' symbols
 only if `runtime_symbols` lists them (the C mathematical library, and the memory functions that LLVM
-calls implicitly), and the OpenMP functions, which are those of `team.py`.
+calls implicitly), the OpenMP functions, which are those of `pool/team.py`, and the others of the
+pool. The pool's functions are loaded once: its threads run them until the process ends.
 
 The functions that this package writes by itself (the driver, the loop of calls, the measurement
 of the machine's peak) become native code here, too: `load_function`, `load_ir`.
@@ -18,6 +19,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -30,20 +32,11 @@ from tensorwright.machine_code import (
     compile_module,
     create_machine,
 )
-from tensorwright.runtime.native.openmp import OpenMP, openmp_runtime
-from tensorwright.runtime.native.team import (
-    POSIX_SYMBOLS,
-    RENAMED,
-    STAND_INS,
-    TEAM_SYMBOL,
-    serial_ir,
-    team_ir,
-)
+from tensorwright.runtime.native.pool import EXPORTS, POSIX_SYMBOLS, STAND_INS, pool_ir
 
 _MEMORY_SYMBOLS = ("memcpy", "memmove", "memset", "memcmp")
 _ELF_MACHINE = slice(18, 20)
 _ELF_MACHINES = {"x86-64": 62, "aarch64": 183}
-_TEAM_LIBRARY = "team"
 _SYMBOLS_LIBRARY = "symbols"
 _LOADS_PER_SESSION = 1000
 _CTYPES: dict[str, Any] = {
@@ -84,9 +77,10 @@ class Session:
     an old session ends with its last object.
     """
 
-    __slots__ = ("_jit", "_libraries", "_stand_ins", "arch", "loads")
+    __slots__ = ("_imports", "_jit", "_libraries", "arch", "loads")
 
-    def __init__(self, openmp: OpenMP | None) -> None:
+    def __init__(self, imports: Sequence[tuple[str, int]] = ()) -> None:
+        """Make a session; its objects may call what the imports name."""
         native = detect_target()
         machine = create_machine(native)
         self.arch = native.arch
@@ -94,22 +88,15 @@ class Session:
         self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
         # Imports are defined in a library, and a library is made of object code.
         anchor = compile_module("@tw.anchor = constant i8 0\n", native)
-        teams = serial_ir() if openmp is None else team_ir(native.arch)
-        code, imports = compile_module(teams, native), _team_imports(openmp)
-        self._libraries = [
-            self._define(_SYMBOLS_LIBRARY, anchor, runtime_symbols(), "tw.anchor"),
-            self._define(_TEAM_LIBRARY, code, imports, TEAM_SYMBOL, *STAND_INS.values()),
-        ]
-        self._stand_ins = [
-            (name, self._libraries[-1][symbol]) for name, symbol in STAND_INS.items()
-        ]
+        self._imports = tuple(imports)
+        self._libraries = [self._define(_SYMBOLS_LIBRARY, anchor, runtime_symbols(), "tw.anchor")]
 
     def load(self, data: bytes, symbols: Sequence[str]) -> LoadedObject:
         """As `load_object`, into this session."""
         _check_machine(data, self.arch)
         builder = llvm.JITLibraryBuilder().add_object_img(data)
-        builder.add_jit_library(_SYMBOLS_LIBRARY).add_jit_library(_TEAM_LIBRARY)
-        for name, address in self._stand_ins:  # in a library, the process's would go first
+        builder.add_jit_library(_SYMBOLS_LIBRARY)
+        for name, address in self._imports:  # in a library, the process's would go first
             builder.import_symbol(name, address)
         for symbol in symbols:
             builder.export_symbol(symbol)
@@ -161,7 +148,7 @@ def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
     """
     with _Current.lock:
         if _Current.session is None or _Current.loads >= _LOADS_PER_SESSION:
-            _Current.session = Session(openmp_runtime())
+            _Current.session = Session(pool_symbols())
             _Current.loads = 0
         _Current.loads += 1
         session = _Current.session
@@ -200,13 +187,16 @@ def runtime_symbols() -> tuple[tuple[str, int], ...]:
     return tuple((name, address) for name, address in functions if address)
 
 
-def _team_imports(openmp: OpenMP | None) -> tuple[tuple[str, int], ...]:
-    """Names and addresses of the functions that the functions of teams call."""
-    if openmp is None:
-        return ()
-    process = ctypes.CDLL(None)
-    forking = [(RENAMED[name], address) for name, address in openmp.symbols]
-    return (*forking, *((name, _address(process, name)) for name in POSIX_SYMBOLS))
+@lru_cache(maxsize=1)
+def pool_symbols() -> tuple[tuple[str, int], ...]:
+    """Names and addresses of the pool's functions, loaded on their first use and never freed."""
+    process, native = ctypes.CDLL(None), detect_target()
+    session = Session([(name, _address(process, name)) for name in POSIX_SYMBOLS])
+    code = session.load(compile_module(pool_ir(native.arch), native), EXPORTS)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+    functions = {name: code.address(name) for name in EXPORTS}
+    stand_ins = [(name, functions[symbol]) for name, symbol in STAND_INS.items()]
+    return (*functions.items(), *stand_ins)
 
 
 def _check_machine(data: bytes, arch: str) -> None:
