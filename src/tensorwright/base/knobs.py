@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from tensorwright.base.cores import available_cores
 from tensorwright.base.errors import UsageError, did_you_mean
 
 PREFIX = "TENSORWRIGHT_"
@@ -129,19 +130,6 @@ def _path(text: str) -> Path:
 
 def _optional_path(text: str) -> Path | None:
     return _path(text) if text and text != "None" else None
-
-
-def available_cores() -> int:
-    """Hardware threads that this process may use: its affinity mask, cut by a cgroup quota."""
-    if hasattr(os, "sched_getaffinity"):
-        count = len(os.sched_getaffinity(0))
-    else:
-        count = os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        return max(1, min(count, -(-int(quota) // int(period))))
-    except (OSError, ValueError):
-        return count
 
 
 def _default_threads() -> int:

@@ -51,14 +51,8 @@ from tensorwright.runtime.native.jit import (
     load_object,
 )
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
-from tensorwright.runtime.native.openmp import (
-    OpenMP,
-    Origin,
-    find_openmp,
-    openmp_runtime,
-    set_spin,
-    usable_threads,
-)
+from tensorwright.runtime.native.pool import usable_threads
+from tensorwright.runtime.pending_run import PendingRun
 from tensorwright.runtime.plan.arena import Lifetime, MemoryPlan, plan_memory
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -144,9 +138,8 @@ __all__ = [
     "MemoryPlan",
     "Missing",
     "Network",
-    "OpenMP",
-    "Origin",
     "OutputRef",
+    "PendingRun",
     "Plan",
     "PlanSize",
     "Recompile",
@@ -167,7 +160,6 @@ __all__ = [
     "empty",
     "estimate_seconds",
     "faster_half",
-    "find_openmp",
     "host_ref",
     "is_executable",
     "is_kernel_ready",
@@ -188,14 +180,12 @@ __all__ = [
     "measure_rates",
     "missing_device",
     "named_target",
-    "openmp_runtime",
     "plan_from_data",
     "plan_memory",
     "plan_to_data",
     "random_array",
     "read_container",
     "seconds_in_turns",
-    "set_spin",
     "spans_of_step",
     "this_machine",
     "typical_seconds",

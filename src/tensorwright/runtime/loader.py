@@ -33,8 +33,7 @@ def load(
     check_constants   also compare large sections with their digests: about 1 GB/s
 
     Raises:  ModelError if the file is unreadable, foreign, of another version or damaged;
-             MachineError with the missing instructions if this machine cannot run its code, or if
-             several threads are asked for and there is no libgomp.
+             MachineError with the missing instructions if this machine cannot run its code.
     """
     contents = read_container(path, check_constants)
     target = contents.plan.target

@@ -10,6 +10,7 @@ clock_gettime, whose seconds and nanoseconds are 64 bits each):
     bases       address ...                                       bases[base] + offset
     workspace   scratch memory of the kernels; they take turns
     threads, begin, end, moving_count                             the runs begin..end are done
+    stop        a word; while it is not 0, steps that have not begun are left out
     clock, ticks                                                  if given, ticks[i]: step i began
 
 The runs pass the gate of the pool. A run with a team leases its threads once (`pool/team.py`); in
@@ -50,7 +51,8 @@ from tensorwright.runtime.plan.plan import (
 )
 
 _SLOTS = (
-    "runs steps arguments moving bases workspace threads begin end moving_count clock ticks".split()
+    "runs steps arguments moving bases workspace threads begin end moving_count clock ticks "
+    "stop".split()
 )
 _COLUMNS = 3  # of runs, of steps and of moving
 _RUN, _COPY, _COLLECT = "tensorwright_run", "tensorwright_copy", "tensorwright_collect"
@@ -124,7 +126,7 @@ def _write_steps(module: Module) -> NativeFunction:
         frame.table("arguments"),
     )
     workspace, threads = frame.pointer("workspace"), frame.number("threads")
-    clock, ticks = frame.pointer("clock"), frame.table("ticks")
+    clock, ticks, stop_word = frame.pointer("clock"), frame.table("ticks"), frame.table("stop")
     time_s_ns = function.array(Kind.I64, 2)
 
     def tick(number: Number) -> None:
@@ -139,7 +141,8 @@ def _write_steps(module: Module) -> NativeFunction:
         step = steps.part(number * _COLUMNS)
         most = step[2].smaller(threads).cast("trunc", Kind.I32)
         kernel = step.pointer.array(Kind.POINTER)[0]
-        function.do(kernel, arguments.address(step[1]), workspace, most)
+        with function.when(stop_word.acquire().equals(0)):
+            function.do(kernel, arguments.address(step[1]), workspace, most)
     tick(stop)
     function.finish()
     return function

@@ -5,11 +5,11 @@ loop is divided. `gate.py` lets in as many calls at once as there are cores. `le
 threads help which call. `serving.py` is what those threads do, and `threads.py` ends them.
 """
 
-from tensorwright.runtime.native.pool import threads  # noqa: F401  (forks and exits)
 from tensorwright.runtime.native.pool.code import EXPORTS, POSIX_SYMBOLS, pool_ir
 from tensorwright.runtime.native.pool.gate import ENTER_SYMBOL, LEAVE_SYMBOL
 from tensorwright.runtime.native.pool.layout import Pool, Worker, pool_memory, worker_base
 from tensorwright.runtime.native.pool.team import STAND_INS, TEAM_SYMBOL
+from tensorwright.runtime.native.pool.threads import usable_threads
 
 __all__ = [
     "ENTER_SYMBOL",
@@ -22,5 +22,6 @@ __all__ = [
     "Worker",
     "pool_ir",
     "pool_memory",
+    "usable_threads",
     "worker_base",
 ]

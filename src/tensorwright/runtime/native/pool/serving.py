@@ -1,7 +1,7 @@
 """What a thread of the pool does: the pieces that calls offer it, and otherwise wait.
 
 It waits in three ways: it looks all the time for some 50 us, then yields its core between looks,
-and falls asleep when it belongs to no call for a while, or for a moment if all cores have calls.
+and falls asleep when it belongs to no call for some milliseconds, at once if all cores have calls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tensorwright.runtime.native.pool.layout import (
 )
 
 SPINS = 1000
-_YIELDS = 1000
+_YIELDS = 10_000
 _PAUSES = {"x86-64": "pause", "aarch64": "yield"}
 
 

@@ -11,10 +11,19 @@ import ctypes
 import os
 import time
 
+from tensorwright.base import knobs
 from tensorwright.runtime.native.pool.layout import Pool, Worker, pool_memory, worker_base
 
 _LONGEST_S = 1.0
 _LOOK_S = 1e-4
+
+
+def usable_threads(asked: int | None = None) -> int:
+    """The number of threads of kernels: the requested one, or that of the knob `threads`.
+
+    Raises:  UsageError for fewer than one.
+    """
+    return knobs.THREADS.get() if asked is None else knobs.THREADS.read(asked)
 
 
 def _stop() -> None:
