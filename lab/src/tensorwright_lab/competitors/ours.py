@@ -30,6 +30,11 @@ class OursPeer(Peer):
         bind = getattr(self._executable, "bind", None)
         self.call = bind(self._inputs) if bind else self.run
 
+    def caller(self) -> Callable[[], object]:
+        """A call with outputs of its own."""
+        call: Callable[[], object] = self._executable.bind(self._inputs)
+        return call
+
     def run(self) -> Arrays:
         """Compute the outputs of the bound inputs."""
         outputs: Arrays = self._executable.run(self._inputs)
