@@ -30,7 +30,7 @@ BY_FILE = ("drivers",)
 ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
-    "base": "errors files dtypes knobs linux targets",
+    "base": "errors files dtypes cores knobs linux targets",
     "build": "backend kernel opaque_kernels assemble c_library",
     "cli": "printing arguments doctor operators rules",
     "codegen": "analysis source backend llvm c_family c opencl cuda",
@@ -61,6 +61,7 @@ ROOMS = {
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",
     "runtime": "buffers plan container caches native device host executable measuring",
+    "runtime.native": "pool",
     "schedule": "algorithms execution memory_layout state sharing pipelining analysis primitive "
     "primitives trace open_sizes workload",
     "schedule.primitives": "split fuse reorder marks rfactor groups",

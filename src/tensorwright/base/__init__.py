@@ -4,6 +4,7 @@ Read errors.py first, then knobs.py and targets/.
 """
 
 from tensorwright.base import knobs
+from tensorwright.base.cores import available_cores, cpu_quota
 from tensorwright.base.digest import digest_of_bytes, digest_of_file
 from tensorwright.base.dtypes import DType
 from tensorwright.base.dumps import Dump, collect_dumps, dump, dump_subject, is_dumped
@@ -39,7 +40,7 @@ from tensorwright.base.files import (
     write_atomically,
 )
 from tensorwright.base.garbage import without_collection
-from tensorwright.base.knobs import DUMP_STAGES, KNOBS, Knob, available_cores, find_knob, override
+from tensorwright.base.knobs import DUMP_STAGES, KNOBS, Knob, find_knob, override
 from tensorwright.base.laboratory import (
     LABORATORY,
     LaboratoryPart,
@@ -164,6 +165,7 @@ __all__ = [
     "check_fits",
     "check_runs_here",
     "collect_dumps",
+    "cpu_quota",
     "cpu_target",
     "detect_target",
     "did_you_mean",

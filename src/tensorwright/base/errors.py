@@ -179,7 +179,7 @@ class OutputError(UserError):
 
 
 class MachineError(UserError):
-    """Something this machine does not have: libgomp, an extra, the target's instructions."""
+    """Something this machine does not have: an extra, the target's instructions."""
 
     exit_code = 9
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from tensorwright.base.cores import available_cores
 from tensorwright.base.errors import UsageError, did_you_mean
 
 PREFIX = "TENSORWRIGHT_"
@@ -131,19 +132,6 @@ def _optional_path(text: str) -> Path | None:
     return _path(text) if text and text != "None" else None
 
 
-def available_cores() -> int:
-    """Hardware threads that this process may use: its affinity mask, cut by a cgroup quota."""
-    if hasattr(os, "sched_getaffinity"):
-        count = len(os.sched_getaffinity(0))
-    else:
-        count = os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        return max(1, min(count, -(-int(quota) // int(period))))
-    except (OSError, ValueError):
-        return count
-
-
 def _default_threads() -> int:
     """OMP_NUM_THREADS where it holds a number (its first, for a nested list), else the cores."""
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
@@ -165,6 +153,13 @@ THREADS = Knob(
     "how many threads a compiled program uses; OMP_NUM_THREADS counts where this is not set",
     "a number of threads",
     _default_threads,
+    _integer(1),
+)
+CORES = Knob(
+    "cores",
+    "how many cores the calls of a process share; read once, when the first program is loaded",
+    "a number of cores",
+    available_cores,
     _integer(1),
 )
 HOME = Knob(
@@ -280,6 +275,7 @@ DEVICE_GRAPHS = Knob(
 
 KNOBS: tuple[Knob[Any], ...] = (
     THREADS,
+    CORES,
     HOME,
     DUMP,
     DUMP_DIR,

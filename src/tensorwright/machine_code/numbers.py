@@ -218,6 +218,20 @@ class NativeArray:
         where = self._at(position).replace(", align", " release, align")
         self.pointer.code.effect(f"store atomic {content}, {where}")
 
+    def exchange(self, position: Operand, before: int, after: int) -> Number:
+        """Replace an element if it is `before`, in one step with that look; whether it was."""
+        old, new = (constant(self.pointer.code, self.element, each) for each in (before, after))
+        where = f"{self.address(position)}, {old}, {new} acq_rel acquire"
+        pair = self.pointer.code.emit(f"cmpxchg {where}")
+        kind = f"{{ {self.element}, {Kind.TRUTH} }}"
+        return self.pointer.result(Kind.TRUTH, f"extractvalue {kind} {pair}, 1")
+
+    def count(self, position: Operand, step: int) -> Number:
+        """Add to an element, in one step with the look at what it was, which is the answer."""
+        change = constant(self.pointer.code, self.element, step)
+        where = f"atomicrmw add {self.address(position)}, {change} acq_rel"
+        return self.pointer.result(self.element, where)
+
     def _at(self, position: Operand) -> str:
         return f"{self.address(position)}, align {alignment(self.element)}"
 

@@ -48,14 +48,8 @@ from tensorwright.runtime.native.jit import (
     load_object,
 )
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
-from tensorwright.runtime.native.openmp import (
-    OpenMP,
-    Origin,
-    find_openmp,
-    openmp_runtime,
-    set_spin,
-    usable_threads,
-)
+from tensorwright.runtime.native.pool import usable_threads
+from tensorwright.runtime.pending_run import PendingRun
 from tensorwright.runtime.plan.arena import Lifetime, MemoryPlan, plan_memory
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -140,9 +134,8 @@ __all__ = [
     "MemoryPlan",
     "Missing",
     "Network",
-    "OpenMP",
-    "Origin",
     "OutputRef",
+    "PendingRun",
     "Plan",
     "PlanSize",
     "Recompile",
@@ -163,7 +156,7 @@ __all__ = [
     "device_of",
     "empty",
     "estimate_seconds",
-    "find_openmp",
+    "faster_half",
     "host_ref",
     "is_executable",
     "is_kernel_ready",
@@ -179,13 +172,12 @@ __all__ = [
     "missing_device",
     "named_cache",
     "named_target",
-    "openmp_runtime",
     "plan_from_data",
     "plan_memory",
     "plan_to_data",
     "random_array",
     "read_container",
-    "set_spin",
+    "seconds_in_turns",
     "spans_of_step",
     "usable_threads",
     "verify_plan",

@@ -2,6 +2,7 @@
 
 executable.run({"image": array})            names to arrays, names to fresh arrays
 executable(array)                           arrays in order, an array or a tuple of them
+executable.run_async({"image": array})      in the background: result(), cancel(), or await it
 bound = executable.bind({"image": array})   prepared once ...
 bound.run()                                 ... then called with the least overhead
 """
@@ -51,7 +52,8 @@ from tensorwright.runtime.inputs import (
     take_inputs,
 )
 from tensorwright.runtime.native.driver import load_program
-from tensorwright.runtime.native.openmp import usable_threads
+from tensorwright.runtime.native.pool import usable_threads
+from tensorwright.runtime.pending_run import NEVER, PendingRun, Stop, start_run
 from tensorwright.runtime.plan.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
 from tensorwright.runtime.plan.capacity import with_room
 from tensorwright.runtime.plan.plan import InputRef, OutputRef, Plan, TensorSpec
@@ -96,7 +98,6 @@ class Executable:
         sources   texts to keep in a saved file, from which it can be built for another processor
         hosts     NumPy functions of operators that run on the host; those of `ops` where None
         Raises:  UsageError for fewer than one thread;
-                 MachineError if several threads are asked for and there is no libgomp;
                  UnsupportedError for a host step whose operator has no host function;
                  InternalError if plan, objects and constants do not fit together.
         """
@@ -217,6 +218,21 @@ class Executable:
         else:
             results = self._call(check_positional(self._ports, inputs))
         return results[0] if len(results) == 1 else results
+
+    def run_async(self, inputs: Mapping[str, Any]) -> PendingRun:
+        """As `run` on the host, in the background: a Future that can be cancelled and awaited.
+
+        Inputs are checked at once, and must not change before the results are there.
+        Raises:  InputError for a wrong name, shape or element type; other errors come with the
+                 results.
+        """
+        given = check_inputs(self._ports, inputs)
+
+        def work(stop: Stop) -> dict[str, Array]:
+            sizes = self._sizes_of(given)
+            return self._named(self._run(given, _fresh(sizes), sizes, stop))
+
+        return start_run(work)
 
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """As `run`, but write into the caller's arrays.
@@ -421,12 +437,18 @@ class Executable:
         return frame if frame.loaded is self._loaded else self._frame()
 
     def _run(
-        self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], sizes: CallSizes
+        self,
+        inputs: tuple[Array, ...],
+        outputs: tuple[Array, ...],
+        sizes: CallSizes,
+        stop: Stop = NEVER,
     ) -> tuple[Array, ...]:
         """Run a call, and return the outputs: those parts of the arrays that it has written."""
         frame = self._take()
         try:
             frame.connect(inputs, outputs, sizes)
+            if stop is not NEVER and isinstance(frame, Frame):
+                frame.stop_by(stop)
             frame.run()
             return outputs if not self._counted else written(self.outputs, outputs, frame.values)
         finally:

@@ -26,7 +26,6 @@ from tensorwright.runtime.device import Device, Memory
 from tensorwright.runtime.device_frame import DeviceFrame
 from tensorwright.runtime.host import HOST, host_bytes
 from tensorwright.runtime.host_step import run_host_step
-from tensorwright.runtime.native import forking
 from tensorwright.runtime.native.driver import NativeFrame, Program, amount_base, driver
 from tensorwright.runtime.native.segments import (
     BranchSegment,
@@ -35,6 +34,7 @@ from tensorwright.runtime.native.segments import (
     NativeSegment,
     Segment,
 )
+from tensorwright.runtime.pending_run import NEVER, Stop
 from tensorwright.runtime.plan.call_sizes import CallSizes
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -76,6 +76,7 @@ class Frame:
         "_sizes",
         "_staged",
         "_staged_addresses",
+        "_stop",
         "_values",
         "_workspace",
         "device",
@@ -116,11 +117,13 @@ class Frame:
             moving=address_of(program.moving),
             bases=ctypes.addressof(self._bases),
             workspace=self._workspace.address,
-            threads=forking.join(self, threads),
+            threads=threads,
             begin=0,
             end=len(program.runs),
             moving_count=len(program.moving),
+            stop=NEVER.address,
         )
+        self._stop = NEVER
         self.run: Callable[[], object] = self._run_segments
         if all(isinstance(segment, NativeSegment) for segment in program.segments):
             # There is at most one segment then: this one call is the whole fast path.
@@ -179,13 +182,16 @@ class Frame:
         """The named sizes of the call, with those that its steps have decided."""
         return self._values
 
-    def run_alone(self) -> None:
-        """Ask the kernels to use one thread."""
-        self._native.threads = 1
+    def stop_by(self, stop: Stop) -> None:
+        """Leave out the steps that have not begun when a stop is set."""
+        self._stop = stop
+        self._native.stop = stop.address
 
     def disconnect(self) -> None:
         """Drop the references to the caller's arrays."""
         self._inputs = self._outputs = ()
+        if self._stop is not NEVER:
+            self.stop_by(NEVER)
 
     @property
     def inputs(self) -> tuple[Array, ...]:
@@ -224,6 +230,8 @@ class Frame:
     def _run_segment(self, segment: Segment, run: Callable[[Segment], None] | None = None) -> None:
         """Run a segment, and those inside of it by `run`."""
         run = run or self._run_segment
+        if self._stop:
+            return
         match segment:
             case NativeSegment(_, _, first_run, last_run):
                 self._native.begin = first_run
@@ -247,7 +255,7 @@ class Frame:
         if isinstance(step.counted, int):
             count = min(count, step.counted)
         condition, iteration = self._view(step.condition), self._view(step.iteration)
-        while number < count and condition.item():
+        while number < count and condition.item() and not self._stop:
             if number == room:
                 raise _too_many(size, room, f"a loop runs more than {room} times", " of its rows")
             iteration[...] = number

@@ -41,8 +41,7 @@ def load(
     check_constants   also compare constants with their digests: about 10 GB/s
 
     Raises:  ModelError if the file is unreadable, foreign, of another version or damaged;
-             MachineError with the missing instructions if this machine cannot run its code, or if
-             several threads are asked for and there is no libgomp.
+             MachineError with the missing instructions if this machine cannot run its code.
     """
     where = f"file {os.fspath(source)}" if isinstance(source, str | os.PathLike) else "the bytes"
     contents = _read(source, where, read, check_constants=check_constants)

@@ -37,12 +37,7 @@ class Binding(Plain):
 def test_it_loads_binds_runs_and_calls(kind: type[Plain], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(vars(tensorwright), "load", kind)
     peer = ours.OursPeer()
-    spins: list[bool] = []
-    monkeypatch.setattr(ours, "set_spin", spins.append)
     info = peer.load("model.tw", 2, {})
-    assert spins == []
-    peer.load("model.tw", 2, {"spin": True})
-    assert spins == [True]
     assert (info.version, info.detail) == (tensorwright.__version__, "2 threads")
     with pytest.raises(ValueError, match="no inputs are bound"):
         peer.call()

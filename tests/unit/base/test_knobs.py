@@ -54,7 +54,7 @@ def test_the_message_says_what_is_allowed() -> None:
 def test_unknown_knobs_are_refused() -> None:
     with pytest.raises(UsageError, match="did you mean threads"), override(thread=1):
         pass
-    with pytest.raises(UsageError, match="one of threads, home"):
+    with pytest.raises(UsageError, match="one of threads, cores, home"):
         find_knob("zzz")
 
 

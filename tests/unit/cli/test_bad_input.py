@@ -358,33 +358,3 @@ def test_a_full_disk_after_tuning(
     assert f"then\n    tensorwright compile {wide_model} -o FILE\n" in done.stderr
     again = invoke("compile", wide_model, "-o", out, "--threads", 1)
     assert "1 workloads, 0 of them untuned" in again.stdout
-
-
-# The machine
-
-_NO_LIBGOMP = """
-import sys, tensorwright.runtime.native.openmp as openmp
-openmp.find_openmp = lambda *_, **__: None
-from tensorwright.cli import main
-sys.argv = ["tensorwright", *sys.argv[1:]]
-main()
-"""
-
-
-def _without_libgomp(child: Child, *arguments: object) -> subprocess.CompletedProcess[str]:
-    start = child(*arguments)
-    start["args"][1:3] = ["-c", _NO_LIBGOMP]
-    return subprocess.run(**start, check=False, capture_output=True)
-
-
-def test_no_libgomp(child: Child, model: Path, out: Path) -> None:
-    done = _without_libgomp(child, "compile", model, "-o", out, "--threads", 2)
-    assert done.returncode == 9, done.stderr
-    assert done.stderr.startswith("MachineError: 2 threads: no libgomp")
-    assert "install libgomp (Debian: apt install libgomp1" in done.stderr
-    done = _without_libgomp(child, "run", model, "--input", "random")
-    assert done.returncode == 0, done.stderr
-    done = _without_libgomp(child, "doctor", "--no-measure")
-    assert done.returncode == 9, done.stdout
-    assert "missing; try: install libgomp" in done.stdout
-    assert "Traceback" not in done.stderr

@@ -26,7 +26,7 @@ Invoke = Callable[..., Result]
 doctor = importlib.import_module("tensorwright.cli.doctor.command")
 
 LISTED = (
-    *("llvmlite", "target", "caches", "fingerprint", "libgomp", "record store"),
+    *("llvmlite", "target", "caches", "fingerprint", "threads", "record store"),
     *("LightGBM", "ONNX Runtime", "OpenVINO", "PyTorch", "Z3"),
     *("C compiler", "gcc", "clang", "Graphviz", "PoCL"),
 )

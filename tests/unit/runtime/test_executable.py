@@ -558,7 +558,7 @@ def test_pickling_is_refused_with_advice() -> None:
 
 
 def test_a_forked_child_does_not_hang() -> None:
-    """libgomp waits for ever for threads that did not survive the fork."""
+    """The threads of its parent's pool did not survive the fork."""
     code = """
 import os, numpy as np
 from tests.unit.runtime.test_executable import forking_program

@@ -85,36 +85,13 @@ define void @f(ptr %x, i64 %n) {
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_region_runs_once_on_each_thread(threads: int) -> None:
+def test_each_piece_of_a_region_runs_once(threads: int) -> None:
     code = load_object(compile_module(FORK_JOIN, NATIVE), ("run",))
     data = (ctypes.c_int32 * 4)()
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("run"))
     run(data, threads)
-    assert data[0] in (1, threads)  # one where there is no libgomp
+    assert 1 <= data[0] <= threads
     assert list(data) == [data[0]] * data[0] + [0] * (4 - data[0])
-
-
-def test_without_openmp_a_region_runs_on_one_thread() -> None:
-    """In a fresh process: where PyTorch is loaded, its libgomp is found in the process itself."""
-    program = f"""
-import ctypes
-from tensorwright.base import detect_target
-from tensorwright.machine_code.compilation import compile_module
-from tensorwright.runtime.native.jit import Session
-code = Session(None).load(compile_module({FORK_JOIN!r}, detect_target()), ("run",))
-data = (ctypes.c_int32 * 4)()
-ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("run"))(data, 4)
-print(list(data))
-"""
-    finished = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
-        env={"PYTHONPATH": str(Path(__file__).parents[3] / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert (finished.stdout, finished.stderr) == ("[1, 0, 0, 0]\n", "")
 
 
 def test_refusals_name_the_reason() -> None:
@@ -159,7 +136,7 @@ def test_code_is_unloaded_with_its_owner() -> None:
 
 @pytest.mark.usefixtures("young_garbage")
 def test_a_session_ends_after_its_last_object() -> None:
-    first, second = Session(None), Session(None)
+    first, second = Session(), Session()
     kept = first.load(constant_function(1), ("f",)), second.load(constant_function(2), ("f",))
     del first, second
     gc.collect()

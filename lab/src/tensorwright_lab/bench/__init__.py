@@ -14,9 +14,12 @@ from tensorwright_lab.bench.ops import command as ops
 from tensorwright_lab.bench.random_workloads import command as random
 from tensorwright_lab.bench.rewriting import command as rewriting
 from tensorwright_lab.bench.scoring import command as scoring
+from tensorwright_lab.bench.serve import command as serve
 from tensorwright_lab.bench.zero import command as zero
 
-COMMANDS: tuple[click.Command, ...] = (models, rewriting, ops, costmodel, scoring, random, zero)
+COMMANDS: tuple[click.Command, ...] = (
+    *(models, serve, rewriting, ops, costmodel, scoring, random, zero),
+)
 
 command = click.Group(
     name="bench",

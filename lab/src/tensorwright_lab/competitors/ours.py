@@ -7,15 +7,10 @@ from typing import Any
 
 import tensorwright
 from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
-from tensorwright.runtime import set_spin
 
 
 class OursPeer(Peer):
-    """Runs a file that `Executable.save` wrote.
-
-    Options: spin (bool), how idle threads wait, see `runtime.set_spin`; libgomp's own default where
-    it is not given. The others go to `tensorwright.load`.
-    """
+    """Runs a file that `Executable.save` wrote. Options go to `tensorwright.load`."""
 
     def __init__(self) -> None:
         self._executable: Any = None
@@ -24,11 +19,8 @@ class OursPeer(Peer):
 
     def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
         """Load the executable."""
-        others = dict(options)
-        if "spin" in others:
-            set_spin(bool(others.pop("spin")))
         load: Any = tensorwright.load
-        self._executable = load(path, threads=threads, **others)
+        self._executable = load(path, threads=threads, **options)
         version = str(getattr(tensorwright, "__version__", "from source"))
         return PeerInfo(version, f"{threads} threads")
 
@@ -37,6 +29,11 @@ class OursPeer(Peer):
         self._inputs = dict(inputs)
         bind = getattr(self._executable, "bind", None)
         self.call = bind(self._inputs) if bind else self.run
+
+    def caller(self) -> Callable[[], object]:
+        """A call with outputs of its own."""
+        call: Callable[[], object] = self._executable.bind(self._inputs)
+        return call
 
     def run(self) -> Arrays:
         """Compute the outputs of the bound inputs."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from tensorwright.base.cores import available_cores
 from tensorwright.base.dtypes import DType
 from tensorwright.base.errors import UsageError
-from tensorwright.base.knobs import available_cores
 from tensorwright.base.linux import parse_cores, read_caches, read_flags, read_text
 from tensorwright.base.targets.protocol import TargetKind, TargetProtocol
 

@@ -21,7 +21,7 @@ from tensorwright.machine import (
 )
 from tensorwright.processes import hold_turn
 from tensorwright.records import default_path, open_store
-from tensorwright.runtime import default_cache, find_openmp, openmp_runtime
+from tensorwright.runtime import default_cache
 from tensorwright.runtime.measuring import measure_ceilings, this_machine
 from tensorwright.version import __version__
 
@@ -40,7 +40,7 @@ def command(measure: bool) -> None:
 
     Example: tensorwright doctor
     """
-    checks: list[Callable[[], list[Finding]]] = [_python, _target, _libgomp]
+    checks: list[Callable[[], list[Finding]]] = [_python, _target]
     checks += [_measured, _core] if measure else [_kept]
     checks += [_cache, _store]
     checks += [packages, programs, portable_opencl]
@@ -82,19 +82,7 @@ def _target() -> list[Finding]:
         Finding("target", f"{target.arch}, {vectors}, {cores}\n{' '.join(target.features)}"),
         Finding("caches", "\n".join(map(str, hardware.caches)) or "not told"),
         Finding("fingerprint", hardware.fingerprint),
-        Finding("threads", str(knobs.THREADS.get())),
-    ]
-
-
-def _libgomp() -> list[Finding]:
-    runtime = openmp_runtime()
-    if runtime is None:
-        remedy = "install libgomp (Debian: apt install libgomp1; Fedora: dnf install libgomp)"
-        return [Finding("libgomp", "not found: programs run on one thread", remedy, is_needed=True)]
-    loaded = find_openmp() or runtime  # now loaded: its path is known in full
-    text = f"{loaded.path} ({runtime.origin.value})"
-    return [
-        Finding("libgomp", "\n".join((text, *(f"also loaded: {p}" for p in runtime.duplicates))))
+        Finding("threads", f"{knobs.THREADS.get()}, calls share {knobs.CORES.get()} cores"),
     ]
 
 
@@ -136,8 +124,7 @@ def _core() -> list[Finding]:
 
 
 def _thread_counts() -> tuple[int, ...]:
-    counts = (1, knobs.THREADS.get()) if openmp_runtime() is not None else (1,)
-    return tuple(dict.fromkeys(counts))
+    return tuple(dict.fromkeys((1, knobs.THREADS.get())))
 
 
 def _peak_name(threads: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
+from threading import Barrier, Semaphore, Thread
 from time import perf_counter
 from typing import Any
 
@@ -56,6 +57,33 @@ def time_calls(peer: Peer, number: int, repeat: int) -> tuple[float, ...]:
     finally:
         gc.enable()
     return tuple(seconds)
+
+
+def serve(callers: int, at_once: int, duration_s: float) -> tuple[tuple[float, float], ...]:
+    """Call the competitor from several threads for a while: when each call began, and its seconds.
+
+    at_once   the most calls that are made at once, the others wait; 0 for all
+    """
+    calls = [_held[0].caller() for _ in range(callers)]
+    allowed = Semaphore(at_once or callers)
+    start = Barrier(callers)
+    results: list[list[tuple[float, float]]] = [[] for _ in calls]
+
+    def work(number: int) -> None:
+        call, times = calls[number], results[number]
+        start.wait()
+        end = perf_counter() + duration_s
+        while (began := perf_counter()) < end:
+            with allowed:
+                call()
+            times.append((began, perf_counter() - began))
+
+    threads = [Thread(target=work, args=(number,)) for number in range(callers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return tuple(each for times in results for each in times)
 
 
 def time_file(kind: str, path: str, inputs: Arrays, threads: int, budget_s: float) -> float:

@@ -77,6 +77,17 @@ class PeerProcess:
         samples_s: tuple[float, ...] = self._ask(jobs.time, number, repeat)
         return samples_s
 
+    def serve(
+        self, callers: int, duration_s: float, at_once: int = 0
+    ) -> tuple[tuple[float, float], ...]:
+        """Call from several threads for a while: when each call began, and its seconds.
+
+        at_once   the most calls that are made at once, the others wait; 0 for all
+        """
+        calls: tuple[tuple[float, float], ...]
+        calls = self._ask(jobs.serve, callers, at_once, duration_s)
+        return calls
+
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Run, alone, inside the block; stopped after it. Turns may be nested."""

@@ -5,7 +5,7 @@ Its process does the jobs of `jobs.py`, asked by `process.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -48,6 +48,13 @@ class Peer(Protocol):
 
     def call(self) -> object:
         """Do the work of `run` and nothing else: this is what is timed."""
+
+    def caller(self) -> Callable[[], object]:
+        """A further `call` on the bound inputs, which may run in a thread beside others.
+
+        Raises:  ValueError where the runtime is not compared under several callers.
+        """
+        raise ValueError("it is not compared under several callers")
 
     def park(self) -> None:
         """The turn is over: let go of the cores. By default nothing: the process is stopped."""

@@ -15,8 +15,8 @@ from tensorwright.base import CpuTarget, DType, detect_target
 from tensorwright.machine_code import Kind, Module, NativeFunction
 from tensorwright.runtime.bound_call import Bound
 from tensorwright.runtime.executable import Executable
-from tensorwright.runtime.native.openmp import usable_threads
 from tensorwright.runtime.native.own_code import object_code_of
+from tensorwright.runtime.native.pool import usable_threads
 from tensorwright.runtime.plan.plan import (
     CopyStep,
     InputRef,
@@ -48,10 +48,7 @@ class CallCosts:
 
 
 def measure_call_costs(threads: int | None = None) -> CallCosts:
-    """Medians of a few short runs, some milliseconds in all.
-
-    Raises:  MachineError if several threads are asked for and there is no libgomp.
-    """
+    """Medians of a few short runs, some milliseconds in all."""
     count = usable_threads(threads)
     one, many = _bound(_copies(1), count), _bound(_copies(_MANY), count)
     enter_one_s, many_s = _median_run(one), _median_run(many)

@@ -1,13 +1,14 @@
 """Measure what this machine can do: arithmetic per second, and bytes per second.
 
 Kernels are compared with these ceilings, so the measurement uses the same means as kernels: LLVM
-IR, compiled for the target, called as kernels through libgomp.
+IR, compiled for the target, called as kernels.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -23,8 +24,8 @@ from tensorwright.machine_code import (
 )
 from tensorwright.runtime.buffers import empty
 from tensorwright.runtime.device import device_of
-from tensorwright.runtime.native.openmp import usable_threads
 from tensorwright.runtime.native.own_code import object_code_of
+from tensorwright.runtime.native.pool import usable_threads
 
 _BUDGET_S = 0.1
 _LEAST_REPEATS = 5
@@ -40,13 +41,12 @@ def measure_peak(target: CpuTarget, threads: int = 1, dtype: DType = DType.F32) 
 
     Every thread runs a loop of independent FMAs on registers; the best of several short runs,
     below 0.2 s in all if the cores are free.
-    Raises:  MachineError if the target's instructions are not those of this machine, or if
-             several threads are requested and there is no libgomp.
+    Raises:  MachineError if the target's instructions are not those of this machine.
     """
     chains = 12 if target.vector_registers < 32 else 24
     lanes = target.lanes(dtype)
     rounds = max(1, _FLOPS_PER_RUN // (2 * lanes * chains))
-    best_s = _best_time(target, threads, _fma_loop(lanes, chains, dtype), (rounds,))
+    best_s = _best_time(target, threads, _fma_loop(lanes, chains, dtype), (threads, rounds))
     return 2.0 * lanes * chains * rounds * threads / best_s
 
 
@@ -63,7 +63,7 @@ def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 <
     passes = max(1, _LEAST_BYTES // (4 * per_thread * threads))
     data = empty((per_thread * threads,), DType.F32)
     data[...] = 1.0
-    numbers = (per_thread * passes, per_thread)
+    numbers = (threads, per_thread * passes, per_thread)
     best_s = _best_time(target, threads, _read_loop(lanes), numbers, data)
     return 4.0 * per_thread * passes * threads / best_s
 
@@ -97,31 +97,30 @@ def _best_time(
 
 
 def _fma_loop(lanes: int, chains: int, dtype: DType) -> NativeFunction:
-    """`measure({{rounds}, results})`: x = x * a + b in so many independent vectors."""
+    """`measure({{shares, rounds}, results})`: x = x * a + b in so many independent vectors."""
     body = _thread_body()
-    rounds = _arguments(body)[0].array(Kind.I64)[0]
+    shares, rounds = (_arguments(body)[0].array(Kind.I64)[n] for n in (0, 1))
     kind = vector_type(Kind.F32 if dtype is DType.F32 else Kind.F64, lanes)
     vectors = [body.variable(kind, chain + 1.0) for chain in range(chains)]
-    with body.loop(rounds):
+    with _own_shares(body, shares), body.loop(rounds):
         for vector in vectors:
             vector.set(vector.now.intrinsic("fmuladd", 0.5, 1.0))
     return _measured(body, vectors)
 
 
 def _read_loop(lanes: int) -> NativeFunction:
-    """`measure({{elements, part}, results, data})`: each thread adds up its own part.
+    """`measure({{shares, elements, part}, results, data})`: each share adds up its own part.
 
     It reads the given number of elements, and starts again at the end of its part.
     """
     body = _thread_body()
     arguments = _arguments(body)
-    elements, part = (arguments[0].array(Kind.I64)[n] for n in (0, 1))
-    start = arguments[2].array(Kind.F32).part(_thread(body) * part)
+    shares, elements, part = (arguments[0].array(Kind.I64)[n] for n in (0, 1, 2))
     offset = body.variable(Kind.I64, 0)
     sums = [body.variable(vector_type(Kind.F32, lanes), 0.0) for _ in range(_READ_VECTORS)]
     step = _READ_VECTORS * lanes
-    with body.loop(elements, step=step):
-        block = start.part(offset.now)
+    with _own_shares(body, shares) as share, body.loop(elements, step=step):
+        block = arguments[2].array(Kind.F32).part(share * part + offset.now)
         for number, total in enumerate(sums):
             total.set(total.now + block.vector(number * lanes, lanes))
         following = offset.now + step
@@ -137,6 +136,16 @@ def _thread_body() -> NativeFunction:
 def _thread(body: NativeFunction) -> Number:
     """The number of the thread that runs a body."""
     return body.call(Kind.I32, "omp_get_thread_num").cast("sext", Kind.I64)
+
+
+@contextmanager
+def _own_shares(body: NativeFunction, shares: Number) -> Iterator[Number]:
+    """Each share of the work that falls to a piece; all shares are done by however many pieces."""
+    pieces = body.call(Kind.I32, "omp_get_num_threads").cast("sext", Kind.I64)
+    share = body.variable(Kind.I64, _thread(body))
+    with body.repeat(lambda: share.now < shares):
+        yield share.now
+        share.set(share.now + pieces)
 
 
 def _arguments(body: NativeFunction) -> NativeArray:

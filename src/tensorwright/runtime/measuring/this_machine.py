@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tensorwright.base import (
     CpuTarget,
-    MachineError,
     detect_target,
     knobs,
     missing_here,
@@ -57,10 +56,7 @@ def _rates_of(target: CpuTarget, _home: Path) -> Rates:
         return nominal
     steps = kept_steps(target)
     if steps is None:
-        try:
-            steps = measure_steps(target, nominal)
-        except MachineError:  # there is no libgomp
-            return nominal
+        steps = measure_steps(target, nominal)
         keep_steps(target, steps)
     return nominal.stepped(*steps)
 

@@ -10,9 +10,11 @@ clock_gettime, whose seconds and nanoseconds are 64 bits each):
     bases       address ...                                       bases[base] + offset
     workspace   scratch memory of the kernels; they take turns
     threads, begin, end, moving_count                             the runs begin..end are done
+    stop        a word; while it is not 0, steps that have not begun are left out
     clock, ticks                                                  if given, ticks[i]: step i began
 
-A run with a team forks its threads once (`team.py`); in other runs each kernel forks its threads.
+The runs pass the gate of the pool. A run with a team leases its threads once (`pool/team.py`); in
+other runs each kernel leases its threads.
 Base 0 is address 0, so that an offset from it is a plain number.
 """
 
@@ -31,6 +33,7 @@ from tensorwright.base import ON_THREADS, Amount, Array, Formula, InternalError
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.native.pool import ENTER_SYMBOL, LEAVE_SYMBOL, TEAM_SYMBOL
 from tensorwright.runtime.native.segments import Segment, cut_into_segments
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -48,7 +51,8 @@ from tensorwright.runtime.plan.plan import (
 )
 
 _SLOTS = (
-    "runs steps arguments moving bases workspace threads begin end moving_count clock ticks".split()
+    "runs steps arguments moving bases workspace threads begin end moving_count clock ticks "
+    "stop".split()
 )
 _COLUMNS = 3  # of runs, of steps and of moving
 _RUN, _COPY, _COLLECT = "tensorwright_run", "tensorwright_copy", "tensorwright_collect"
@@ -87,14 +91,16 @@ def driver_module() -> Module:
     context = function.array(Kind.POINTER, 2)
     context[0] = address
     runs = frame.table("runs")
+    function.do(ENTER_SYMBOL)
     with function.loop(frame.number("end"), frame.number("begin")) as number:
         run = runs.part(number * _COLUMNS)
         context[1] = run.pointer
         with function.when(run[2].differs(0)) as alone:
             main = function.address_of(steps)
-            function.do("tensorwright_team", main, context.pointer, threads)
+            function.do(TEAM_SYMBOL, main, context.pointer, threads)
         with alone():
             function.do(steps, context.pointer)
+    function.do(LEAVE_SYMBOL)
     function.finish()
     _write_copy(module)
     _write_collect(module)
@@ -120,7 +126,7 @@ def _write_steps(module: Module) -> NativeFunction:
         frame.table("arguments"),
     )
     workspace, threads = frame.pointer("workspace"), frame.number("threads")
-    clock, ticks = frame.pointer("clock"), frame.table("ticks")
+    clock, ticks, stop_word = frame.pointer("clock"), frame.table("ticks"), frame.table("stop")
     time_s_ns = function.array(Kind.I64, 2)
 
     def tick(number: Number) -> None:
@@ -135,7 +141,8 @@ def _write_steps(module: Module) -> NativeFunction:
         step = steps.part(number * _COLUMNS)
         most = step[2].smaller(threads).cast("trunc", Kind.I32)
         kernel = step.pointer.array(Kind.POINTER)[0]
-        function.do(kernel, arguments.address(step[1]), workspace, most)
+        with function.when(stop_word.acquire().equals(0)):
+            function.do(kernel, arguments.address(step[1]), workspace, most)
     tick(stop)
     function.finish()
     return function

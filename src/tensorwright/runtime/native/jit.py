@@ -2,8 +2,9 @@
 
 `linker.py` writes an object into memory of its own, whose code and constants nobody can change
 then.  An object may refer to other objects' symbols only if `runtime_symbols` lists them (the C
-mathematical library, and the memory functions that LLVM calls implicitly), and the OpenMP
-functions, which are those of `team.py`.
+mathematical library, and the memory functions that LLVM calls implicitly), the OpenMP functions,
+which are those of `pool/team.py`, and the others of the pool.  The pool's functions are loaded
+once: its threads run them until the process ends.
 
 The functions that this package writes by itself (the driver, the loop of calls, the measurement
 of the machine's peak) become native code here, too: `load_function`, `load_ir`.
@@ -18,24 +19,15 @@ import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from tensorwright.base import CpuTarget, InternalError, MachineError, detect_target
 from tensorwright.machine_code import LIBM_SYMBOLS, Kind, NativeFunction
 from tensorwright.runtime.native.elf import read_object
 from tensorwright.runtime.native.linker import MACHINES, lay_out, write_image
-from tensorwright.runtime.native.openmp import OpenMP, openmp_runtime
 from tensorwright.runtime.native.own_code import object_code_of
-from tensorwright.runtime.native.team import (
-    POSIX_SYMBOLS,
-    RENAMED,
-    SLOT_KEY,
-    STAND_INS,
-    TEAM_SYMBOL,
-    serial_ir,
-    slot_key,
-    team_ir,
-)
+from tensorwright.runtime.native.pool import EXPORTS, POSIX_SYMBOLS, STAND_INS, pool_ir
 
 _MEMORY_SYMBOLS = ("memcpy", "memmove", "memset", "memcmp")
 _CTYPES: dict[str, Any] = {
@@ -48,22 +40,16 @@ _CTYPES: dict[str, Any] = {
 class LoadedObject:
     """Object code in executable memory, which is freed with the last reference.
 
-    Code that keeps an address must also keep this object, which keeps the objects whose functions
-    it calls. Safe to use from several threads.
+    Code that keeps an address must also keep this object. Safe to use from several threads.
     """
 
-    __slots__ = ("_addresses", "_kept", "_memory", "symbols")
+    __slots__ = ("_addresses", "_memory", "symbols")
 
     def __init__(
-        self,
-        memory: mmap.mmap,
-        addresses: Mapping[str, int],
-        symbols: Sequence[str],
-        kept: LoadedObject | None,
+        self, memory: mmap.mmap, addresses: Mapping[str, int], symbols: Sequence[str]
     ) -> None:
         self._memory = memory
         self._addresses = {name: addresses[name] for name in symbols}
-        self._kept = kept
         self.symbols = tuple(symbols)
 
     def address(self, symbol: str) -> int:
@@ -74,30 +60,21 @@ class LoadedObject:
 class Session:
     """What all objects of a process are linked with: libraries, and the functions of teams."""
 
-    __slots__ = ("_addresses", "_teams", "arch")
+    __slots__ = ("_addresses", "arch")
 
-    def __init__(self, openmp: OpenMP | None) -> None:
+    def __init__(self, imports: Sequence[tuple[str, int]] = ()) -> None:
+        """Make a session; its objects may call what the imports name."""
         native = detect_target()
         self.arch = native.arch
-        teams = serial_ir() if openmp is None else team_ir(native.arch)
-        symbols = (TEAM_SYMBOL, *STAND_INS.values())
-        self._addresses = dict(runtime_symbols())
-        code, imports = object_code_of(teams, native), dict(_team_imports(openmp))
-        self._teams = _load(code, symbols, self.arch, self._addresses | imports, None)
-        self._addresses |= {name: self._teams.address(name) for name in symbols}
-        self._addresses |= {name: self._addresses[symbol] for name, symbol in STAND_INS.items()}
+        self._addresses = dict(runtime_symbols()) | dict(imports)
 
     def load(self, data: bytes, symbols: Sequence[str]) -> LoadedObject:
         """As `load_object`, into this session."""
-        return _load(data, symbols, self.arch, self._addresses, self._teams)
+        return _load(data, symbols, self.arch, self._addresses)
 
 
 def _load(
-    data: bytes,
-    symbols: Sequence[str],
-    arch: str,
-    addresses: Mapping[str, int],
-    kept: LoadedObject | None,
+    data: bytes, symbols: Sequence[str], arch: str, addresses: Mapping[str, int]
 ) -> LoadedObject:
     """Link an object into memory of its own, and close that."""
     try:
@@ -124,7 +101,7 @@ def _load(
             remedy="compile it again for this machine",
         ) from error
     _close(base, image.fixed_bytes)
-    return LoadedObject(memory, defined, symbols, kept)
+    return LoadedObject(memory, defined, symbols)
 
 
 def _close(base: int, size_bytes: int) -> None:
@@ -156,7 +133,7 @@ def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
     """
     with _Current.lock:
         if _Current.session is None:
-            _Current.session = Session(openmp_runtime())
+            _Current.session = Session(pool_symbols())
         session = _Current.session
     return session.load(data, symbols)
 
@@ -193,14 +170,16 @@ def runtime_symbols() -> tuple[tuple[str, int], ...]:
     return tuple((name, address) for name, address in functions if address)
 
 
-def _team_imports(openmp: OpenMP | None) -> tuple[tuple[str, int], ...]:
-    """Names and addresses of the functions that the functions of teams call."""
-    if openmp is None:
-        return ()
-    process = ctypes.CDLL(None)
-    forking = [(RENAMED[name], address) for name, address in openmp.symbols]
-    posix = ((name, _address(process, name)) for name in POSIX_SYMBOLS)
-    return (*forking, *posix, (SLOT_KEY, slot_key()))
+@lru_cache(maxsize=1)
+def pool_symbols() -> tuple[tuple[str, int], ...]:
+    """Names and addresses of the pool's functions, loaded on their first use and never freed."""
+    process, native = ctypes.CDLL(None), detect_target()
+    session = Session([(name, _address(process, name)) for name in POSIX_SYMBOLS])
+    code = session.load(object_code_of(pool_ir(native.arch), native), EXPORTS)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+    functions = {name: code.address(name) for name in EXPORTS}
+    stand_ins = [(name, functions[symbol]) for name, symbol in STAND_INS.items()]
+    return (*functions.items(), *stand_ins)
 
 
 def _load_libm() -> ctypes.CDLL:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from tensorwright.runtime.native.call_loop import call_loop_function
 from tensorwright.runtime.native.driver import driver_module
-from tensorwright.runtime.native.team import serial_ir, team_ir
+from tensorwright.runtime.native.pool import pool_ir
 
 
 def own_modules(arch: str) -> tuple[str, ...]:
     """The LLVM IR of each module for an architecture."""
     return (
         driver_module().text(),
-        team_ir(arch),
-        serial_ir(),
+        pool_ir(arch),
         call_loop_function().module.text(),
     )

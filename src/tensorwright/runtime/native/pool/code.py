@@ -1,0 +1,28 @@
+"""The native functions of the pool, as one module of LLVM IR."""
+
+from __future__ import annotations
+
+from tensorwright.machine_code import Module
+from tensorwright.runtime.native.pool.clock import Clock
+from tensorwright.runtime.native.pool.gate import ENTER_SYMBOL, LEAVE_SYMBOL, write_gate
+from tensorwright.runtime.native.pool.serving import write_serve
+from tensorwright.runtime.native.pool.team import STAND_INS, TEAM_SYMBOL, write_teams
+
+EXPORTS = (TEAM_SYMBOL, *STAND_INS.values(), ENTER_SYMBOL, LEAVE_SYMBOL)
+
+POSIX_SYMBOLS = (
+    *("pthread_getspecific", "pthread_setspecific", "pthread_mutex_lock", "pthread_mutex_unlock"),
+    *("pthread_cond_init", "pthread_cond_destroy", "pthread_cond_wait", "pthread_cond_signal"),
+    *("pthread_create", "pthread_detach", "pthread_self", "pthread_getcpuclockid"),
+    *("sched_yield", "clock_gettime"),
+)
+"""What they call."""
+
+
+def pool_ir(arch: str) -> str:
+    """The functions for an architecture; they hold the address of this process's pool."""
+    module = Module()
+    clock = Clock(module)
+    write_gate(module, clock)
+    write_teams(module, clock, write_serve(module, arch), arch)
+    return module.text()

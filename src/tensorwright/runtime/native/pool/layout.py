@@ -1,0 +1,147 @@
+"""The memory of the pool: one block a process, which is never freed.
+
+Each group of words is on cache lines of its own; the comments say who writes them.
+
+    Pool      cores, stop                        Python, when the process starts and ends
+              workers, most, live                when threads start and end
+              active                             each call: those that run or wait at the gate
+              crowd, crowd_until                 each call that meets another one
+              first, last, passes                under the gate's mutex
+    Worker    state, body, data, count, number   the call that has the lease, and the thread itself
+              owner                              who takes or returns the lease
+              rest, rest_until, clock            the call that has the lease; `clock` the thread
+
+The state of a worker is
+
+    IDLE -> OFFERED             a call offers it a piece of a loop       (the call, by release)
+    OFFERED -> BUSY             the thread has begun with the piece      (the thread, by exchange)
+    OFFERED -> IDLE             the call has taken the piece back        (the call, by exchange)
+    BUSY -> IDLE                the piece is done                        (the thread, by release)
+    IDLE -> ASLEEP -> IDLE      nobody needs it; a call wakes it         (under its mutex)
+
+A piece's words are written in state IDLE by the call that has the lease, and read in state BUSY. So
+a thread reads what belongs to the offer that it took, and a call never waits for a thread that has
+not begun. No order of memory is assumed but that of acquire and release.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+
+from tensorwright.base import Array, knobs
+from tensorwright.machine_code import Kind, NativeArray, NativeFunction, Number
+from tensorwright.runtime.buffers import address_of, empty_bytes
+
+MOST_WORKERS = 1023
+_WORD_BYTES = 8
+_LINE = 16  # words: two cache lines of 64 bytes, which processors fetch together
+
+
+class Pool:
+    """The positions of the pool's words."""
+
+    CORES, WORKERS, MOST, STOP, LIVE = range(5)
+    ACTIVE = _LINE
+    CROWD, CROWD_UNTIL = 2 * _LINE, 2 * _LINE + 1
+    FIRST, LAST, PASSES = (3 * _LINE + n for n in range(3))
+    MUTEX = 4 * _LINE
+    SIZE = 5 * _LINE
+
+
+class Worker:
+    """The positions of a worker's words, and its states; a team's slot begins in the same way."""
+
+    STATE, BODY, DATA, COUNT, NUMBER = range(5)
+    OWNER, REST, REST_UNTIL, CLOCK = (_LINE + n for n in range(4))
+    MUTEX, CONDITION = 2 * _LINE, 3 * _LINE
+    SIZE = 4 * _LINE
+
+    IDLE, OFFERED, BUSY, ASLEEP = range(4)
+
+
+class Lease:
+    """Who has a worker: nobody, a call, or the thread itself while it falls asleep."""
+
+    FREE, CALL, ITSELF = range(3)
+
+
+LEASE = Lease
+
+
+class _Memory:
+    """The block, and the Python objects that keep it."""
+
+    def __init__(self) -> None:
+        words = Pool.SIZE + MOST_WORKERS * Worker.SIZE
+        self._bytes: Array = empty_bytes(words * _WORD_BYTES)
+        self.words = self._bytes.view("i8")
+        self.address = address_of(self._bytes)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again, with no worker: in a new process, where no other thread has survived."""
+        self.words[:] = 0
+        self.words[Pool.CORES] = knobs.CORES.get()
+        self.words[Pool.MOST] = MOST_WORKERS
+        process = ctypes.CDLL(None)
+        process.pthread_mutex_init(ctypes.c_void_p(self.address_of(Pool.MUTEX)), None)
+        for number in range(MOST_WORKERS):
+            base = worker_base(number)
+            mutex, condition = (
+                ctypes.c_void_p(self.address_of(base + word))
+                for word in (Worker.MUTEX, Worker.CONDITION)
+            )
+            process.pthread_mutex_init(mutex, None)
+            process.pthread_cond_init(condition, None)
+
+    def address_of(self, word: int) -> int:
+        """The address of a word of the pool."""
+        return self.address + word * _WORD_BYTES
+
+
+@lru_cache(maxsize=1)
+def pool_memory() -> _Memory:
+    """The process's pool."""
+    memory = _Memory()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # threads use it until the process ends
+    return memory
+
+
+def worker_base(number: int) -> int:
+    """The position of the first word of a worker, counted from 0."""
+    return Pool.SIZE + number * Worker.SIZE
+
+
+@lru_cache(maxsize=1)
+def slot_key() -> int:
+    """The process's key of the thread-specific value, which points to a thread's slot."""
+    key = ctypes.c_uint64(0)  # pthread_key_t has 32 bits or 64
+    error = ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None)
+    if error:
+        raise OSError(error, "no thread-specific value is free")
+    return key.value
+
+
+# How native functions reach it
+
+
+def pool_of(function: NativeFunction) -> NativeArray:
+    """The words of the pool."""
+    pointer = f"inttoptr (i64 {pool_memory().address} to ptr)"
+    return Number(function, Kind.POINTER, pointer).array(Kind.I64)
+
+
+def worker_of(function: NativeFunction, number: Number) -> NativeArray:
+    """The words of a worker."""
+    return pool_of(function).part(number * Worker.SIZE + Pool.SIZE)
+
+
+def own_slot(function: NativeFunction) -> Number:
+    """The slot of the thread that runs a function; null outside of teams."""
+    return function.call(Kind.POINTER, "pthread_getspecific", function.number(slot_key()))
+
+
+def set_own_slot(function: NativeFunction, slot: Number) -> None:
+    """Say which slot a thread has."""
+    function.call(Kind.I32, "pthread_setspecific", function.number(slot_key()), slot)

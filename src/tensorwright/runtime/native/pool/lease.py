@@ -1,0 +1,120 @@
+"""Leases: which threads of the pool help which call.
+
+A call that is alone may have a worker for each other core; calls that run at once share the cores
+evenly. A worker that stood still in the middle of a piece, because another process had its core,
+rests: calls do without it, each time twice as long as before, and then try it again.
+"""
+
+from __future__ import annotations
+
+from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
+from tensorwright.runtime.native.pool.clock import Clock
+from tensorwright.runtime.native.pool.gate import lock
+from tensorwright.runtime.native.pool.layout import LEASE, Pool, Worker, pool_of, worker_of
+
+SIZE, FIRST_WORKER = 5, 8
+"""Words of a team's slot: how many threads it has; the address of its worker n at FIRST_WORKER + n,
+from n = 1 on."""
+
+FIRST_REST_NS, LONGEST_REST_NS = 20_000_000, 1_000_000_000
+
+
+def workers_of(team: Number) -> NativeArray:
+    """The addresses of the workers of a team; number 0 is the call itself, and has none."""
+    return team.array(Kind.POINTER).part(FIRST_WORKER)
+
+
+def share_of(function: NativeFunction, active: Number) -> Number:
+    """How many threads each call may have where so many run at once."""
+    cores = pool_of(function).acquire(Pool.CORES)
+    return cores.apply("udiv", active.larger(1)).larger(1)
+
+
+def release(function: NativeFunction, worker: NativeArray) -> None:
+    """Give a worker back, which is idle."""
+    worker.release(Worker.OWNER, function.number(LEASE.FREE))
+
+
+def write_lease(module: Module, clock: Clock, serve: NativeFunction) -> NativeFunction:
+    """lease(team, threads): take as many free workers as its share of the cores allows.
+
+    serve   what the threads of workers run; threads that are missing are started
+    """
+    start, wake = _write_start(module, serve), _write_wake(module)
+    kinds = (Kind.POINTER, Kind.I64)
+    function = NativeFunction(module, "lease", kinds, is_internal=True)
+    team, threads = function.parameters
+    pool, words = pool_of(function), team.array(Kind.I64)
+    active, now = function.variable(Kind.I64, pool.acquire(Pool.ACTIVE)), clock.now(function)
+    with function.when(now < pool.acquire(Pool.CROWD_UNTIL)):
+        active.set(active.now.larger(pool.acquire(Pool.CROWD)))
+    most = share_of(function, active.now).smaller(threads)
+    number = function.variable(Kind.I64, 0)
+    with function.when(pool.acquire(Pool.WORKERS) + 1 < most):
+        function.do(start, most - 1)
+    workers = pool.acquire(Pool.WORKERS)
+    with function.repeat(lambda: (number.now < workers) & (words[SIZE] < most)):
+        worker = worker_of(function, number.now)
+        number.set(number.now + 1)
+        is_free = worker.acquire(Worker.OWNER).equals(LEASE.FREE)
+        is_rested = worker.acquire(Worker.REST_UNTIL) < now
+        with (
+            function.when(is_free & is_rested),
+            function.when(worker.exchange(Worker.OWNER, LEASE.FREE, LEASE.CALL)),
+        ):
+            with function.when(worker.acquire(Worker.STATE).equals(Worker.ASLEEP)):
+                function.do(wake, worker.pointer)
+            workers_of(team)[words[SIZE]] = worker.pointer
+            words[SIZE] = words[SIZE] + 1
+    function.finish()
+    return function
+
+
+def write_rest(module: Module, clock: Clock) -> NativeFunction:
+    """rest(worker): lease it to nobody for a while."""
+    function = NativeFunction(module, "rest", (Kind.POINTER,), is_internal=True)
+    worker = function.parameters[0].array(Kind.I64)
+    now, before = clock.now(function), worker[Worker.REST]
+    is_again = (now - worker[Worker.REST_UNTIL]) < before + before
+    longer = (before + before).smaller(LONGEST_REST_NS)
+    length = is_again.choose(longer, FIRST_REST_NS)
+    worker[Worker.REST] = length
+    worker.release(Worker.REST_UNTIL, now + length)
+    function.finish()
+    return function
+
+
+def _write_start(module: Module, serve: NativeFunction) -> NativeFunction:
+    """start(count): see to it that there are so many workers; fewer if the system has no more."""
+    function = NativeFunction(module, "start", (Kind.I64,), is_internal=True)
+    pool, thread = pool_of(function), function.array(Kind.POINTER, 1)
+    mutex, null = lock(function, pool, Pool.MUTEX), function.number(0, Kind.POINTER)
+    most = function.parameters[0].smaller(pool[Pool.MOST])
+    with function.repeat(lambda: pool[Pool.WORKERS] < most.smaller(pool[Pool.MOST])):
+        worker = worker_of(function, pool[Pool.WORKERS])
+        main = function.address_of(serve)
+        pool.count(Pool.LIVE, 1)
+        error = function.call(
+            Kind.I32, "pthread_create", thread.pointer, null, main, worker.pointer
+        )
+        with function.when(error.equals(0)) as otherwise:
+            function.call(Kind.I32, "pthread_detach", thread[0])
+            pool.release(Pool.WORKERS, pool[Pool.WORKERS] + 1)
+        with otherwise():
+            pool.count(Pool.LIVE, -1)
+            pool[Pool.MOST] = pool[Pool.WORKERS]
+    function.call(Kind.I32, "pthread_mutex_unlock", mutex)
+    function.finish()
+    return function
+
+
+def _write_wake(module: Module) -> NativeFunction:
+    """Wake a leased worker; it need not have begun to run when this returns."""
+    function = NativeFunction(module, "wake", (Kind.POINTER,), is_internal=True)
+    worker = function.parameters[0].array(Kind.I64)
+    mutex = lock(function, worker, Worker.MUTEX)
+    worker.release(Worker.STATE, function.number(Worker.IDLE))
+    function.call(Kind.I32, "pthread_cond_signal", worker.address(Worker.CONDITION))
+    function.call(Kind.I32, "pthread_mutex_unlock", mutex)
+    function.finish()
+    return function

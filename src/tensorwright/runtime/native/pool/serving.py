@@ -1,0 +1,93 @@
+"""What a thread of the pool does: the pieces that calls offer it, and otherwise wait.
+
+It waits in three ways: it looks all the time for some 50 us, then yields its core between looks,
+and falls asleep when it belongs to no call for some milliseconds, at once if all cores have calls.
+"""
+
+from __future__ import annotations
+
+from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
+from tensorwright.runtime.native.pool.gate import lock
+from tensorwright.runtime.native.pool.layout import (
+    LEASE,
+    Pool,
+    Worker,
+    pool_of,
+    set_own_slot,
+)
+
+SPINS = 1000
+_YIELDS = 10_000
+_PAUSES = {"x86-64": "pause", "aarch64": "yield"}
+
+
+def pause(function: NativeFunction, arch: str) -> None:
+    """Tell the processor that the thread only waits."""
+    function.effect(f'call void asm sideeffect "{_PAUSES[arch]}", "~{{memory}}"()')
+
+
+def write_serve(module: Module, arch: str) -> NativeFunction:
+    """serve(worker): what a thread runs from its start until the pool stops."""
+    sleep = _write_sleep(module)
+    function = NativeFunction(module, "serve", (Kind.POINTER,), Kind.POINTER, is_internal=True)
+    slot = function.parameters[0]
+    worker, pool = slot.array(Kind.I64), pool_of(function)
+    clock = worker.pointer.array(Kind.I32).address(2 * Worker.CLOCK)
+    function.call(Kind.I32, "pthread_getcpuclockid", function.call(Kind.I64, "pthread_self"), clock)
+    set_own_slot(function, slot)
+    looks = function.variable(Kind.I64, 0)
+
+    def may_sleep() -> Number:
+        is_free = worker.acquire(Worker.OWNER).equals(LEASE.FREE)
+        has_waited = looks.now > SPINS + _YIELDS
+        is_full = pool.acquire(Pool.ACTIVE).test("sge", pool.acquire(Pool.CORES))
+        return is_free & (has_waited | is_full)
+
+    with function.repeat(lambda: pool.acquire(Pool.STOP).equals(0)):
+        is_offered = worker.acquire(Worker.STATE).equals(Worker.OFFERED)
+        with function.when(is_offered) as otherwise:
+            _take(function, worker)
+            looks.set(0)
+        with otherwise():
+            looks.set(looks.now + 1)
+            with function.when(looks.now < SPINS) as long:
+                pause(function, arch)
+            with long():
+                with function.when(may_sleep()) as awake:
+                    function.do(sleep, slot)
+                    looks.set(0)
+                with awake():
+                    function.call(Kind.I32, "sched_yield")
+    set_own_slot(function, function.number(0, Kind.POINTER))
+    pool.count(Pool.LIVE, -1)
+    function.finish(function.number(0, Kind.POINTER))
+    return function
+
+
+def _take(function: NativeFunction, worker: NativeArray) -> None:
+    """Do the piece that is offered, unless the call has just taken it back."""
+    with function.when(worker.exchange(Worker.STATE, Worker.OFFERED, Worker.BUSY)):
+        pointers = worker.pointer.array(Kind.POINTER)
+        function.do(pointers[Worker.BODY], pointers[Worker.DATA])
+        worker.release(Worker.STATE, function.number(Worker.IDLE))
+
+
+def _write_sleep(module: Module) -> NativeFunction:
+    """Sleep until a call wakes the thread, unless a call has just taken it."""
+    function = NativeFunction(module, "sleep", (Kind.POINTER,), is_internal=True)
+    worker, pool = function.parameters[0].array(Kind.I64), pool_of(function)
+    with function.when(worker.exchange(Worker.OWNER, LEASE.FREE, LEASE.ITSELF)):
+        mutex = lock(function, worker, Worker.MUTEX)
+        worker.release(Worker.STATE, function.number(Worker.ASLEEP))
+        worker.release(Worker.OWNER, function.number(LEASE.FREE))
+
+        def is_asleep() -> Number:
+            sleeps = worker.acquire(Worker.STATE).equals(Worker.ASLEEP)
+            return sleeps & pool.acquire(Pool.STOP).equals(0)
+
+        with function.repeat(is_asleep):
+            condition = worker.address(Worker.CONDITION)
+            function.call(Kind.I32, "pthread_cond_wait", condition, mutex)
+        function.call(Kind.I32, "pthread_mutex_unlock", mutex)
+    function.finish()
+    return function

@@ -1,0 +1,239 @@
+"""Teams: a call and its workers, which share many parallel loops.
+
+    tensorwright_team(main, context, threads)     leases workers, runs main(context)
+    tensorwright_parallel(body, data, threads, flags)
+    tensorwright_thread_num()                     as GOMP_parallel, omp_get_thread_num and
+    tensorwright_num_threads()                    omp_get_num_threads
+
+Object code is linked to these functions instead of libgomp's, so kernels do not know what divides
+their loops. A loop has as many pieces as the team has threads, at most as many as are asked for. A
+kernel's result does not depend on how many there are. The call offers a piece to each worker, does
+its own, takes back and does those that no worker has begun, and waits for the others. So the pieces
+of a loop must not wait for each other.
+
+Each thread has a slot: a worker the first words of its memory, a call some words on its stack. Its
+POSIX thread-specific value points to it. A count of 0 means outside of any loop; a loop inside
+another runs alone. A loop outside of teams has a team for itself.
+"""
+
+from __future__ import annotations
+
+from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
+from tensorwright.runtime.native.pool.clock import Clock
+from tensorwright.runtime.native.pool.layout import (
+    Pool,
+    Worker,
+    own_slot,
+    pool_of,
+    set_own_slot,
+)
+from tensorwright.runtime.native.pool.lease import (
+    FIRST_WORKER,
+    SIZE,
+    release,
+    share_of,
+    workers_of,
+    write_lease,
+    write_rest,
+)
+from tensorwright.runtime.native.pool.serving import SPINS, pause
+
+TEAM_SYMBOL = "tensorwright_team"
+STAND_INS = {
+    "GOMP_parallel": "tensorwright_parallel",
+    "omp_get_thread_num": "tensorwright_thread_num",
+    "omp_get_num_threads": "tensorwright_num_threads",
+}
+"""The functions that kernels call under these names."""
+
+_TEAM_KINDS = (Kind.POINTER, Kind.POINTER, Kind.I32)
+_PARALLEL_KINDS = (Kind.POINTER, Kind.POINTER, Kind.I32, Kind.I32)
+_SLOT_ALIGN = 128
+_PATIENCE_NS = 200_000  # after which a worker that stands still must rest
+
+
+def write_teams(module: Module, clock: Clock, serve: NativeFunction, arch: str) -> None:
+    """The functions above.
+
+    serve   what the threads of workers run
+    """
+    team = _write_team(module, write_lease(module, clock, serve))
+    share_out = _write_share_out(module, clock, arch)
+    parallel = NativeFunction(module, STAND_INS["GOMP_parallel"], _PARALLEL_KINDS)
+    body, data, threads, _ = parallel.parameters
+    with parallel.when(own_slot(parallel).differs(0)) as outside:
+        parallel.do(share_out, body, data, threads)
+    with outside():
+        with parallel.when(threads > 1) as alone:
+            loop = parallel.array(Kind.POINTER, 3)
+            loop[0], loop[1] = body, data
+            loop.pointer.array(Kind.I64)[2] = threads.cast("zext", Kind.I64)
+            main = parallel.address_of(_write_main(module, share_out))
+            parallel.do(team, main, loop.pointer, threads)
+        with alone():
+            parallel.do(body, data)
+    parallel.finish()
+    _write_answer(module, "omp_get_thread_num", Worker.NUMBER, 0)
+    _write_answer(module, "omp_get_num_threads", Worker.COUNT, 1)
+
+
+def _write_team(module: Module, lease: NativeFunction) -> NativeFunction:
+    """Lease workers for a while, but in a team and for one thread."""
+    function = NativeFunction(module, TEAM_SYMBOL, _TEAM_KINDS)
+    main, context, threads = function.parameters
+    with function.when(own_slot(function).equals(0) & (threads > 1)) as otherwise:
+        most = threads.cast("zext", Kind.I64)
+        team = function.array(Kind.I64, most + FIRST_WORKER, _SLOT_ALIGN)
+        team[Worker.COUNT] = team[Worker.NUMBER] = 0
+        team[SIZE] = 1
+        function.do(lease, team.pointer, most)
+        set_own_slot(function, team.pointer)
+        function.do(main, context)
+        set_own_slot(function, function.number(0, Kind.POINTER))
+        _release_from(function, team, function.number(1))
+    with otherwise():
+        function.do(main, context)
+    function.finish()
+    return function
+
+
+def _release_from(function: NativeFunction, team: NativeArray, first: Number) -> None:
+    """Give back the workers of a team from a number on."""
+    with function.loop(team[SIZE], first) as number:
+        release(function, workers_of(team.pointer)[number].array(Kind.I64))
+    team[SIZE] = first
+
+
+def _write_main(module: Module, share_out: NativeFunction) -> NativeFunction:
+    """What the team of one loop does."""
+    function = NativeFunction(module, "one_loop", (Kind.POINTER,), is_internal=True)
+    loop = function.parameters[0]
+    body, data = (loop.array(Kind.POINTER)[n] for n in range(2))
+    threads = loop.array(Kind.I64)[2].cast("trunc", Kind.I32)
+    function.do(share_out, body, data, threads)
+    function.finish()
+    return function
+
+
+def _write_share_out(module: Module, clock: Clock, arch: str) -> NativeFunction:
+    """Do a loop with the workers of the team around; alone inside of another loop."""
+    offer = _write_offer(module)
+    finish = _write_finish(module, clock, arch)
+    kinds = (Kind.POINTER, Kind.POINTER, Kind.I32)
+    function = NativeFunction(module, "share_out", kinds, is_internal=True)
+    body, data, threads = function.parameters
+    slot = own_slot(function)
+    words = slot.array(Kind.I64)
+    before = words[Worker.COUNT]
+    count = function.variable(Kind.I64, 1)
+    with function.when(before.equals(0)):
+        _shrink(function, words)
+        asked, size = threads.cast("zext", Kind.I64), words[SIZE]
+        count.set(asked.equals(0).choose(size, asked.smaller(size)))
+    with function.when(count.now > 1) as alone:
+        words[Worker.COUNT] = count.now
+        function.do(offer, slot, body, data)
+        function.do(body, data)
+        function.do(finish, slot, body, data)
+        words[Worker.COUNT] = 0
+    with alone():
+        number = words[Worker.NUMBER]
+        words[Worker.NUMBER] = 0
+        words[Worker.COUNT] = 1
+        function.do(body, data)
+        words[Worker.NUMBER] = number
+        words[Worker.COUNT] = before
+    function.finish()
+    return function
+
+
+def _shrink(function: NativeFunction, team: NativeArray) -> None:
+    """Give back the workers that other calls have come to need."""
+    active = pool_of(function).acquire(Pool.ACTIVE)
+    with function.when((active > 1) & (team[SIZE] > 1)):
+        share = share_of(function, active)
+        with function.when(share < team[SIZE]):
+            _release_from(function, team, share)
+
+
+def _write_offer(module: Module) -> NativeFunction:
+    """Offer each worker a piece."""
+    kinds = (Kind.POINTER, Kind.POINTER, Kind.POINTER)
+    function = NativeFunction(module, "offer", kinds, is_internal=True)
+    team, body, data = function.parameters
+    count = team.array(Kind.I64)[Worker.COUNT]
+    with function.loop(count, first=1) as number:
+        worker = workers_of(team)[number]
+        pointers, words = worker.array(Kind.POINTER), worker.array(Kind.I64)
+        pointers[Worker.BODY], pointers[Worker.DATA] = body, data
+        words[Worker.COUNT], words[Worker.NUMBER] = count, number
+        words.release(Worker.STATE, function.number(Worker.OFFERED))
+    function.finish()
+    return function
+
+
+def _write_finish(module: Module, clock: Clock, arch: str) -> NativeFunction:
+    """Do the pieces that no worker has begun; wait for the others, and drop who stood still."""
+    wait, rest = _write_wait(module, clock, arch), write_rest(module, clock)
+    kinds = (Kind.POINTER, Kind.POINTER, Kind.POINTER)
+    function = NativeFunction(module, "finish", kinds, is_internal=True)
+    team, body, data = function.parameters
+    own, workers = team.array(Kind.I64), workers_of(team)
+    count = own[Worker.COUNT]
+    with function.loop(count, first=1) as number:
+        worker = workers[number].array(Kind.I64)
+        with (
+            function.when(worker.acquire(Worker.STATE).equals(Worker.OFFERED)),
+            function.when(worker.exchange(Worker.STATE, Worker.OFFERED, Worker.IDLE)),
+        ):
+            own[Worker.NUMBER] = number
+            function.do(body, data)
+            own[Worker.NUMBER] = 0
+    with function.loop(count, first=1) as position:
+        number = count - position  # the last one first: it takes the place of one that is dropped
+        worker = workers[number].array(Kind.I64)
+        with (
+            function.when(worker.acquire(Worker.STATE).differs(Worker.IDLE)),
+            function.when(function.call(Kind.TRUTH, wait, worker.pointer)),
+        ):
+            function.do(rest, worker.pointer)
+            release(function, worker)
+            last = own[SIZE] - 1
+            workers[number] = workers[last]
+            own[SIZE] = last
+    function.finish()
+    return function
+
+
+def _write_wait(module: Module, clock: Clock, arch: str) -> NativeFunction:
+    """Wait until a worker has done its piece; whether it did not run most of that time."""
+    function = NativeFunction(module, "await", (Kind.POINTER,), Kind.TRUTH, is_internal=True)
+    worker = function.parameters[0].array(Kind.I64)
+    looks, began, ran = (function.variable(Kind.I64, 0) for _ in range(3))
+    with function.repeat(lambda: worker.acquire(Worker.STATE).differs(Worker.IDLE)):
+        with function.when(looks.now < SPINS) as long:
+            pause(function, arch)
+            looks.set(looks.now + 1)
+        with long():
+            with function.when(began.now.equals(0)):
+                began.set(clock.now(function))
+                ran.set(clock.of_thread(function, worker[Worker.CLOCK]))
+            function.call(Kind.I32, "sched_yield")
+    has_stood = function.variable(Kind.TRUTH, 0)
+    with function.when(began.now.differs(0)):
+        waited = clock.now(function) - began.now
+        with function.when(waited > _PATIENCE_NS):
+            running = clock.of_thread(function, worker[Worker.CLOCK]) - ran.now
+            has_stood.set(running + running < waited)
+    function.finish(has_stood.now)
+    return function
+
+
+def _write_answer(module: Module, name: str, word: int, least: int) -> None:
+    """A function that answers with a word of the thread's slot, at least with a number."""
+    function = NativeFunction(module, STAND_INS[name], (), Kind.I32)
+    answer = function.variable(Kind.I32, least)
+    slot = own_slot(function)
+    with function.when(slot.differs(0)):
+        answer.set(slot.array(Kind.I64)[word].larger(least).cast("trunc", Kind.I32))
+    function.finish(answer.now)

@@ -1,0 +1,102 @@
+"""Calls that run in the background: `Executable.run_async`.
+
+    run = executable.run_async({"image": array})
+    run.result()              waits, and gives what `run` gives
+    run.cancel()              before it has begun, or between two of its steps
+    await run                 in a coroutine; cancelling the task cancels the run
+
+They take turns on as many threads as the process's calls share cores, in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+from collections.abc import Callable, Generator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+from tensorwright.base import Array, knobs
+
+Results = dict[str, Array]
+
+
+class Stop:
+    """A word that says whether a call shall stop; native code looks at it before each step."""
+
+    __slots__ = ("_word", "address")
+
+    def __init__(self) -> None:
+        self._word = ctypes.c_int64(0)
+        self.address = ctypes.addressof(self._word)
+
+    def set(self) -> None:
+        """Ask for it."""
+        self._word.value = 1
+
+    def __bool__(self) -> bool:
+        return bool(self._word.value)
+
+
+NEVER = Stop()
+"""Of calls that nobody can stop."""
+
+
+class PendingRun(Future[Results]):
+    """The results of a call that runs in the background; as a Future of the standard library.
+
+    The arrays that it reads must not change before it is done.
+    """
+
+    def __init__(self, work: Callable[[Stop], Results]) -> None:
+        super().__init__()
+        self._stop = Stop()
+        self._work = work
+
+    def cancel(self) -> bool:
+        """Cancel the call; False if it is done. One that runs stops before its next step."""
+        if super().cancel():
+            return True
+        if self.done():
+            return self.cancelled()
+        self._stop.set()
+        return True
+
+    def cancelled(self) -> bool:
+        """Whether it was cancelled; one that runs counts when it has stopped."""
+        return super().cancelled() or (self.done() and isinstance(self.exception(), CancelledError))
+
+    def __await__(self) -> Generator[Any, None, Results]:
+        return asyncio.wrap_future(self).__await__()
+
+    def _do(self) -> Results:
+        return self._work(self._stop) if self.set_running_or_notify_cancel() else {}
+
+    def _end(self, done: Future[Results]) -> None:
+        error = done.exception()
+        if super().cancelled():
+            return
+        if self._stop:
+            self.set_exception(CancelledError())
+        elif error is not None:
+            self.set_exception(error)
+        else:
+            self.set_result(done.result())
+
+
+def start_run(work: Callable[[Stop], Results]) -> PendingRun:
+    """Run a function in the background; it ends early, with anything, where its stop is set."""
+    run = PendingRun(work)
+    _threads().submit(run._do).add_done_callback(run._end)
+    return run
+
+
+@lru_cache(maxsize=1)
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(knobs.CORES.get(), thread_name_prefix="tensorwright-run")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)
