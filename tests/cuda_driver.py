@@ -35,7 +35,7 @@ class ShimDriver:
         self._library = library
 
     def _at(self, name: str) -> Any:
-        counts = ("memory", "allocated", "modules", "allowed", "graphs", "graph_launches")
+        counts = ("memory", "allocated", "modules", "allowed", "graphs", "graph_launches", "copies")
         is_long = name in counts
         kind: Any = ctypes.c_longlong if is_long else ctypes.c_int
         return kind.in_dll(self._library, f"shim_{name}")

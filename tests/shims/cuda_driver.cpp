@@ -25,7 +25,7 @@ int shim_init = SUCCESS, shim_load = SUCCESS, shim_wait = SUCCESS, shim_graph = 
 long long shim_memory = 1 << 30;
 // What tests read.
 long long shim_allocated = 0, shim_modules = 0, shim_allowed = 0, shim_graphs = 0;
-long long shim_graph_launches = 0;
+long long shim_graph_launches = 0, shim_copies = 0;
 }
 
 struct Function {
@@ -119,6 +119,7 @@ CALL cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *) {
 }
 CALL cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *) {
     if (!is_ours(from, size) || !is_ours(to, size)) return INVALID;
+    shim_copies++;
     put([=] { memcpy((void *)to, (void *)from, size); });
     return SUCCESS;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 from tensorwright.base import Array, amount_at
 from tensorwright.runtime.frame import AnyFrame
@@ -17,6 +18,7 @@ class Bound:
               copies. Write new data into these between runs.
     outputs   the arrays that are written, the same ones in every run; where loops decide how many
               rows there are, they have room for all, and `run` gives the written part.
+    Either may be in the memory of the device that runs the code.
     It runs one call at a time: concurrent threads bind one each.
     """
 
@@ -25,8 +27,8 @@ class Bound:
     def __init__(
         self,
         frame: AnyFrame,
-        inputs: dict[str, Array],
-        outputs: dict[str, Array],
+        inputs: dict[str, Any],
+        outputs: dict[str, Any],
         specs: tuple[TensorSpec, ...] = (),
     ) -> None:
         self._frame = frame

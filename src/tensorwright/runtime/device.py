@@ -56,6 +56,11 @@ class Memory:
         """Some of its bytes."""
         return Memory(self.address + offset_bytes, size_bytes, self.owner)
 
+    def overlaps(self, other: Memory) -> bool:
+        """Whether both have a byte in common."""
+        first, second = sorted((self, other), key=lambda each: each.address)
+        return second.size_bytes > 0 and second.address < first.address + first.size_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Missing:

@@ -99,6 +99,7 @@ class DeviceFrame:
         "_hosts",
         "_inputs",
         "_outputs",
+        "_own",
         "_plan",
         "_recorded",
         "_runs",
@@ -127,6 +128,7 @@ class DeviceFrame:
         others = [OutputRef(number) for number in range(len(plan.outputs))]
         self._copies = dict(zip((*names, *others), pieces[2:], strict=True))
         self._host_arena = empty_bytes(plan.arena_bytes if _needs_host_arena(plan) else 0)
+        self._own: dict[BufferRef, Memory] = {}
         self._inputs: tuple[AnyArray, ...] = ()
         self._outputs: tuple[AnyArray, ...] = ()
         self._sizes: CallSizes | None = None
@@ -157,7 +159,20 @@ class DeviceFrame:
             self._steps = self._recorded = [partial(self._do, plan, step) for step in plan.steps]
             self._runs = 0
 
-    connect_in_place = connect
+    def connect_in_place(
+        self, inputs: Sequence[AnyArray], outputs: Sequence[AnyArray], sizes: CallSizes
+    ) -> None:
+        """As `connect`, for all runs of the call: kernels use arrays on the device where they are,
+        if they are aligned.
+        """
+        refs: list[BufferRef] = [InputRef(number) for number in range(len(inputs))]
+        refs += [OutputRef(number) for number in range(len(outputs))]
+        self._own = {
+            ref: each.memory
+            for ref, each in zip(refs, (*inputs, *outputs), strict=True)
+            if isinstance(each, DeviceArray) and each.memory.address % ALIGNMENT == 0
+        }
+        self.connect(inputs, outputs, sizes)
 
     def disconnect(self) -> None:
         """Drop the references to the caller's arrays."""
@@ -169,9 +184,9 @@ class DeviceFrame:
         return self._values
 
     @property
-    def inputs(self) -> tuple[Array, ...]:
-        """The arrays that are copied to the device."""
-        return tuple(each for each in self._inputs if not isinstance(each, DeviceArray))
+    def inputs(self) -> tuple[AnyArray, ...]:
+        """The arrays that are read."""
+        return self._inputs
 
     def run_alone(self) -> None:
         """Nothing: no threads of the host take part."""
@@ -234,13 +249,13 @@ class DeviceFrame:
                 part, given = self._on_device(source, size_bytes), self._given(destination)
                 if given is None:
                     self.device.copy_out(part, self._on_host(destination, size_bytes))
-                else:
+                elif _whole(destination) not in self._own:
                     self.device.copy(part, given.part(destination.offset_bytes, size_bytes))
             case _, DeviceRef():
                 part, given = self._on_device(destination, size_bytes), self._given(source)
                 if given is None:
                     self.device.copy_in(self._on_host(source, size_bytes), part)
-                else:
+                elif _whole(source) not in self._own:
                     self.device.copy(given.part(source.offset_bytes, size_bytes), part)
             case _:
                 copied = self._on_host(source, size_bytes)
@@ -265,10 +280,10 @@ class DeviceFrame:
                 return self.loaded.constants[index].part(offset, size_bytes)
             case ArenaRef(offset, _):
                 return self._arena.part(offset, size_bytes)
-            case InputRef(index, offset):
-                return self._copies[InputRef(index)].part(offset, size_bytes)
-            case OutputRef(index, offset):
-                return self._copies[OutputRef(index)].part(offset, size_bytes)
+            case InputRef() | OutputRef():
+                whole = _whole(host)
+                memory = self._own[whole] if whole in self._own else self._copies[whole]
+                return memory.part(host.offset_bytes, size_bytes)
 
     def _on_host(self, ref: BufferRef, size_bytes: int) -> Array:
         """Bytes in the host's memory."""
@@ -317,9 +332,13 @@ def used_on_host(plan: Plan) -> frozenset[InputRef | OutputRef]:
                 used |= {source, destination}
             case _:
                 pass
-    return frozenset(
-        replace(ref, offset_bytes=0) for ref in used if isinstance(ref, InputRef | OutputRef)
-    )
+    return frozenset(_whole(ref) for ref in used if isinstance(ref, InputRef | OutputRef))
+
+
+def _whole(ref: BufferRef) -> InputRef | OutputRef:
+    """An input or output from byte 0."""
+    assert isinstance(ref, InputRef | OutputRef)
+    return replace(ref, offset_bytes=0)
 
 
 def _of_host(array: AnyArray) -> Array:

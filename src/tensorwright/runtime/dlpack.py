@@ -174,6 +174,11 @@ def stand_in(value: Any) -> Any:
     return np.broadcast_to(np.zeros((), value.dtype), value.shape)
 
 
+def room_for(value: Any) -> Any:
+    """As `stand_in`, an array that can be written."""
+    return np.empty(value.shape, value.dtype) if isinstance(value, DeviceArray) else value
+
+
 def taken(device: Device, named: DlpackDevice, value: Any) -> DeviceArray:
     """The array that a value of the device exports; its memory lives as long.
 

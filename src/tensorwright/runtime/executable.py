@@ -45,11 +45,13 @@ from tensorwright.runtime.frame import AnyFrame, Frame, FramePool, Loaded
 from tensorwright.runtime.inputs import (
     Port,
     check_count,
+    check_in_place,
     check_inputs,
     check_outputs,
     check_positional,
     check_ready,
     take_inputs,
+    take_outputs,
 )
 from tensorwright.runtime.native.driver import load_program
 from tensorwright.runtime.native.pool import usable_threads
@@ -242,9 +244,13 @@ class Executable:
 
         Kernels write directly into an array that is dense, row-major and on a multiple of 64 bytes
         (`runtime.empty` makes such arrays); any other array is written by a copy at the end. It may
-        not share memory with an input or another output.
+        not share memory with an input or another output. An array of DLPack in the memory of the
+        device is written there.
         Raises:  InputError as `run`, and for an array that cannot be written.
         """
+        if self._is_on_device(inputs) or self._is_on_device(outputs):
+            self._call_on_device(inputs, outputs)
+            return
         given = check_inputs(self._ports, inputs)
         sizes = self._sizes_of(given)
         wanted = check_outputs(self._outputs_at(sizes), outputs, given)
@@ -260,9 +266,13 @@ class Executable:
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Bound:
         """Prepare a call: check all arrays and compute all addresses once.
 
+        Kernels read and write arrays of DLPack in the memory of the device where they are. What
+        another library writes there must be done before a run; a run is done when it returns.
         Raises:  InputError as `run_into`, and for an output into which kernels cannot write
                  directly.
         """
+        if self._is_on_device(inputs) or self._is_on_device(outputs or {}):
+            return self._bind_on_device(inputs, outputs)
         given = check_inputs(self._ports, inputs)
         sizes = self._sizes_of(given)
         if outputs is None:
@@ -275,7 +285,8 @@ class Executable:
         frame.connect_in_place(given, places, sizes)
         names = [spec.name for spec in self.inputs]
         specs = self.outputs if self._counted else ()
-        return Bound(frame, dict(zip(names, frame.inputs, strict=True)), self._named(places), specs)
+        arrays: Sequence[Any] = frame.inputs
+        return Bound(frame, dict(zip(names, arrays, strict=True)), self._named(places), specs)
 
     def profile(self, inputs: Mapping[str, Any], repeat: int = 10) -> tuple[StepTime, ...]:
         """Time each step while the network runs; the clock is read in native code.
@@ -369,24 +380,25 @@ class Executable:
         values = inputs.values() if isinstance(inputs, Mapping) else inputs
         return any(is_on(named, value) for value in values)
 
-    def _call_on_device(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """A call with arrays on the device; what steps on the host use is copied."""
-        loaded = self._linked()
+    def _call_on_device(
+        self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None
+    ) -> tuple[Any, ...]:
+        """A call with arrays on the device; what steps on the host use is copied.
+
+        Without `outputs`, the results are new arrays on the device.
+        """
+        loaded, here = self._linked(), used_on_host(self.plan)
         assert isinstance(loaded, LoadedOnDevice)
         device = loaded.device
-        given = take_inputs(device, self._ports, inputs)
-        sizes = self._sizes_of(tuple(map(stand_in, given)))
-        here = used_on_host(self.plan)
-        read = [
-            np.asarray(each) if InputRef(number) in here else each
-            for number, each in enumerate(given)
-        ]
         try:
+            given, wanted, sizes = self._arrays_on_device(device, inputs, outputs)
+            read = [
+                np.asarray(each) if InputRef(number) in here else each
+                for number, each in enumerate(given)
+            ]
             written = [
-                maker.make()
-                if OutputRef(number) in here
-                else DeviceArray.empty(device, maker.shape, DType.from_numpy(maker.dtype))
-                for number, maker in enumerate(sizes.makers)
+                each if _is_place(each, is_here=OutputRef(number) in here) else maker.make()
+                for number, (maker, each) in enumerate(zip(sizes.makers, wanted, strict=True))
             ]
             frame = self._take()
             assert isinstance(frame, DeviceFrame)
@@ -395,9 +407,55 @@ class Executable:
                 frame.run()
             finally:
                 self._pool.give(frame)
-            return tuple(DeviceArray.of(device, each) for each in written)
+            for each, result in zip(wanted, written, strict=True):
+                if isinstance(each, DeviceArray) and isinstance(result, np.ndarray):
+                    device.copy_in(result, each.memory)
+                elif isinstance(each, np.ndarray) and each is not result:
+                    np.copyto(each, result)
+            return wanted
         except MemoryError as error:
             raise self._no_room(loaded) from error
+
+    def _bind_on_device(
+        self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None
+    ) -> Bound:
+        """As `bind`, where some arrays are on the device."""
+        loaded, here = self._linked(), used_on_host(self.plan)
+        assert isinstance(loaded, LoadedOnDevice)
+        given, wanted, sizes = self._arrays_on_device(loaded.device, inputs, outputs)
+        if outputs is None:
+            pairs = zip(sizes.makers, wanted, strict=True)
+            wanted = tuple(
+                maker.make() if OutputRef(number) in here else each
+                for number, (maker, each) in enumerate(pairs)
+            )
+        for n, (spec, array) in enumerate(zip(self.inputs, given, strict=True)):
+            check_in_place("input", spec, array, is_here=InputRef(n) in here)
+        for n, (spec, array) in enumerate(zip(self.outputs, wanted, strict=True)):
+            check_in_place("output", spec, array, is_here=OutputRef(n) in here)
+        frame = self._frame()
+        assert isinstance(frame, DeviceFrame)
+        frame.connect_in_place(given, wanted, sizes)
+        names = [spec.name for spec in self.inputs]
+        arrays: Sequence[Any] = frame.inputs
+        return Bound(frame, dict(zip(names, arrays, strict=True)), self._named(wanted))
+
+    def _arrays_on_device(
+        self, device: Device, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...], CallSizes]:
+        """What a call reads, what it writes, and its sizes; without `outputs`, new arrays there.
+
+        Raises:  InputError as `run_into`; MemoryError where the device has no room.
+        """
+        given = take_inputs(device, self._ports, inputs)
+        sizes = self._sizes_of(tuple(map(stand_in, given)))
+        if outputs is not None:
+            return given, take_outputs(device, self._outputs_at(sizes), outputs, given), sizes
+        made = tuple(
+            DeviceArray.empty(device, maker.shape, DType.from_numpy(maker.dtype))
+            for maker in sizes.makers
+        )
+        return given, made, sizes
 
     def _sizes_of(self, inputs: tuple[Array, ...]) -> CallSizes:
         """The sizes of a call; those of the last call where the shapes are the same."""
@@ -507,6 +565,14 @@ class Executable:
             f"about {loaded.device.free_bytes()} are free",
             remedy="make fewer calls at once, or compile for a smaller batch",
         )
+
+
+def _is_place(array: Any, *, is_here: bool) -> bool:
+    """Whether a call on a device writes directly into an array.
+
+    is_here   whether a step on the host writes it
+    """
+    return not is_here if isinstance(array, DeviceArray) else is_kernel_ready(array)
 
 
 def _fresh(sizes: CallSizes) -> tuple[Array, ...]:

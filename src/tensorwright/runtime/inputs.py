@@ -12,7 +12,7 @@ import numpy as np
 from tensorwright.base import Array, DType, InputError, TensorType, UsageError, did_you_mean
 from tensorwright.runtime.buffers import is_kernel_ready, to_array
 from tensorwright.runtime.device import Device
-from tensorwright.runtime.dlpack import DeviceArray, is_on, stand_in, taken
+from tensorwright.runtime.dlpack import DeviceArray, is_on, room_for, stand_in, taken
 from tensorwright.runtime.plan.plan import TensorSpec
 
 _EXPORT_ERRORS = (BufferError, TypeError, ValueError, RuntimeError, OverflowError)
@@ -99,8 +99,7 @@ def check_outputs(
         if not array.flags.writeable:
             raise _refusal(where, "it is read-only", "give an array that can be written")
         if any(np.may_share_memory(array, other) for other in others):
-            reason = "it shares memory with an input or another output"
-            raise _refusal(where, reason, "give it separate memory")
+            raise _shared(where)
     return arrays
 
 
@@ -111,21 +110,56 @@ def take_inputs(
 
     Raises:  InputError as `check_inputs`, and for an array that the device cannot read as it is.
     """
-    named = device.dlpack()
-    arrays: dict[str, Any] = {}
-    for name, value in given.items():
-        arrays[name] = value
-        if named is not None and is_on(named, value):
-            try:
-                arrays[name] = taken(device, named, value)
-            except _EXPORT_ERRORS as error:
-                remedy = "make it contiguous, and detach it from the gradient"
-                raise _refusal(f"input {name}", str(error), remedy) from error
+    arrays = _take("input", device, given)
     checked = check_inputs(ports, {name: stand_in(each) for name, each in arrays.items()})
     return tuple(
         arrays[port.name] if isinstance(arrays[port.name], DeviceArray) else array
         for port, array in zip(ports, checked, strict=True)
     )
+
+
+def take_outputs(
+    device: Device,
+    specs: Sequence[TensorSpec],
+    given: Mapping[str, Any],
+    inputs: Sequence[Array | DeviceArray],
+) -> tuple[Array | DeviceArray, ...]:
+    """As `check_outputs`, where some are in the memory of a device.
+
+    Raises:  InputError as `check_outputs`, and for an array that the device cannot write as it is.
+    """
+    arrays = _take("output", device, given)
+    others = [each for each in inputs if not isinstance(each, DeviceArray)]
+    there = [each.memory for each in inputs if isinstance(each, DeviceArray)]
+    for name, array in arrays.items():
+        if isinstance(array, DeviceArray):
+            if any(array.memory.overlaps(other) for other in there):
+                raise _shared(f"output {name}")
+            there.append(array.memory)
+    checked = check_outputs(specs, {name: room_for(each) for name, each in arrays.items()}, others)
+    return tuple(
+        arrays[spec.name] if isinstance(arrays[spec.name], DeviceArray) else array
+        for spec, array in zip(specs, checked, strict=True)
+    )
+
+
+def _take(kind: str, device: Device, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The given arrays, those in the memory of the device as `DeviceArray`."""
+    named = device.dlpack()
+    arrays = dict(given)
+    for name, value in given.items():
+        if named is not None and is_on(named, value):
+            try:
+                arrays[name] = taken(device, named, value)
+            except _EXPORT_ERRORS as error:
+                remedy = "make it contiguous, and detach it from the gradient"
+                raise _refusal(f"{kind} {name}", str(error), remedy) from error
+    return arrays
+
+
+def _shared(where: str) -> InputError:
+    reason = "it shares memory with an input or another output"
+    return _refusal(where, reason, "give it separate memory")
 
 
 def check_names(kind: str, specs: Sequence[TensorSpec], given: object) -> None:
@@ -177,6 +211,18 @@ def check_ready(spec: TensorSpec, array: Array) -> None:
             "it is not dense, row-major and on a multiple of 64 bytes",
             "make it with tensorwright.runtime.empty(shape, dtype)",
         )
+
+
+def check_in_place(kind: str, spec: TensorSpec, array: Any, *, is_here: bool) -> None:
+    """Raise InputError unless each run of a call on a device may use the array where it is.
+
+    is_here   whether a step on the host uses it
+    """
+    if isinstance(array, np.ndarray) and kind == "output":
+        check_ready(spec, array)
+    if isinstance(array, DeviceArray) and is_here:
+        reason = "it is in the memory of the device, and a step on the host uses it"
+        raise _refusal(f"{kind} {spec.name}", reason, "give an array of NumPy, or call run_into")
 
 
 def random_array(spec: TensorSpec, generator: np.random.Generator) -> Array:

@@ -359,3 +359,55 @@ def test_arrays_of_the_card_that_do_not_fit(card: ShimDriver) -> None:
         np.array(on_card(np.zeros(3)).array, copy=False)
     with pytest.raises(BufferError, match="exported as it is"):
         on_card(np.zeros(3)).array.__dlpack__(copy=True)
+
+
+def test_a_bound_call_works_where_the_arrays_are(card: ShimDriver) -> None:
+    """No bytes go to the host or from it, and nothing is copied on the card."""
+    executable = tensorwright.compile(chain(), target="cuda")
+    random = np.random.default_rng(1)
+    x, other = (random.standard_normal((1, 4, 6, 6)).astype(np.float32) for _ in range(2))
+    name = executable.outputs[0].name
+    given, result = on_card(x), on_card(np.zeros((1, 4, 6, 6), np.float32))
+    for bound in (
+        executable.bind({"x": given}),
+        executable.bind({"x": given}, {name: result}),
+    ):
+        before = card.read("copies")
+        for array in (x, other, x):
+            given.array.device.copy_in(array, given.array.memory)
+            got = bound.run()[name]
+            assert isinstance(got, DeviceArray)
+            np.testing.assert_array_equal(np.asarray(got), executable(array))
+        assert card.read("copies") == before, "of the card"
+    np.testing.assert_array_equal(np.asarray(result.array), executable(x))
+
+
+def test_results_are_written_to_arrays_of_the_card(card: ShimDriver) -> None:
+    """Also those of operators that NumPy computes."""
+    executable = tensorwright.compile(network(), target="cuda")
+    x = np.random.default_rng(1).standard_normal((1, 3, 6, 6)).astype(np.float32)
+    wanted = executable.run({"x": x})
+    outputs = {name: on_card(np.zeros_like(array)) for name, array in wanted.items()}
+    executable.run_into({"x": x}, outputs)
+    mixed: dict[str, Any] = {name: np.zeros_like(array) for name, array in wanted.items()}
+    executable.run_into({"x": on_card(x)}, mixed)
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(np.asarray(outputs[name].array), array)
+        np.testing.assert_array_equal(mixed[name], array)
+
+
+def test_arrays_of_the_card_that_cannot_be_written(card: ShimDriver) -> None:
+    executable = tensorwright.compile(chain(), target="cuda")
+    given = on_card(np.zeros((1, 4, 6, 6), np.float32))
+    name = executable.outputs[0].name
+    with pytest.raises(InputError, match="it shares memory with an input"):
+        executable.run_into({"x": given}, {name: given})
+    with pytest.raises(InputError, match=r"output .*it must be f32\(1, 4, 6, 6\)"):
+        executable.bind({"x": given}, {name: on_card(np.zeros((1, 4, 6, 5), np.float32))})
+    both = tensorwright.compile(network(), target="cuda")
+    x = on_card(np.zeros((1, 3, 6, 6), np.float32))
+    outputs = {
+        each.name: on_card(np.zeros(each.extents, each.dtype.numpy)) for each in both.outputs
+    }
+    with pytest.raises(InputError, match="a step on the host uses it"):
+        both.bind({"x": x}, outputs)

@@ -52,7 +52,7 @@ def pointwise_convolution(channels: int, filters: int, size: int) -> Expression:
 
 
 def biased_convolution(channels: int, filters: int, size: int) -> Expression:
-    """The same as networks have it: the bias is a stage of its own, and so is a sum with another."""
+    """As networks have it: the bias is a stage of its own, and so is a sum with another tensor."""
     x, w = placeholder("x", (channels, size, size)), placeholder("w", (filters, channels))
     bias, other = placeholder("bias", (filters,)), placeholder("other", (filters, size, size))
     ic = reduce_axis("ic", channels)

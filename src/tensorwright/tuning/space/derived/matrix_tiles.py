@@ -75,5 +75,5 @@ def default_tile(
         used = min(blocks, target.multiprocessors)
         return (is_kept, is_whole, used, height * width / (height + width), threads)
 
-    sides = (tile_rows(*side) for side in zip(extents, longest, strict=True))
-    return max(product(*sides), key=worth)
+    rows, columns = (tile_rows(*side) for side in zip(extents, longest, strict=True))
+    return max(product(rows, columns), key=worth)
