@@ -1,7 +1,7 @@
 """The whole pipeline on one screen: from a model to an executable.
 
     stage        what does it                                  from                to
-    import       graph.load_onnx                               model               Graph
+    import       graph.load_model                              model               Graph
     simplify     compute_float16_as_float32, graph.simplify    Graph               Graph
     rewrite      recorded_graph, if a search kept one          Graph               Graph
     passes       graph.run_target_passes                       Graph               Graph
@@ -61,7 +61,7 @@ from tensorwright.graph import (
     run_target_passes,
     simplify,
 )
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.model_import import load_model
 from tensorwright.machine import detect_hardware
 from tensorwright.records import (
     Records,
@@ -175,7 +175,7 @@ def import_graph(
     if isinstance(model, Graph):
         graph = model
     else:
-        graph = load_onnx(model, input_shapes, sizes=sizes)
+        graph = load_model(model, input_shapes, sizes)
     dump("graph", "imported", graph.__str__)
     return simplify(compute_float16_as_float32(graph) if knobs.HALVES_IN_FLOATS.get() else graph)
 

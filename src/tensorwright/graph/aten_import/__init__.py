@@ -1,0 +1,33 @@
+"""Read exported graphs of PyTorch: ATen operators, from a .pt2 file or from memory, without PyTorch.
+
+Start with `record.py`, what such a graph is; `archive.py` and `schema.py` read one from a file, and
+`importer.py` makes a Graph of it.
+"""
+
+from tensorwright.graph.aten_import.archive import read_pt2
+from tensorwright.graph.aten_import.importer import load_exported
+from tensorwright.graph.aten_import.record import (
+    DTYPES,
+    Argument,
+    Body,
+    ElementType,
+    ExportedGraph,
+    Input,
+    Node,
+    Ref,
+    TensorMeta,
+)
+
+__all__ = [
+    "DTYPES",
+    "Argument",
+    "Body",
+    "ElementType",
+    "ExportedGraph",
+    "Input",
+    "Node",
+    "Ref",
+    "TensorMeta",
+    "load_exported",
+    "read_pt2",
+]
