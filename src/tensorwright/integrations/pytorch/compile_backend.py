@@ -43,6 +43,7 @@ from tensorwright.integrations.pytorch.division import (
 from tensorwright.integrations.pytorch.fx_record import FxNames, argument_of, array_of, meta_of, nodes_of
 from tensorwright.integrations.pytorch.parts import Part, ShapedPart, can_hold
 from tensorwright.integrations.pytorch.tracing import (
+    UntraceableError,
     aten_graph,
     functional_graph,
     is_size,
@@ -123,9 +124,9 @@ def tensorwright_backend(
     _refuse_gradients(example_inputs)
     try:
         traced = aten_graph(module)
-    except (RuntimeError, NotImplementedError, TypeError, ValueError, AssertionError) as error:
+        return _Division(module, traced, tuple(example_inputs), chosen).run()
+    except UntraceableError as error:
         return _left_to_torch(module, {"graph": f"it cannot be traced: {error}"}, chosen)
-    return _Division(module, traced, tuple(example_inputs), chosen).run()
 
 
 def reset() -> None:
@@ -261,10 +262,9 @@ class _Division:
         if not parts:
             return self.source.forward
         levels = levels_of(self.graph, in_torch, self.symbols)
-        values = fx.Interpreter(self.module)
-        examples = _example_values(values, self.examples, parts)
+        examples = dict(zip(self.placeholders, self.examples, strict=True))
         compiled = [
-            self.compiled(record, [examples[each] for each in part.inputs])
+            self.compiled(record, [examples.get(each) for each in part.inputs])
             for part, record in zip(parts, records, strict=True)
         ]
         return joined(self.module, levels, parts, compiled).forward

@@ -147,6 +147,14 @@ def _part(nodes: tuple[fx.Node, ...]) -> PartNodes:
     return PartNodes(nodes, inputs, outputs)
 
 
+class _Compiled(torch.nn.Module):  # type: ignore[misc]  # the types of PyTorch are not read
+    """A compiled part as graphs call one."""
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        super().__init__()
+        self.forward = call
+
+
 def joined(
     module: fx.GraphModule,
     levels: Mapping[fx.Node, int],
@@ -174,7 +182,9 @@ def joined(
             continue
         part, call = calls[level]
         arguments = tuple(values.get(each) for each in part.inputs)
-        results = graph.call_function(call, arguments)
+        name = f"part_{level}"
+        module.add_module(name, _Compiled(call))
+        results = graph.call_module(name, arguments)
         for at, output in enumerate(part.outputs):
             values[output] = graph.call_function(operator.getitem, (results, at))
     graph.output(fx.map_arg(results_of(module.graph), values.__getitem__))

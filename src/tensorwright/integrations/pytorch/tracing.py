@@ -7,6 +7,7 @@ PyTorch takes them apart.  It runs on fake tensors and costs milliseconds for ea
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -15,6 +16,10 @@ from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.func import functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
+
+
+class UntraceableError(Exception):
+    """PyTorch cannot trace a graph on fake tensors."""
 
 
 def placeholders(graph: fx.Graph) -> tuple[fx.Node, ...]:
@@ -43,12 +48,11 @@ def _traced(run: Callable[..., Any], fakes: list[Any], *, pre_dispatch: bool) ->
     def flat(*arguments: Any) -> Any:
         return run(*arguments)
 
-    with torch.no_grad(), enable_python_dispatcher():
-        if not modes:
+    with torch.no_grad(), enable_python_dispatcher(), modes[0] if modes else nullcontext():
+        try:
             traced: fx.GraphModule = make_fx(flat, pre_dispatch=pre_dispatch)(*fakes)
-            return traced
-        with modes[0]:
-            traced = make_fx(flat, pre_dispatch=pre_dispatch)(*fakes)
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise UntraceableError(f"{type(error).__name__}: {str(error)[:300]}") from error
     return traced
 
 
