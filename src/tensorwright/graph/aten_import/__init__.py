@@ -1,4 +1,4 @@
-"""Read exported graphs of PyTorch: ATen operators, from a .pt2 file or from memory, without PyTorch.
+"""Read exported graphs of PyTorch, from a .pt2 file or from memory, without PyTorch.
 
 Start with `record.py`, what such a graph is; `archive.py` and `schema.py` read one from a file, and
 `importer.py` makes a Graph of it.

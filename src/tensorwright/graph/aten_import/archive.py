@@ -80,7 +80,9 @@ def _naming(label: str) -> Iterator[None]:
     try:
         yield
     except (ModelError, UnsupportedError) as error:
-        raise error.at(f"{label}, {error.where}" if error.where != "exported program" else label) from None
+        raise error.at(
+            f"{label}, {error.where}" if error.where != "exported program" else label
+        ) from None
     except _ARCHIVE_FAULTS as error:
         raise ModelError(
             stage="import",
@@ -234,10 +236,9 @@ class _Weights:
         if (stored.offset + last + 1) * size > storage.size:
             fail(f"{owner} reaches beyond the {storage.size} bytes of its storage")
         elements = storage[: storage.size // size * size].view(dtype.numpy)
-        view = np.lib.stride_tricks.as_strided(
+        return np.lib.stride_tricks.as_strided(
             elements[stored.offset :],
             sizes,
             tuple(stride * size for stride in stored.strides),
             writeable=False,
         )
-        return view

@@ -33,7 +33,7 @@ class Tensor:
     name: str
 
 
-Value: TypeAlias = "None | bool | Index | float | str | DType | Tensor | tuple[Value, ...]"
+Value: TypeAlias = "bool | Index | float | str | DType | Tensor | tuple[Value, ...] | None"
 Results: TypeAlias = tuple[Value, ...]
 
 
@@ -80,10 +80,11 @@ class Call:
 
     def tensors(self, name: str) -> tuple[str, ...]:
         """A list of tensors."""
-        return tuple(
-            each.name if isinstance(each, Tensor) else self._no("a list of tensors", name)
-            for each in self._list(name)
-        )
+        given = self._list(name)
+        found = tuple(each.name for each in given if isinstance(each, Tensor))
+        if len(found) < len(given):
+            raise self.unsupported(f"its argument {name} is not a list of tensors")
+        return found
 
     def index(self, name: str, default: Index | None = None) -> Index:
         """An integer, which may be an expression of sizes."""
@@ -94,8 +95,7 @@ class Call:
         return number_of(self.index(name, default))
 
     def indices(self, name: str, default: Sequence[Index] | None = None) -> tuple[Index, ...]:
-        """A list of integers, each of which may be an expression of sizes; a number is one of it.
-        """
+        """A list of integers, which may be expressions of sizes; a number is a list of one."""
         if default is not None and not self.has(name):
             return tuple(default)
         return tuple(self._index(each, name) for each in self._list(name))
@@ -139,7 +139,7 @@ class Call:
     def _list(self, name: str) -> tuple[Value, ...]:
         value = self.get(name)
         if value is None:
-            self._no("given", name)
+            raise self.unsupported(f"its argument {name} is missing")
         return value if isinstance(value, tuple) else (value,)
 
     def _index(self, value: Value, name: str) -> Index:
@@ -149,10 +149,7 @@ class Call:
             return int(value)
         if isinstance(value, int):
             return int(value)
-        return self._no("an integer that is known when the model is read", name)
-
-    def _no(self, what: str, name: str) -> Index:  # it never returns; the type fits its callers
-        raise self.unsupported(f"its argument {name} is not {what}")
+        raise self.unsupported(f"its argument {name} is no integer that is known at import")
 
     # -- tensors
 
@@ -204,7 +201,7 @@ class Call:
 
     def add(self, operator: str, /, *inputs: str, **attributes: AttributeValue) -> str:
         """Append a node to the graph and return its first output."""
-        return self.builder.add(operator, *inputs, **attributes)
+        return self.builder.apply(operator, inputs, (), **attributes)[0]
 
     def apply(
         self, operator: str, /, *inputs: str, **attributes: AttributeValue

@@ -47,7 +47,9 @@ class Counterpart:
         return tensors(call.add(self.ours, *operands, **attributes))
 
 
-def _attribute(call: Call, name: str, default: int | float | bool | str) -> int | float | bool | str:
+def _attribute(
+    call: Call, name: str, default: int | float | bool | str
+) -> int | float | bool | str:
     match default:
         case bool():
             return call.flag(name, default=default)

@@ -70,8 +70,14 @@ def load_exported(
         )
     names = _size_names(record)
     infos = [_info(each, names) for each in record.inputs if each.is_given]
-    own = {names[symbol]: _bounds(*limits) for symbol, limits in record.ranges.items() if symbol in names}
-    bounds = within({name: text for name, text in own.items() if name in open_names(infos)}, sizes or {})
+    own = {
+        names[symbol]: _bounds(*limits)
+        for symbol, limits in record.ranges.items()
+        if symbol in names
+    }
+    bounds = within(
+        {name: text for name, text in own.items() if name in open_names(infos)}, sizes or {}
+    )
 
     def run(bounds: Sizes) -> Graph:
         return _Import(record, names).run(input_types(infos, input_shapes, sizes=bounds))
@@ -151,7 +157,9 @@ class _Import:
             for each in self.record.inputs
             if each.meta is not None and each.name in types
             for extent, size in zip(each.meta.sizes, types[each.name].shape, strict=True)
-            if isinstance(extent, str) and extent in self.names and isinstance(size, int | IndexExpr)
+            if isinstance(extent, str)
+            and extent in self.names
+            and isinstance(size, int | IndexExpr)
         }
 
     def input(
@@ -224,7 +232,9 @@ class _Import:
         match argument:
             case Ref(name):
                 if name not in self.values:
-                    raise self.refused(label_of(node), f"reads {name}, which nothing before defines")
+                    raise self.refused(
+                        label_of(node), f"reads {name}, which nothing before defines"
+                    )
                 value = self.values[name]
                 if value is None and name not in self.constant:
                     raise self.refused(label_of(node), f"reads {name}, which we do not compute")
@@ -301,7 +311,9 @@ class _Import:
         for part in chain[:-1]:
             view = self.views.of(part)
             new, old = self.values[part], self.values[view.whole if view else ""]
-            assert view is not None and isinstance(new, Tensor) and isinstance(old, Tensor)
+            assert view is not None
+            assert isinstance(new, Tensor)
+            assert isinstance(old, Tensor)
             if len(view.node.outputs) > 1:
                 raise call.unsupported(f"it writes into a part that {view.operator} returned")
             inverse = self.call(view.node, *_split(view.node))
@@ -329,7 +341,9 @@ class _Import:
         results = []
         for position, output in enumerate(self.record.outputs):
             wish = output.name if isinstance(output, Ref) else f"output_{position}"
-            value = self.value(output, Node("output", "output", (), ())) if output is not None else None
+            value = (
+                self.value(output, Node("output", "output", (), ())) if output is not None else None
+            )
             if value is None:
                 continue
             tensor = self.as_output(value, wish)
@@ -398,7 +412,9 @@ def _named(node: Node) -> Iterator[None]:
     except ModelError as error:
         raise error.at(label_of(node), "import") from error.__cause__
     except UndecidedError as error:
-        raise UndecidedError(**{**dict(error.fields), "where": label_of(node)}, needs=error.needs) from None
+        raise UndecidedError(
+            **{**dict(error.fields), "where": label_of(node)}, needs=error.needs
+        ) from None
     except UnsupportedError as error:
         name = node.target.removeprefix("torch.ops.")
         raise error.at(label_of(node), "import").of(name) from None

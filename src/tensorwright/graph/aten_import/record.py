@@ -33,7 +33,7 @@ class ElementType:
 
 
 Argument: TypeAlias = (
-    "None | bool | int | float | str | Ref | ElementType | Body | tuple[Argument, ...]"
+    "bool | int | float | str | Ref | ElementType | Body | tuple[Argument, ...] | None"
 )
 
 Extent: TypeAlias = int | str

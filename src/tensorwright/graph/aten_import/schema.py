@@ -190,7 +190,10 @@ def _inputs(
                 reason=f"an input of it is a {kind}, which only PyTorch can read",
                 operator=kind,
             )
-        name, owner = _field(_field(told, "arg", dict), "name", str), _field(told, owners[kind], str)
+        name, owner = (
+            _field(_field(told, "arg", dict), "name", str),
+            _field(told, owners[kind], str),
+        )
         inputs.append(Input(name, tensor_meta(metas.get(name)), owner=owner))
         held[name] = owner
     return tuple(inputs), held
@@ -287,7 +290,7 @@ def _argument(given: object) -> Argument:
     if kind in _PLAIN_KINDS:
         if not isinstance(told, _PLAIN_KINDS[kind]):  # type: ignore[arg-type]
             fail(f"{kind} is {str(told)[:60]!r}")
-        return _number(told) if kind == "as_float" else told  # type: ignore[no-any-return]
+        return _number(told) if kind == "as_float" else told
     if kind in _PLAIN_LISTS:
         items = _of(told, list, kind)
         if not all(isinstance(each, _PLAIN_LISTS[kind]) for each in items):  # type: ignore[arg-type]

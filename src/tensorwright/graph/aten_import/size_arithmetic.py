@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -43,8 +42,11 @@ def _rounded(fn: Fn, term: Term) -> Term:
 
 def _power(base: Term, exponent: Term) -> Term:
     if isinstance(base, Ratio) and isinstance(exponent, int):
-        return math.prod((base,) * exponent) if exponent > 1 else base  # type: ignore[type-var]
-    return base**exponent  # type: ignore[operator,no-any-return]
+        power: Term = base
+        for _ in range(exponent - 1):
+            power = _apply(Fn.MUL, power, base)
+        return power
+    return base**exponent  # type: ignore[operator]
 
 
 def _not(fn: Fn, *terms: Term) -> Term:

@@ -11,7 +11,7 @@ compiled, and PyTorch runs the others, named with the reason by the logger "tens
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -25,8 +25,6 @@ from tensorwright.graph.aten_import import (
     ElementType,
     ExportedGraph,
     Input,
-    Node,
-    Ref,
     TensorMeta,
     label_of,
     load_exported,
@@ -40,7 +38,13 @@ from tensorwright.integrations.pytorch.division import (
     results_of,
     shared_results,
 )
-from tensorwright.integrations.pytorch.fx_record import FxNames, argument_of, array_of, meta_of, nodes_of
+from tensorwright.integrations.pytorch.fx_record import (
+    FxNames,
+    argument_of,
+    array_of,
+    meta_of,
+    nodes_of,
+)
 from tensorwright.integrations.pytorch.parts import Part, ShapedPart, can_hold
 from tensorwright.integrations.pytorch.tracing import (
     UntraceableError,
@@ -57,7 +61,7 @@ _TUNED_MINUTES = 5.0
 _MODES = ("default", "max-autotune", "max-autotune-no-cudagraphs", "reduce-overhead")
 _MOST_TRIES = 64
 
-Called: TypeAlias = Callable[..., Any]
+Called: TypeAlias = Any  # what Dynamo calls with the arguments of the graph
 Refusal: TypeAlias = UnsupportedError | ModelError
 
 
@@ -101,7 +105,8 @@ class Options:
         more = {"target": self.target, "threads": self.threads, "records": self.records}
         graph = load_exported(record)
         if self.minutes:
-            return tensorwright.optimize(graph, minutes=self.minutes, **more)
+            tuned: Executable = tensorwright.optimize(graph, minutes=self.minutes, **more)
+            return tuned
         return pipeline.compile(graph, **more)
 
 
@@ -236,8 +241,7 @@ class _Division:
         if is_plain and results:
             whole = PartNodes(tuple(self.graph.nodes), self.placeholders, results)
             record = self.record(whole)
-            refusal = self.refusal(record)
-            if refusal is None:
+            if self.refusal(record) is None:
                 return self.compiled(record, self.examples)
         if any(map(writes, self.graph.nodes)):
             self.use(functional_graph(self.module))
@@ -251,7 +255,8 @@ class _Division:
             in_torch = shared | writing | self.refused.keys()
             parts = divide(self.graph, in_torch, self.symbols)
             records = [self.record(part) for part in parts]
-            if not any([self.note(part, record) for part, record in zip(parts, records, strict=True)]):
+            noted = [self.note(part, record) for part, record in zip(parts, records, strict=True)]
+            if not any(noted):
                 break
         else:
             return _left_to_torch(self.source, {"graph": "too much of it is unknown"}, self.options)
@@ -295,7 +300,7 @@ class _Division:
 
     def hints(self) -> dict[str, int]:
         """The symbols' values in the first call."""
-        found = {}
+        found: dict[str, int] = {}
         for node, example in zip(self.placeholders, self.examples, strict=True):
             fake = node.meta["val"]
             if isinstance(example, torch.Tensor) and isinstance(fake, torch.Tensor):

@@ -167,7 +167,9 @@ def joined(
     """
     graph = fx.Graph()
     values: dict[fx.Node, fx.Node] = {}
-    calls = {levels[part.nodes[0]]: (part, each) for part, each in zip(parts, compiled, strict=True)}
+    calls = {
+        levels[part.nodes[0]]: (part, each) for part, each in zip(parts, compiled, strict=True)
+    }
     order = {node: at for at, node in enumerate(module.graph.nodes)}
     for node in placeholders(module.graph):
         values[node] = graph.node_copy(node)

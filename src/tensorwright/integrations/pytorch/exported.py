@@ -62,11 +62,12 @@ def _input(spec: Any, placeholders: dict[str, Any], values: dict[str, Any]) -> I
         tensor = values[spec.target]
         return Input(name, meta_of(tensor), array_of(tensor, spec.target), spec.target)
     if spec.kind is not InputKind.USER_INPUT:
+        kind = spec.kind.name.lower().replace("_", " ")
         raise UnsupportedError(
             stage="import",
             where=f"input {name}",
-            reason=f"it is a {spec.kind.name.lower().replace('_', ' ')}, which only PyTorch can read",
-            operator=spec.kind.name.lower(),
+            reason=f"it is a {kind}, which only PyTorch can read",
+            operator=kind,
         )
     if isinstance(value, torch.Tensor):
         return Input(name, meta_of(value))

@@ -163,10 +163,12 @@ def flat_arguments(given: Any, names: FxNames) -> tuple[Argument, ...]:
 
 def ranges_of(constraints: Mapping[Any, Any]) -> dict[str, tuple[int, int | None]]:
     """The bounds of symbols, as numbers."""
-    return {str(symbol): (_limit(each.lower) or 0, _limit(each.upper)) for symbol, each in constraints.items()}
+    return {
+        str(symbol): (_limit(each.lower) or 0, _limit(each.upper))
+        for symbol, each in constraints.items()
+    }
 
 
 def _limit(bound: Any) -> int | None:
     """A bound; None where there is none."""
     return int(bound) if getattr(bound, "is_Integer", False) and int(bound) < 1 << 40 else None
-

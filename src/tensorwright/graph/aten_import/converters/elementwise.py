@@ -237,7 +237,9 @@ def _copy(call: Call) -> Results:
     x, source = call.tensor("self"), call.tensor("src")
     shape = call.sizes(x)
     source = call.cast(source, call.dtype_of(x))
-    return tensors(source if call.sizes(source) == shape else call.add("expand", source, shape=shape))
+    return tensors(
+        source if call.sizes(source) == shape else call.add("expand", source, shape=shape)
+    )
 
 
 def _none(_: Call) -> Results:

@@ -275,8 +275,8 @@ def _arange(call: Call) -> Results:
     if not are_whole:
         if not all(isinstance(each, int | float) for each in given):
             raise call.unsupported("it counts by fractions up to a size")
-        start, end, step = (float(each) for each in given)  # type: ignore[arg-type]
-        return tensors(call.builder.constant(np.arange(start, end, step).astype(dtype.numpy)))
+        numbers = np.arange(call.real("start", 0.0), call.real("end"), call.real("step", 1.0))
+        return tensors(call.builder.constant(numbers.astype(dtype.numpy)))
     start, end, step = call.index("start", 0), call.index("end"), call.integer("step", 1)
     difference = end - start if step > 0 else start - end
     count = -((-difference) // abs(step))

@@ -6,7 +6,7 @@ from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, tensors
 from tensorwright.graph.aten_import.promotion import as_type
-from tensorwright.ops import product_of
+from tensorwright.ops import AttributeValue, product_of
 
 
 def _linear(call: Call) -> Results:
@@ -62,7 +62,7 @@ def _convolve(call: Call, *, transposed: bool) -> Results:
     kernel = list(call.extents(w)[2:])
     dilations = _per_dimension(call, "dilation", count, 1)
     begins, ends = _pads(call, kernel, dilations)
-    window = {
+    window: dict[str, AttributeValue] = {
         "strides": _per_dimension(call, "stride", count, 1),
         "pads": (*begins, *ends),
         "dilations": dilations,

@@ -312,7 +312,9 @@ def _pixel_shuffle(call: Call) -> Results:
     if len(lead) != 1:
         x = call.add("reshape", x, shape=(product_of(lead), *call.sizes(x)[-3:]))
     y = call.add("depth_to_space", x, blocksize=factor, mode="CRD")
-    return tensors(y if len(lead) == 1 else call.add("reshape", y, shape=(*lead, *call.sizes(y)[1:])))
+    return tensors(
+        y if len(lead) == 1 else call.add("reshape", y, shape=(*lead, *call.sizes(y)[1:]))
+    )
 
 
 def _triangle(*, upper: bool) -> Converter:
@@ -346,7 +348,11 @@ def _diagonal(call: Call) -> Results:
 def _unfold(call: Call) -> Results:
     """Windows along a dimension; their elements are a new last dimension."""
     x = call.tensor("self")
-    axis, size, step = call.axis(call.rank(x), "dimension"), call.integer("size"), call.integer("step")
+    axis, size, step = (
+        call.axis(call.rank(x), "dimension"),
+        call.integer("size"),
+        call.integer("step"),
+    )
     count = (call.extents(x)[axis] - size) // step + 1
     taps = [piece(call, x, axis, tap, tap + (count - 1) * step + 1, step) for tap in range(size)]
     rows = [call.add("unsqueeze", each, axes=(call.rank(x),)) for each in taps]

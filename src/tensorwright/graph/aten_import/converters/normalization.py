@@ -20,7 +20,10 @@ def _zeros(call: Call, shape: tuple[Index, ...], like: str) -> str:
 def _vectors(call: Call, x: str, names: tuple[str, str], count: tuple[Index, ...]) -> list[str]:
     """Scale and bias in the element type of the data; ones and zeros where there are none."""
     scale, bias = (call.optional(name) for name in names)
-    made = (scale[0] if scale else _ones(call, count, x), bias[0] if bias else _zeros(call, count, x))
+    made = (
+        scale[0] if scale else _ones(call, count, x),
+        bias[0] if bias else _zeros(call, count, x),
+    )
     return [call.cast(each, call.dtype_of(x)) for each in made]
 
 

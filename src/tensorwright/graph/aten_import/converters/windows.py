@@ -57,7 +57,7 @@ def _adaptive(fold: str, operator: str, count: int) -> Converter:
         given = call.indices("output_size")
         given = given * count if len(given) == 1 else given
         extents = call.sizes(x)[-count:]
-        wanted = [n if each is None else each for n, each in zip(extents, given, strict=True)]
+        wanted = [n if each == -1 else each for n, each in zip(extents, given, strict=True)]
         if all(each == 1 for each in wanted):
             axes = tuple(range(-count, 0))
             return call.add(fold, x, axes=axes, keepdims=True)
@@ -176,18 +176,14 @@ def _recurrent(kind: str, activation: str = "") -> Converter:
                 kept.append(end)
         if call.flag("batch_first"):
             x = call.add("transpose", x, perm=(1, 0, 2))
-        joined = (
-            each[0] if len(each) == 1 else call.add("concat", *each, axis=0) for each in last
-        )
+        joined = (each[0] if len(each) == 1 else call.add("concat", *each, axis=0) for each in last)
         return tensors(x, *joined)
 
     return convert
 
 
 def _rows(call: Call, tensor: str, start: int, count: int) -> str:
-    return call.add(
-        "slice", tensor, starts=(start,), ends=(start + count,), axes=(0,), steps=(1,)
-    )
+    return call.add("slice", tensor, starts=(start,), ends=(start + count,), axes=(0,), steps=(1,))
 
 
 def _layer(
@@ -202,9 +198,7 @@ def _layer(
     if call.rank(sets[0][0]) != 2 or len(sets[-1]) != count:
         raise call.unsupported("its weights are not those of plain cells")
     hidden = call.extents(sets[0][1])[1]
-    w, r = (
-        _stacked(call, [_in_order(call, kind, each[at]) for each in sets]) for at in range(2)
-    )
+    w, r = (_stacked(call, [_in_order(call, kind, each[at]) for each in sets]) for at in range(2))
     bias = None
     if has_biases:
         rows = [
