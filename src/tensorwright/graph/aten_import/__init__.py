@@ -4,7 +4,7 @@ Start with `record.py`, what such a graph is; `archive.py` and `schema.py` read 
 `importer.py` makes a Graph of it.
 """
 
-from tensorwright.graph.aten_import.archive import read_pt2
+from tensorwright.graph.aten_import.archive import is_archive, read_pt2
 from tensorwright.graph.aten_import.importer import label_of, load_exported
 from tensorwright.graph.aten_import.record import (
     DTYPES,
@@ -28,6 +28,7 @@ __all__ = [
     "Node",
     "Ref",
     "TensorMeta",
+    "is_archive",
     "label_of",
     "load_exported",
     "read_pt2",

@@ -175,8 +175,9 @@ def _model_name(archive: _Archive) -> str:
         raise ModelError(
             stage="import",
             where="exported program",
-            reason="it is a zip archive without an exported program",
-            remedy="write one with torch.export.save(torch.export.export(module, inputs), FILE)",
+            reason="it is a zip archive without an exported program, as torch.save writes",
+            remedy="export a network of PyTorch:\n"
+            '  torch.export.save(torch.export.export(module.eval(), (example,)), "model.pt2")',
         )
     raise UnsupportedError(
         stage="import", where="exported program", reason=reason, remedy=remedy, operator="archive"

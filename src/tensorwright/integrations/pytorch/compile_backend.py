@@ -56,6 +56,7 @@ from tensorwright.integrations.pytorch.tracing import (
 )
 from tensorwright.runtime import Executable
 
+torch._dynamo.config.allow_rnn = True  # else Dynamo leaves recurrent layers to PyTorch, unasked
 LOG = logging.getLogger("tensorwright.torch")
 _TUNED_MINUTES = 5.0
 _MODES = ("default", "max-autotune", "max-autotune-no-cudagraphs", "reduce-overhead")

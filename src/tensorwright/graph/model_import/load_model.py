@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from onnx import ModelProto
 
-from tensorwright.graph.aten_import import ExportedGraph, load_exported, read_pt2
-from tensorwright.graph.aten_import.archive import is_archive
+from tensorwright.graph.aten_import import ExportedGraph, is_archive, load_exported, read_pt2
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.graph.onnx_import.open_dimensions import Sizes
 from tensorwright.graph.onnx_import.shapes import InputShapes
 
-Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto | ExportedGraph
+
+class ExportedProgram(Protocol):
+    """What torch.export returns, seen from where PyTorch is not installed."""
+
+    graph_module: Any
+    graph_signature: Any
+    state_dict: Any
+
+
+Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto | ExportedGraph | ExportedProgram
 
 _PROGRAMS = "tensorwright.integrations.pytorch.exported"  # by name: it imports PyTorch
 _EXPORTED_PROGRAM = "torch.export.exported_program.ExportedProgram"
 
 
 def load_model(
-    source: object, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
+    source: Source, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
 ) -> Graph:
     """Import a model: an ONNX file, a .pt2 file, the bytes of either, a ModelProto, or an
     ExportedProgram of PyTorch.
@@ -31,8 +39,8 @@ def load_model(
     """
     if isinstance(source, ExportedGraph):
         return load_exported(source, input_shapes, sizes)
-    if is_archive(source):
-        return load_exported(read_pt2(source), input_shapes, sizes)  # type: ignore[arg-type]
+    if isinstance(source, str | os.PathLike | bytes) and is_archive(source):
+        return load_exported(read_pt2(source), input_shapes, sizes)
     if is_exported_program(source):
         record: ExportedGraph = importlib.import_module(_PROGRAMS).record_of(source)
         return load_exported(record, input_shapes, sizes)
