@@ -140,7 +140,7 @@ def tune(
             stage="tune",
             where=f"argument of type {type(model).__name__}",
             reason="it is neither a tensor expression nor a model",
-            remedy="give tensors, a file of ONNX or PyTorch (.pt2), its bytes, or a Graph",
+            remedy="give tensors, an ONNX file, its bytes or its ModelProto, or a Graph",
         )
     refuse_for_models(None, constants)
     parts = cut(import_graph(model, input_shapes, sizes), machine, threads)

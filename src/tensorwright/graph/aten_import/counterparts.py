@@ -66,10 +66,6 @@ _ROWS_OWN = (
     ("neg", "neg"),
     ("sign", "sign"),
     ("relu", "relu"),
-    ("floor", "floor"),
-    ("ceil", "ceil"),
-    ("trunc", "trunc"),
-    ("bitwise_not", "bitwise_not"),
     ("isnan", "isnan"),
     ("isinf", "isinf"),
     ("hardswish", "hard_swish"),
@@ -116,11 +112,6 @@ _ROWS_COMMON = (
     ("ge", "greater_or_equal"),
     ("remainder", "floormod"),
     ("fmod", "fmod"),
-    ("bitwise_and", "bitwise_and"),
-    ("bitwise_or", "bitwise_or"),
-    ("bitwise_xor", "bitwise_xor"),
-    ("__and__", "bitwise_and"),
-    ("__or__", "bitwise_or"),
 )
 _BOTH = ("self", "other")
 _HARD_SIGMOID = (("alpha", "", 1 / 6), ("beta", "", 0.5))

@@ -101,10 +101,14 @@ class Views:
         return tuple(names)
 
     def read_later(self, name: str, at: int) -> tuple[str, ...]:
-        """The values that share elements with one and are read behind a node, in their order."""
+        """The values that share elements with one and are read behind a node, with all that they
+        are views of; each stands behind what it is a view of.
+        """
         owner = self.chain(name)[-1]
         group = [owner, *(each for each in self._views if self.chain(each)[-1] == owner)]
-        return tuple(e for e in group if e != name and self._last_read.get(e, -1) > at)
+        read = [each for each in group if each != name and self._last_read.get(each, -1) > at]
+        needed = {each for part in read for each in self.chain(part)} - {name}
+        return tuple(each for each in group if each in needed)
 
     def are_certain(self, names: Sequence[str]) -> bool:
         """Whether all operators between these values and their owner make views, never copies."""

@@ -283,6 +283,7 @@ ELEMENTWISE: Table = (
     ("bitwise_not", _bitwise("bitwise_not", "not")),
     ("__and__", _bitwise("bitwise_and", "and")),
     ("__or__", _bitwise("bitwise_or", "or")),
+    ("__xor__", _bitwise("bitwise_xor", "xor")),
     ("where", _where),
     ("masked_fill", _masked_fill),
     ("isfinite", _is_finite),
