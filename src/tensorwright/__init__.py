@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tensorwright.base import TensorwrightError as TensorwrightError
     from tensorwright.base import cpu_target as cpu_target
     from tensorwright.base import override as override
+    from tensorwright.drivers.optimize import optimize as optimize
     from tensorwright.drivers.tune import tune as tune
 
 # Public name -> the module that defines it. No file of this folder may bear one of these names:

@@ -41,16 +41,13 @@ from tensorwright.runtime import (
 )
 
 if TYPE_CHECKING:
-    import onnx
-
-    from tensorwright.graph import Constants, Graph, Program
+    from tensorwright.graph import Constants, Program
+    from tensorwright.pipeline import Model as PipelineModel
     from tensorwright.pipeline import OnKernel, Shapes, Sizes
     from tensorwright.records import Records
     from tensorwright.schedule import Trace
 
-    Model: TypeAlias = (
-        str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | onnx.ModelProto | Graph
-    )
+    Model: TypeAlias = PipelineModel | bytearray | memoryview | BinaryIO
 
 _PIPELINE, _RECORDS = "tensorwright.pipeline", "tensorwright.records"
 _WITHOUT_EFFECT = (
@@ -83,8 +80,8 @@ def compile(
 ) -> Executable:
     """Compile a model or a tensor expression, or take the executable that was compiled before.
 
-    model     an ONNX file: its path, its bytes, an open handle or its ModelProto; a Graph, tensor
-              expressions, or the result of `program`
+    model     an ONNX file or a .pt2 file of PyTorch: its path, its bytes or an open handle; a
+              ModelProto, an ExportedProgram, a Graph, tensor expressions, or the result of `program`
     The other arguments and the errors are those of `pipeline.compile`.  With `on_kernel`, which is
     to see every kernel, a network is compiled in any case.
     """
@@ -240,8 +237,8 @@ def _digest_of(path: Path) -> str | None:
 
 def _external_files(path: Path) -> Sequence[tuple[str, str]] | None:
     """The files beside a model that hold its weights, with digests; None where one is missing."""
-    imported = importlib.import_module("tensorwright.graph.onnx_import")
-    files = [(str(each), _digest_of(each)) for each in imported.external_files(path)]
+    imported = importlib.import_module("tensorwright.graph.model_import")
+    files = [(str(each), _digest_of(each)) for each in imported.files_beside(path)]
     whole = [(name, digest) for name, digest in files if digest is not None]
     return whole if len(whole) == len(files) else None
 

@@ -1,7 +1,7 @@
 """The whole pipeline on one screen: from a model to an executable.
 
     stage        what does it                                  from                to
-    import       graph.load_onnx                               model               Graph
+    import       graph.load_model                              model               Graph
     simplify     compute_float16_as_float32, graph.simplify    Graph               Graph
     rewrite      recorded_graph, if a search kept one          Graph               Graph
     passes       graph.run_target_passes                       Graph               Graph
@@ -22,11 +22,8 @@ replay to compile are `build_cached`.  `drivers/tune.py` searches for better sch
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
-
-import onnx
 
 from tensorwright.base import (
     CpuTarget,
@@ -61,7 +58,8 @@ from tensorwright.graph import (
     run_target_passes,
     simplify,
 )
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.model_import import Source as ModelSource
+from tensorwright.graph.model_import import load_model
 from tensorwright.machine import detect_hardware
 from tensorwright.records import (
     Records,
@@ -82,7 +80,7 @@ from tensorwright.tuning.selection import (
     schedules_text,
 )
 
-Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Graph
+Model: TypeAlias = ModelSource | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int] | int]
 Sizes: TypeAlias = Mapping[str, int | str | tuple[int, int | None]]
 
@@ -107,8 +105,8 @@ def compile(
 ) -> Executable:
     """Compile a model or a tensor expression.
 
-    model         an ONNX file, its bytes or its ModelProto, a Graph, tensor expressions, or the
-                  result of `program`
+    model         an ONNX file or a .pt2 file of PyTorch, the bytes of either, a ModelProto, an
+                  ExportedProgram, a Graph, tensor expressions, or the result of `program`
     target        "native", "x86-64-avx2", ...; the knob `target` where None
     threads       how many the kernels use; the knob `threads` where None
     records       the store in which measured schedules are looked up; the default store where None
@@ -175,7 +173,7 @@ def import_graph(
     if isinstance(model, Graph):
         graph = model
     else:
-        graph = load_onnx(model, input_shapes, sizes=sizes)
+        graph = load_model(model, input_shapes, sizes)
     dump("graph", "imported", graph.__str__)
     return simplify(compute_float16_as_float32(graph) if knobs.HALVES_IN_FLOATS.get() else graph)
 

@@ -39,10 +39,13 @@ ROOMS = {
     "expr.index": "nodes arithmetic condition traversal sizes ranges counterexample bounds "
     "simplify",
     "expr.building": "arguments axes inside compute intrinsics",
-    "graph": "printing graph nested infer sizes workload partition layout onnx_import onnx_export "
-    "passes drawing",
+    "graph": "printing graph nested infer sizes workload partition layout onnx_import aten_import "
+    "model_import onnx_export passes drawing",
+    "graph.aten_import": "record call promotion counterparts converters in_place schema archive "
+    "importer",
     "graph.onnx_import": "call tensors converters com_microsoft control_flow importer",
     "machine": "machine hardware ceilings kept load state",
+    "integrations": "pytorch",
     "loop": "ir traversal addresses launches passes lowering algorithms",
     "loop.passes": "barriers",
     "machine_code": "libm text numbers native_function compilation",

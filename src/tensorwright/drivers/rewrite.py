@@ -41,6 +41,7 @@ from tensorwright.graph import (
     require_uncounted,
     simplify,
 )
+from tensorwright.graph.model_import import load_model
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.prices import PeerPrices
@@ -271,7 +272,7 @@ def rewrite(
 
 def _imported(model: Model, shapes: Shapes | None, sizes: Sizes | None) -> Graph:
     """A model as a graph; what is one stays."""
-    return model if isinstance(model, Graph) else load_onnx(model, shapes, sizes=sizes)
+    return model if isinstance(model, Graph) else load_model(model, shapes, sizes)
 
 
 def _source_of(imported: Graph) -> Graph:

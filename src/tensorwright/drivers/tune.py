@@ -35,6 +35,8 @@ from tensorwright.graph import (
     check_constants,
     require_numbers,
 )
+from tensorwright.graph.aten_import import ExportedGraph
+from tensorwright.graph.model_import import is_exported_program
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import (
     Model,
@@ -132,7 +134,8 @@ def tune(
             name = workload.name
             search_networks(tasks, programs, setting, store, how, name=name, measuring=measuring)
             return compile_program(workload, machine, threads, store, constants)
-    if not isinstance(model, str | os.PathLike | bytes | ModelProto | Graph):
+    is_model = isinstance(model, str | os.PathLike | bytes | ModelProto | Graph | ExportedGraph)
+    if not is_model and not is_exported_program(model):
         raise UsageError(
             stage="tune",
             where=f"argument of type {type(model).__name__}",

@@ -99,7 +99,12 @@ def test_a_file_is_told_by_what_it_holds(invoke: Invoke, own: Path, tmp_path: Pa
     arrays = tmp_path / "model.onnx"
     with arrays.open("wb") as file:
         np.savez(file, x=np.zeros(3))
-    refused(invoke("compile", arrays, "-o", out), 3, "a zip archive, as torch.save", "torch.onnx")
+    refused(
+        invoke("compile", arrays, "-o", out),
+        3,
+        "a zip archive without an exported program",
+        "torch.export",
+    )
     assert invoke("compile", f"{own}:both", "-o", out, "--threads", 1).exit_code == 0
     with pytest.raises(ModelError, match=r"but an executable of tensorwright[\s\S]*\.load\("):
         tensorwright.compile(out)

@@ -12,8 +12,8 @@ EXECUTABLE_MAGIC = b"TWEXEC\r\n"
 HEAD_BYTES = 32
 """So many bytes tell every kind."""
 
-_EXPORT = """export a network of PyTorch as ONNX:
-  torch.onnx.export(module, (example,), "model.onnx", dynamo=True)"""
+_EXPORT = """export a network of PyTorch:
+  torch.export.save(torch.export.export(module.eval(), (example,)), "model.pt2")"""
 
 
 @dataclass(frozen=True, slots=True)

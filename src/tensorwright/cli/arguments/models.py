@@ -1,4 +1,4 @@
-"""Read a MODEL argument: a file, or a network: light:NAME, zoo:NAME, wild:NAME."""
+"""Read a MODEL argument: a file (.onnx, .pt2), or a network: light:NAME, zoo:NAME, wild:NAME."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from tensorwright.base import LaboratoryPart
 from tensorwright.cli.arguments.kinds import refuse_other_than_model, split
 from tensorwright.cli.arguments.options import Shapes, Sizes, refuse_given
 from tensorwright.graph import Graph, require_numbers
+from tensorwright.graph.aten_import import is_archive
+from tensorwright.graph.model_import import load_model
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 
 
 def read_graph(
@@ -35,7 +36,7 @@ def read_graph(
     refuse_other_than_model(model)
     kind, name = split(model)
     if not kind:
-        imported = load_onnx(name, shapes, sizes=sizes)
+        imported = load_model(name, shapes, sizes)
         return imported if is_open else require_numbers(imported, "import")
     if sizes:
         refuse_given(("sizes",), because=f"all shapes of {model} are numbers")
@@ -56,7 +57,7 @@ def check_model(model: str) -> None:
 def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:
     """The ONNX model for another runtime: the original one unless shapes are given."""
     kind, name = split(model)
-    if shapes:
+    if shapes or (not kind and is_archive(name)):
         return to_onnx(read_graph(model, shapes, seed, is_open=True))
     if not kind:
         return onnx.load(name)

@@ -56,6 +56,7 @@ from tensorwright.graph.onnx_import.functions import (
 )
 from tensorwright.graph.onnx_import.open_dimensions import (
     SIZES_PROPERTY,
+    Bounds,
     Sizes,
     is_bounds,
     within,
@@ -129,14 +130,28 @@ def _with_needed_bounds(
     so.  Bounds that the caller gives are not changed.
     """
     bounds = within(_own_bounds(model), sizes)
+
+    def run(bounds: Sizes) -> Graph:
+        return _Import(model).run(shapes, values, bounds)
+
+    return with_needed_bounds(run, bounds, open_names(model.model.graph.input))
+
+
+def with_needed_bounds(
+    run: Callable[[Sizes], Graph], bounds: dict[str, Bounds], open_sizes: Sequence[str]
+) -> Graph:
+    """What `run` imports, with the bounds that it turns out to need.
+
+    open_sizes   names of open dimensions; other sizes are decided by values
+    """
     while True:
         try:
-            return _Import(model).run(shapes, values, bounds)
+            return run(bounds)
         except UndecidedError as error:
             name, _, needed = error.needs.partition("=")
             if not name or name in bounds:
                 raise
-            if name not in open_names(model.model.graph.input) and not is_bounds(needed):
+            if name not in open_sizes and not is_bounds(needed):
                 raise  # two sizes that values decide are equal, which nothing can promise
             bounds[name] = needed
 

@@ -48,12 +48,11 @@ REFUSED: dict[str, str] = {
     "ImageDecoder": "it reads compressed pictures",
 }
 
-_EXPORT = """export the module as ONNX (that needs the package onnxscript), and give the file:
-  torch.onnx.export(module, (example,), "model.onnx", dynamo=True)
-  tensorwright.compile("model.onnx")"""
+_EXPORT = """export the module, and give the program; or let torch.compile call tensorwright:
+  tensorwright.compile(torch.export.export(module.eval(), (example,)))
+  torch.compile(module.eval(), backend="tensorwright")"""
 _OTHER_TYPES = {
     "torch.nn.modules.module.Module": _EXPORT,
-    "torch.export.exported_program.ExportedProgram": _EXPORT,
     "torch.onnx._internal.exporter._onnx_program.ONNXProgram": "give program.model_proto",
     "onnx.onnx_ml_pb2.GraphProto": "make a model of the graph: onnx.helper.make_model(graph)",
 }

@@ -36,8 +36,8 @@ def test_a_module_of_pytorch_is_exported_first(call: Callable[[object], object])
     with pytest.raises(UsageError) as failure:
         call(torch.nn.Sequential(torch.nn.ReLU()))
     assert failure.value.where == "argument of type torch.nn.modules.container.Sequential"
-    (line,) = [each for each in failure.value.remedy.splitlines() if "torch.onnx.export" in each]
-    assert line.strip() == 'torch.onnx.export(module, (example,), "model.onnx", dynamo=True)'
+    (line,) = [each for each in failure.value.remedy.splitlines() if "torch.export" in each]
+    assert line.strip() == "tensorwright.compile(torch.export.export(module.eval(), (example,)))"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,35 @@
+"""Read exported graphs of PyTorch, from a .pt2 file or from memory, without PyTorch.
+
+Start with `record.py`, what such a graph is; `archive.py` and `schema.py` read one from a file, and
+`importer.py` makes a Graph of it.
+"""
+
+from tensorwright.graph.aten_import.archive import is_archive, read_pt2
+from tensorwright.graph.aten_import.importer import label_of, load_exported
+from tensorwright.graph.aten_import.record import (
+    DTYPES,
+    Argument,
+    Body,
+    ElementType,
+    ExportedGraph,
+    Input,
+    Node,
+    Ref,
+    TensorMeta,
+)
+
+__all__ = [
+    "DTYPES",
+    "Argument",
+    "Body",
+    "ElementType",
+    "ExportedGraph",
+    "Input",
+    "Node",
+    "Ref",
+    "TensorMeta",
+    "is_archive",
+    "label_of",
+    "load_exported",
+    "read_pt2",
+]

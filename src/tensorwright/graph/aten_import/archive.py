@@ -1,0 +1,245 @@
+"""Read a .pt2 file, as torch.export.save writes it: a zip of JSON and the raw bytes of weights.
+
+Nothing is unpickled, and PyTorch is not needed.  Layout ("PT2 Archive Spec" of PyTorch):
+
+    NAME/models/model.json                      the graph
+    NAME/data/weights/model_weights_config.json name of a parameter -> its file, type and strides
+    NAME/data/weights/weight_0                  bytes of a storage, which parameters may share
+    NAME/data/constants/...                     the same of tensors that are no parameters
+    NAME/byteorder                              "little"
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from tensorwright.base import Array, ModelError, UnsupportedError
+from tensorwright.graph.aten_import.record import DTYPES, ExportedGraph
+from tensorwright.graph.aten_import.schema import StoredTensor, fail, read_program, stored_tensor
+
+_MOST_JSON_BYTES = 1 << 30
+_MOST_REPEATED = 1 << 28  # elements of a tensor that repeats those of its storage
+_ARCHIVE_FAULTS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    LookupError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+    RuntimeError,
+    AttributeError,
+    OSError,
+)
+
+
+def is_archive(source: object) -> bool:
+    """Whether a path or bytes begin as a zip archive does."""
+    if isinstance(source, bytes):
+        return source.startswith(b"PK\x03\x04")
+    if not isinstance(source, str | os.PathLike):
+        return False
+    try:
+        with Path(source).open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
+def read_pt2(source: str | os.PathLike[str] | bytes) -> ExportedGraph:
+    """Read an exported program: a path, or the bytes of a file.
+
+    Raises:  ModelError for what is damaged, or no exported program; UnsupportedError for another
+             schema, for a package of compiled code, and for what is pickled.
+    """
+    label = "exported program" if isinstance(source, bytes) else f"file {os.fspath(source)}"
+    opened: IO[bytes] | Path = io.BytesIO(source) if isinstance(source, bytes) else Path(source)
+    with _naming(label), zipfile.ZipFile(opened) as archive:
+        return replace(_read(_Archive(archive)), label=label)
+
+
+@contextmanager
+def _naming(label: str) -> Iterator[None]:
+    """Refuse a damaged archive by name, whatever its reader stumbles over."""
+    try:
+        yield
+    except (ModelError, UnsupportedError) as error:
+        raise error.at(
+            f"{label}, {error.where}" if error.where != "exported program" else label
+        ) from None
+    except _ARCHIVE_FAULTS as error:
+        raise ModelError(
+            stage="import",
+            where=label,
+            reason=f"it is damaged: {type(error).__name__}: {str(error)[:200]}",
+            remedy="export it again with torch.export.save",
+        ) from error
+
+
+class _Archive:
+    """The members of an archive, under their names below its first folder."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._members = {
+            info.filename.partition("/")[2] or info.filename: info for info in archive.infolist()
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._members)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def read(self, name: str, most_bytes: int) -> bytes:
+        """The bytes of a member, whose checksum is checked."""
+        info = self._members.get(name)
+        if info is None:
+            fail(f"it has no {name}")
+        if info.file_size > most_bytes:
+            fail(f"{name} has {info.file_size} bytes, more than the {most_bytes} that it should")
+        return self._archive.read(info)
+
+    def size_bytes(self, name: str) -> int:
+        info = self._members.get(name)
+        if info is None:
+            fail(f"it has no {name}")
+        return info.file_size
+
+    def json(self, name: str) -> Any:
+        """A member that is JSON."""
+        return json.loads(self.read(name, _MOST_JSON_BYTES))
+
+
+def _read(archive: _Archive) -> ExportedGraph:
+    name = _model_name(archive)
+    if "byteorder" in archive and archive.read("byteorder", 64).strip() not in (b"little", b""):
+        raise UnsupportedError(
+            stage="import",
+            where="byteorder",
+            reason="its numbers are not in little-endian order",
+            operator="byteorder",
+        )
+    program = read_program(archive.json(f"models/{name}.json"))
+    weights = _Weights(archive, name)
+    inputs = tuple(
+        replace(each, constant=weights.array(program.held[each.name]))
+        if each.name in program.held
+        else each
+        for each in program.inputs
+    )
+    return ExportedGraph(
+        name, inputs, program.nodes, program.outputs, program.ranges, program.changed
+    )
+
+
+def _model_name(archive: _Archive) -> str:
+    """The name of the model in an archive.
+
+    Raises:  UnsupportedError for packages without a graph and for older archives.
+    """
+    names = [
+        each.removeprefix("models/").removesuffix(".json")
+        for each in archive.names
+        if each.startswith("models/") and each.endswith(".json")
+    ]
+    if len(names) == 1:
+        return names[0]
+    if names:
+        reason = f"it holds several models: {', '.join(sorted(names))}"
+        remedy = "save one program in each file, with torch.export.save"
+    elif any("aotinductor" in each for each in archive.names):
+        reason = "it is a package of AOTInductor: compiled code without a graph"
+        remedy = "save the exported program itself, with torch.export.save"
+    elif any("serialized_exported_program" in each for each in archive.names):
+        reason = "an older PyTorch wrote it, with pickled weights"
+        remedy = "save it again with PyTorch 2.9 or newer, or give the ExportedProgram itself"
+    else:
+        raise ModelError(
+            stage="import",
+            where="exported program",
+            reason="it is a zip archive without an exported program, as torch.save writes",
+            remedy="export a network of PyTorch:\n"
+            '  torch.export.save(torch.export.export(module.eval(), (example,)), "model.pt2")',
+        )
+    raise UnsupportedError(
+        stage="import", where="exported program", reason=reason, remedy=remedy, operator="archive"
+    )
+
+
+class _Weights:
+    """The parameters, buffers and constants of a model; one array for each storage."""
+
+    def __init__(self, archive: _Archive, model: str) -> None:
+        self._archive = archive
+        self._storages: dict[str, bytes] = {}
+        self._arrays: dict[StoredTensor, Array] = {}
+        self._stored: dict[str, tuple[str, object]] = {}
+        for folder in ("weights", "constants"):
+            config = f"data/{folder}/{model}_{folder}_config.json"
+            entries: Mapping[str, object] = {}
+            if config in archive:
+                entries = archive.json(config)["config"]
+            self._stored.update({name: (folder, each) for name, each in entries.items()})
+
+    def array(self, owner: str) -> Array:
+        """The values of a parameter, buffer or constant."""
+        if owner not in self._stored:
+            fail(f"the values of {owner} are missing")
+        folder, entry = self._stored[owner]
+        stored = stored_tensor(entry)
+        stored = replace(stored, path=f"data/{folder}/{stored.path}")
+        if stored not in self._arrays:
+            self._arrays[stored] = self._read(stored, owner)
+        return self._arrays[stored]
+
+    def _read(self, stored: StoredTensor, owner: str) -> Array:
+        element = stored.meta.dtype.name
+        dtype = DTYPES.get(element)
+        if dtype is None:
+            raise UnsupportedError(
+                stage="import",
+                where=f"weight {owner}",
+                reason=f"elements of type {element} are not supported",
+                operator="tensor",
+            )
+        if stored.path not in self._storages:
+            whole = self._archive.size_bytes(stored.path)
+            self._storages[stored.path] = self._archive.read(stored.path, whole)
+        storage = np.frombuffer(self._storages[stored.path], np.uint8)
+        sizes = tuple(n for n in stored.meta.sizes if isinstance(n, int))
+        if len(sizes) != len(stored.meta.sizes) or len(sizes) != len(stored.strides):
+            fail(f"the shape of {owner} has no numbers")
+        last = sum((n - 1) * stride for n, stride in zip(sizes, stored.strides, strict=True))
+        is_empty = math.prod(sizes) == 0
+        size = dtype.numpy.itemsize
+        if is_empty:
+            return np.zeros(sizes, dtype.numpy)
+        if math.prod(sizes) > max(storage.size, _MOST_REPEATED):
+            fail(f"{owner} has more elements than its storage")
+        if (stored.offset + last + 1) * size > storage.size:
+            fail(f"{owner} reaches beyond the {storage.size} bytes of its storage")
+        elements = storage[: storage.size // size * size].view(dtype.numpy)
+        return np.lib.stride_tricks.as_strided(
+            elements[stored.offset :],
+            sizes,
+            tuple(stride * size for stride in stored.strides),
+            writeable=False,
+        )

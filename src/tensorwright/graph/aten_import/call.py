@@ -1,0 +1,259 @@
+"""What a converter sees: one ATen node with its arguments, and the graph that is being built.
+
+A converter is a function from a `Call` to its values: tensors of the graph, sizes, numbers. Whoever
+wrote the node names arguments as its schema does, and may leave out those with default values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from tensorwright.base import DType, UnsupportedError
+from tensorwright.expr import Index, IndexExpr
+from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.onnx_import.call import Call as OnnxCall
+from tensorwright.graph.onnx_import.call import OnnxAttribute, Operand
+from tensorwright.graph.onnx_import.converters import CONVERTERS
+from tensorwright.graph.onnx_import.counterparts import COUNTERPARTS as ONNX_COUNTERPARTS
+from tensorwright.graph.onnx_import.size_array import SizeArray, known_array
+from tensorwright.graph.onnx_import.size_terms import term_of
+from tensorwright.ops import AttributeValue, TensorType, axis_in, number_of, sizes_of
+
+_ONNX_OPSET = 22
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor of the graph under construction."""
+
+    name: str
+
+
+Value: TypeAlias = "bool | Index | float | str | DType | Tensor | tuple[Value, ...] | None"
+Results: TypeAlias = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One ATen node.
+
+    operator   without its namespace and overload: "linear"
+    overload   "default"
+    label      how messages call it: "node linear_3 (aten.linear.default)"
+    arguments  by the names of its schema
+    """
+
+    operator: str
+    overload: str
+    label: str
+    arguments: Mapping[str, Value]
+    builder: GraphBuilder
+
+    # -- arguments
+
+    def get(self, name: str, default: Value = None) -> Value:
+        """An argument; the default where it is None or left out."""
+        value = self.arguments.get(name)
+        return default if value is None else value
+
+    def has(self, name: str) -> bool:
+        """Whether an argument is given and not None."""
+        return self.arguments.get(name) is not None
+
+    def tensor(self, name: str) -> str:
+        """A tensor argument.
+
+        Raises:  UnsupportedError for none.
+        """
+        value = self.get(name)
+        if not isinstance(value, Tensor):
+            raise self.unsupported(f"its argument {name} is no tensor")
+        return value.name
+
+    def optional(self, name: str) -> tuple[str, ...]:
+        """A tensor argument, or nothing."""
+        return (self.tensor(name),) if self.has(name) else ()
+
+    def tensors(self, name: str) -> tuple[str, ...]:
+        """A list of tensors."""
+        given = self._list(name)
+        found = tuple(each.name for each in given if isinstance(each, Tensor))
+        if len(found) < len(given):
+            raise self.unsupported(f"its argument {name} is not a list of tensors")
+        return found
+
+    def index(self, name: str, default: Index | None = None) -> Index:
+        """An integer, which may be an expression of sizes."""
+        return self._index(self.get(name, default), name)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """An integer that is a number."""
+        return number_of(self.index(name, default))
+
+    def indices(self, name: str, default: Sequence[Index] | None = None) -> tuple[Index, ...]:
+        """A list of integers, which may be expressions of sizes; a number is a list of one."""
+        if default is not None and not self.has(name):
+            return tuple(default)
+        return tuple(self._index(each, name) for each in self._list(name))
+
+    def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """A list of integers that are numbers."""
+        return tuple(map(number_of, self.indices(name, default)))
+
+    def real(self, name: str, default: float | None = None) -> float:
+        """A number."""
+        value = self.get(name, default)
+        if not isinstance(value, int | float):
+            raise self.unsupported(f"its argument {name} is no number")
+        return float(value)
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """A bool."""
+        value = self.get(name, default)
+        if not isinstance(value, int):
+            raise self.unsupported(f"its argument {name} is no bool")
+        return bool(value)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text."""
+        value = self.get(name, default)
+        if not isinstance(value, str):
+            raise self.unsupported(f"its argument {name} is no text")
+        return value
+
+    def dtype(self, name: str = "dtype", default: DType | None = None) -> DType | None:
+        """An element type."""
+        value = self.get(name, default)
+        if value is not None and not isinstance(value, DType):
+            raise self.unsupported(f"its argument {name} is no element type")
+        return value
+
+    def axis(self, rank: int, name: str = "dim", default: int | None = None) -> int:
+        """A dimension of a tensor of that rank, from 0 on."""
+        return axis_in(self.integer(name, default), max(rank, 1))
+
+    def _list(self, name: str) -> tuple[Value, ...]:
+        value = self.get(name)
+        if value is None:
+            raise self.unsupported(f"its argument {name} is missing")
+        return value if isinstance(value, tuple) else (value,)
+
+    def _index(self, value: Value, name: str) -> Index:
+        if isinstance(value, IndexExpr):
+            return value
+        if isinstance(value, float) and value == int(value):
+            return int(value)
+        if isinstance(value, int):
+            return int(value)
+        raise self.unsupported(f"its argument {name} is no integer that is known at import")
+
+    # -- tensors
+
+    def type_of(self, tensor: str) -> TensorType:
+        """The type of a tensor."""
+        return self.builder.type_of(tensor)
+
+    def dtype_of(self, tensor: str) -> DType:
+        """The element type of a tensor."""
+        return self.builder.type_of(tensor).dtype
+
+    def sizes(self, tensor: str) -> tuple[Index, ...]:
+        """The shape of a tensor, which may have named sizes."""
+        return sizes_of(self.builder.type_of(tensor))
+
+    def extents(self, tensor: str) -> tuple[int, ...]:
+        """The shape of a tensor, where it must be numbers.
+
+        Raises:  UnsupportedError for named sizes.
+        """
+        return tuple(map(number_of, self.sizes(tensor)))
+
+    def rank(self, tensor: str) -> int:
+        """How many dimensions a tensor has."""
+        return len(self.builder.type_of(tensor).shape)
+
+    def cast(self, tensor: str, dtype: DType | None) -> str:
+        """A tensor in another element type; itself where it has that or None is asked for."""
+        if dtype is None or self.dtype_of(tensor) is dtype:
+            return tensor
+        return self.add("cast", tensor, to=dtype)
+
+    def full(self, shape: Sequence[Index], value: Value, dtype: DType) -> str:
+        """A tensor with the same number everywhere."""
+        if isinstance(value, Tensor):
+            scalar = self.add("reshape", self.cast(value.name, dtype), shape=())
+            return self.add("expand", scalar, shape=tuple(shape))
+        if not isinstance(value, int | float | IndexExpr):
+            raise self.unsupported("the value that it fills with is no number")
+        if dtype is DType.BOOL and not isinstance(value, IndexExpr):
+            value = bool(value)
+        elif not dtype.is_float and isinstance(value, float):
+            value = int(value)
+        if not shape and not isinstance(value, IndexExpr):
+            return self.builder.constant(np.asarray(value).astype(dtype.numpy))
+        return self.add("full", shape=tuple(shape), value=value, dtype=dtype)
+
+    # -- results
+
+    def add(self, operator: str, /, *inputs: str, **attributes: AttributeValue) -> str:
+        """Append a node to the graph and return its first output."""
+        return self.builder.apply(operator, inputs, (), **attributes)[0]
+
+    def apply(
+        self, operator: str, /, *inputs: str, **attributes: AttributeValue
+    ) -> tuple[str, ...]:
+        """Append a node to the graph and return all its outputs."""
+        return self.builder.apply(operator, inputs, (), **attributes)
+
+    def onnx(
+        self,
+        operator: str,
+        operands: Iterable[str | Sequence[Index] | None],
+        outputs: int = 1,
+        **attributes: OnnxAttribute,
+    ) -> tuple[str, ...]:
+        """What ONNX's operator of that name becomes; a tuple of sizes is a tensor of them."""
+        given = tuple(
+            each if each is None or isinstance(each, str) else _as_operand(each)
+            for each in operands
+        )
+        call = OnnxCall(
+            operator,
+            self.label,
+            attributes,
+            given,
+            (True,) * outputs,
+            _ONNX_OPSET,
+            self.builder,
+        )
+        results = _ONNX[operator](call)
+        if results is None:
+            raise self.unsupported(f"there is no {operator} of such arguments")
+        return tuple(call.as_tensor(each) for each in results)
+
+    def unsupported(self, reason: str, remedy: str = "") -> UnsupportedError:
+        """What a converter raises for what it cannot do."""
+        name = f"aten.{self.operator}.{self.overload}"
+        return UnsupportedError(
+            stage="import", where=self.label, reason=reason, remedy=remedy, operator=name
+        )
+
+
+def _as_operand(sizes: Sequence[Index]) -> Operand:
+    terms = tuple(map(term_of, sizes))
+    held: Operand | SizeArray = known_array(terms, (len(terms),), DType.I64)
+    return held
+
+
+_ONNX = {**CONVERTERS, **{each.theirs: each.convert for each in ONNX_COUNTERPARTS}}
+Converter: TypeAlias = Callable[[Call], Results]
+Table: TypeAlias = tuple[tuple[str, Converter], ...]
+
+
+def tensors(*names: str) -> Results:
+    """Tensors of the graph as values."""
+    return tuple(map(Tensor, names))

@@ -1,0 +1,310 @@
+"""Element-wise operators that ATen says otherwise than we, and casts."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.expr import floor_div
+from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, Tensor, tensors
+from tensorwright.graph.aten_import.promotion import as_float, as_type, common_type, promoted
+
+
+def _scaled(call: Call, tensor: str, factor_name: str) -> str:
+    """A tensor times a number; itself for 1."""
+    factor = call.get(factor_name, 1)
+    if factor == 1:
+        return tensor
+    return call.add("mul", tensor, as_type(call, factor, call.dtype_of(tensor)))
+
+
+def _sum(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        """self + alpha * other"""
+        left, right = promoted(call, "self", "other")
+        return tensors(call.add(operator, left, _scaled(call, right, "alpha")))
+
+    return convert
+
+
+def _rsub(call: Call) -> Results:
+    left, right = promoted(call, "self", "other")
+    return tensors(call.add("sub", right, _scaled(call, left, "alpha")))
+
+
+def _div(call: Call) -> Results:
+    rounding = call.text("rounding_mode")
+    left, right = promoted(call, "self", "other")
+    if not rounding:
+        return tensors(call.add("div", as_float(call, left), as_float(call, right)))
+    return tensors(_rounded_quotient(call, left, right, rounding))
+
+
+def _rounded_quotient(call: Call, left: str, right: str, rounding: str) -> str:
+    if call.dtype_of(left).is_float:
+        return call.add(rounding, call.add("div", left, right))
+    if rounding == "floor":
+        left = call.add("sub", left, call.add("floormod", left, right))
+    return call.add("div", left, right)
+
+
+def _floor_divide(call: Call) -> Results:
+    left, right = promoted(call, "self", "other")
+    return tensors(_rounded_quotient(call, left, right, "floor"))
+
+
+def _pow(call: Call) -> Results:
+    base, exponent = call.get("self"), call.get("exponent")
+    dtype = common_type(call, (base, exponent))
+    if exponent == 2 and isinstance(base, Tensor):
+        x = call.cast(base.name, dtype)
+        return tensors(call.add("mul", x, x))
+    return tensors(call.add("pow", *(as_type(call, each, dtype) for each in (base, exponent))))
+
+
+def _square(call: Call) -> Results:
+    x = call.tensor("self")
+    return tensors(call.add("mul", x, x))
+
+
+def _addcmul(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        x, left, right = promoted(call, "self", "tensor1", "tensor2")
+        return tensors(call.add("add", x, _scaled(call, call.add(operator, left, right), "value")))
+
+    return convert
+
+
+def _lerp(call: Call) -> Results:
+    start, end, weight = promoted(call, "self", "end", "weight")
+    return tensors(call.add("add", start, call.add("mul", weight, call.add("sub", end, start))))
+
+
+def _clamp(call: Call) -> Results:
+    names = [name for name in ("min", "max") if call.has(name)]
+    dtype = common_type(call, [call.get(name) for name in ("self", *names)])
+    x = call.cast(call.tensor("self"), dtype)
+    limits = {name: call.get(name) for name in names}
+    if all(isinstance(each, int | float) for each in limits.values()):
+        return tensors(call.add("clip", x, **{name: call.real(name) for name in names}))
+    for name, operator in (("min", "max"), ("max", "min")):
+        if name in limits:
+            x = call.add(operator, x, as_type(call, limits[name], dtype))
+    return tensors(x)
+
+
+def _limited(low: float, high: float) -> Converter:
+    def convert(call: Call) -> Results:
+        given = {"min": call.real("min_val", low), "max": call.real("max_val", high)}
+        return tensors(call.add("clip", call.tensor("self"), **given))
+
+    return convert
+
+
+def _elu(call: Call) -> Results:
+    if call.real("scale", 1.0) != 1 or call.real("input_scale", 1.0) != 1:
+        raise call.unsupported("its scales are not 1")
+    return tensors(call.add("elu", call.tensor("self"), alpha=call.real("alpha", 1.0)))
+
+
+def _softplus(call: Call) -> Results:
+    """log(1 + exp(beta * x)) / beta"""
+    x, beta = call.tensor("self"), call.real("beta", 1.0)
+    if beta == 1:
+        return tensors(call.add("softplus", x))
+    factor = call.full((), beta, call.dtype_of(x))
+    return tensors(call.add("div", call.add("softplus", call.add("mul", x, factor)), factor))
+
+
+def _threshold(call: Call) -> Results:
+    x, limit = call.tensor("self"), call.get("threshold")
+    dtype = call.dtype_of(x)
+    above = call.add("greater", x, as_type(call, limit, dtype))
+    return tensors(call.add("where", above, x, as_type(call, call.get("value"), dtype)))
+
+
+def _log_sigmoid(call: Call) -> Results:
+    negative = call.add("neg", call.tensor("self"))
+    return tensors(call.add("neg", call.add("softplus", negative)))
+
+
+def _prelu(call: Call) -> Results:
+    """A slope for each channel, dimension 1."""
+    x, slope = call.tensor("self"), call.tensor("weight")
+    rank = call.rank(x)
+    if rank > 1 and call.rank(slope) == 1:
+        slope = call.add("reshape", slope, shape=(*call.sizes(slope), *(1,) * (rank - 2)))
+    return tensors(call.add("prelu", x, slope))
+
+
+def _glu(call: Call) -> Results:
+    x = call.tensor("self")
+    axis = call.axis(call.rank(x), default=-1)
+    half = floor_div(call.sizes(x)[axis], 2)
+    left, right = call.apply("split", x, sizes=(half, half), axis=axis)
+    return tensors(call.add("mul", left, call.add("sigmoid", right)))
+
+
+def _round(call: Call) -> Results:
+    x, decimals = call.tensor("self"), call.integer("decimals", 0)
+    if not decimals:
+        return tensors(call.add("round", x) if call.dtype_of(x).is_float else x)
+    scale = call.full((), 10.0**decimals, call.dtype_of(x))
+    return tensors(call.add("div", call.add("round", call.add("mul", x, scale)), scale))
+
+
+def _rounded(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        x = call.tensor("self")
+        return tensors(call.add(operator, x) if call.dtype_of(x).is_float else x)
+
+    return convert
+
+
+def _logical(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        names = ("self", "other") if operator != "not" else ("self",)
+        return tensors(
+            call.add(operator, *(call.cast(call.tensor(name), DType.BOOL) for name in names))
+        )
+
+    return convert
+
+
+def _bitwise(operator: str, of_bools: str) -> Converter:
+    def convert(call: Call) -> Results:
+        operands = promoted(call, *(n for n in ("self", "other") if call.has(n)))
+        chosen = of_bools if call.dtype_of(operands[0]) is DType.BOOL else operator
+        return tensors(call.add(chosen, *operands))
+
+    return convert
+
+
+def _where(call: Call) -> Results:
+    condition = call.cast(call.tensor("condition"), DType.BOOL)
+    if not call.has("self"):
+        raise call.unsupported("how many positions it returns is known when it runs")
+    return tensors(call.add("where", condition, *promoted(call, "self", "other")))
+
+
+def _masked_fill(call: Call) -> Results:
+    x = call.tensor("self")
+    mask = call.cast(call.tensor("mask"), DType.BOOL)
+    return tensors(call.add("where", mask, as_type(call, call.get("value"), call.dtype_of(x)), x))
+
+
+def _is_finite(call: Call) -> Results:
+    x = call.tensor("self")
+    bad = call.add("or", call.add("isnan", x), call.add("isinf", x))
+    return tensors(call.add("not", bad))
+
+
+def _nan_to_num(call: Call) -> Results:
+    x = call.tensor("self")
+    dtype = call.dtype_of(x)
+    if not dtype.is_float:
+        return tensors(x)
+    zero = call.full((), call.real("nan", 0.0), dtype)
+    whole = call.add("where", call.add("isnan", x), zero, x)
+    low, high = float(dtype.lowest), -float(dtype.lowest)
+    limits = {"min": call.real("neginf", low), "max": call.real("posinf", high)}
+    if (limits["min"], limits["max"]) != (low, high):
+        raise call.unsupported("it gives infinities other values than the greatest numbers")
+    return tensors(call.add("clip", whole, **limits))
+
+
+def _same(call: Call) -> Results:
+    """The operand as it is: copies, and where it lies in memory, mean nothing to a graph."""
+    return tensors(call.tensor("self"))
+
+
+def _cast(call: Call) -> Results:
+    return tensors(call.cast(call.tensor("self"), call.dtype()))
+
+
+def _cast_like(call: Call) -> Results:
+    return tensors(call.cast(call.tensor("self"), call.dtype_of(call.tensor("other"))))
+
+
+def _dropout(call: Call) -> Results:
+    name = "input" if call.has("input") else "self"
+    is_training = call.flag("train", default=False) or call.flag("training", default=False)
+    if is_training and call.real("p", 0.5) > 0:
+        raise call.unsupported("it is in training mode", "call eval() on the module")
+    return tensors(call.tensor(name))
+
+
+def _copy(call: Call) -> Results:
+    """copy_: the values of another tensor, in the type and shape of this one."""
+    x, source = call.tensor("self"), call.tensor("src")
+    shape = call.sizes(x)
+    source = call.cast(source, call.dtype_of(x))
+    return tensors(
+        source if call.sizes(source) == shape else call.add("expand", source, shape=shape)
+    )
+
+
+def _none(_: Call) -> Results:
+    """What only checks the types of tensors, which import checks itself."""
+    return (None,)
+
+
+ELEMENTWISE: Table = (
+    ("add", _sum("add")),
+    ("sub", _sum("sub")),
+    ("subtract", _sum("sub")),
+    ("rsub", _rsub),
+    ("div", _div),
+    ("divide", _div),
+    ("true_divide", _div),
+    ("floor_divide", _floor_divide),
+    ("pow", _pow),
+    ("square", _square),
+    ("addcmul", _addcmul("mul")),
+    ("addcdiv", _addcmul("div")),
+    ("lerp", _lerp),
+    ("clamp", _clamp),
+    ("clamp_min", _clamp),
+    ("clamp_max", _clamp),
+    ("clip", _clamp),
+    ("hardtanh", _limited(-1.0, 1.0)),
+    ("relu6", _limited(0.0, 6.0)),
+    ("elu", _elu),
+    ("softplus", _softplus),
+    ("threshold", _threshold),
+    ("log_sigmoid", _log_sigmoid),
+    ("prelu", _prelu),
+    ("_prelu_kernel", _prelu),
+    ("glu", _glu),
+    ("round", _round),
+    *((name, _rounded(name)) for name in ("floor", "ceil", "trunc")),
+    *((f"logical_{name}", _logical(name)) for name in ("and", "or", "xor", "not")),
+    ("bitwise_and", _bitwise("bitwise_and", "and")),
+    ("bitwise_or", _bitwise("bitwise_or", "or")),
+    ("bitwise_xor", _bitwise("bitwise_xor", "xor")),
+    ("bitwise_not", _bitwise("bitwise_not", "not")),
+    ("__and__", _bitwise("bitwise_and", "and")),
+    ("__or__", _bitwise("bitwise_or", "or")),
+    ("__xor__", _bitwise("bitwise_xor", "xor")),
+    ("where", _where),
+    ("masked_fill", _masked_fill),
+    ("isfinite", _is_finite),
+    ("nan_to_num", _nan_to_num),
+    *(
+        (name, _same)
+        for name in (
+            "clone",
+            "contiguous",
+            "detach",
+            "alias",
+            "lift_fresh_copy",
+            "lift_fresh",
+            "positive",
+        )
+    ),
+    ("to", _cast),
+    ("_to_copy", _cast),
+    ("type_as", _cast_like),
+    ("dropout", _dropout),
+    ("feature_dropout", _dropout),
+    ("copy", _copy),
+    ("_assert_tensor_metadata", _none),
+)

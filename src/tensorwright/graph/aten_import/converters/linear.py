@@ -1,0 +1,176 @@
+"""Matrix products, convolutions and attention."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.expr import Index
+from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, tensors
+from tensorwright.graph.aten_import.promotion import as_type
+from tensorwright.ops import AttributeValue, product_of
+
+
+def _linear(call: Call) -> Results:
+    """input weight^T + bias"""
+    weight = call.tensor("weight")
+    turned = call.add("transpose", weight, perm=(1, 0)) if call.rank(weight) == 2 else weight
+    product = call.add("matmul", call.tensor("input"), turned)
+    if call.has("bias"):
+        product = call.add("add", product, call.tensor("bias"))
+    return tensors(product)
+
+
+def _factored(call: Call, tensor: str, name: str) -> str:
+    factor = call.get(name, 1)
+    if factor == 1:
+        return tensor
+    return call.add("mul", tensor, as_type(call, factor, call.dtype_of(tensor)))
+
+
+def _product_and_sum(left: str, right: str) -> Converter:
+    def convert(call: Call) -> Results:
+        """beta * self + alpha * left right"""
+        product = call.add("matmul", call.tensor(left), call.tensor(right))
+        product = _factored(call, product, "alpha")
+        if call.get("beta", 1) == 0:
+            return tensors(product)
+        return tensors(call.add("add", product, _factored(call, call.tensor("self"), "beta")))
+
+    return convert
+
+
+def _einsum(call: Call) -> Results:
+    operands = call.tensors("tensors")
+    return tensors(call.add("einsum", *operands, equation=call.text("equation").replace(" ", "")))
+
+
+def _outer(call: Call) -> Results:
+    left = call.add("unsqueeze", call.tensor("self"), axes=(1,))
+    return tensors(call.add("mul", left, call.tensor("vec2")))
+
+
+def _per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
+    values = call.ints(name, (default,))
+    return values * count if len(values) == 1 else values
+
+
+def _convolve(call: Call, *, transposed: bool) -> Results:
+    x, w = call.tensor("input"), call.tensor("weight")
+    count = call.rank(w) - 2
+    is_single = call.rank(x) == count + 1
+    if is_single:
+        x = call.add("unsqueeze", x, axes=(0,))
+    kernel = list(call.extents(w)[2:])
+    dilations = _per_dimension(call, "dilation", count, 1)
+    begins, ends = _pads(call, kernel, dilations)
+    window: dict[str, AttributeValue] = {
+        "strides": _per_dimension(call, "stride", count, 1),
+        "pads": (*begins, *ends),
+        "dilations": dilations,
+        "groups": call.integer("groups", 1),
+    }
+    operands = (x, w, *call.optional("bias"))
+    if transposed:
+        extra = _per_dimension(call, "output_padding", count, 0)
+        y = call.add("conv_transpose", *operands, output_padding=extra, **window)
+    else:
+        y = call.add("conv", *operands, **window)
+    return tensors(call.add("squeeze", y, axes=(0,)) if is_single else y)
+
+
+def _pads(
+    call: Call, kernel: list[int], dilations: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Padding before and behind each dimension; "same" has the odd one behind."""
+    given = call.get("padding", 0)
+    if given == "valid":
+        return (0,) * len(kernel), (0,) * len(kernel)
+    if given == "same":
+        totals = [(k - 1) * dilation for k, dilation in zip(kernel, dilations, strict=True)]
+        begins = tuple(total // 2 for total in totals)
+        return begins, tuple(t - b for t, b in zip(totals, begins, strict=True))
+    pads = _per_dimension(call, "padding", len(kernel), 0)
+    return pads, pads
+
+
+def _conv(call: Call) -> Results:
+    return _convolve(call, transposed=call.flag("transposed"))
+
+
+def _conv_transpose(call: Call) -> Results:
+    return _convolve(call, transposed=True)
+
+
+def _attention(call: Call) -> Results:
+    """softmax(scale * query key^T + mask) value; a row that no key is left for is 0.
+
+    Shapes:  query (..., l, e), key (..., s, e), value (..., s, f) -> (..., l, f)
+    """
+    if call.real("dropout_p", 0.0) > 0:
+        raise call.unsupported("it drops weights at random", "call eval() on the module")
+    q, k, v = (call.tensor(name) for name in ("query", "key", "value"))
+    lead = call.sizes(q)[:-2]
+    if len(lead) != 2:
+        q, k, v = (_of_four(call, each) for each in (q, k, v))
+    mask, empty = _mask(call, q, k)
+    y = call.add(
+        "attention",
+        q,
+        k,
+        v,
+        *mask,
+        scale=call.real("scale", 0.0),
+        causal=call.flag("is_causal"),
+    )
+    if empty:
+        y = call.add("where", empty, call.full((), 0.0, call.dtype_of(y)), y)
+    if len(lead) != 2:
+        y = call.add("reshape", y, shape=(*lead, *call.sizes(y)[-2:]))
+    return tensors(y)
+
+
+def _of_four(call: Call, tensor: str) -> str:
+    """A tensor with all its leading dimensions in the first of two."""
+    *lead, rows, width = call.sizes(tensor)
+    return call.add("reshape", tensor, shape=(product_of(lead), 1, rows, width))
+
+
+def _mask(call: Call, q: str, k: str) -> tuple[tuple[str, ...], str]:
+    """What is added to the scores, and which rows have no key left; "" where that cannot be."""
+    if not call.has("attn_mask"):
+        return (), ""
+    mask = call.tensor("attn_mask")
+    wanted: tuple[Index, ...] = (*call.sizes(q)[:3], call.sizes(k)[2])
+    if call.rank(mask) > 4 or (call.rank(mask) > 2 and call.rank(call.tensor("query")) != 4):
+        lead = call.sizes(call.tensor("query"))[:-2]
+        mask = call.add("expand", mask, shape=(*lead, *wanted[2:]))
+        mask = call.add("reshape", mask, shape=wanted)
+    dtype = call.dtype_of(q)
+    if call.dtype_of(mask) is not DType.BOOL:
+        return (call.cast(mask, dtype),), ""
+    numbers = (call.full((), each, dtype) for each in (0.0, float("-inf")))
+    any_left = call.add("reduce_any", mask, axes=(-1,), keepdims=True)
+    return (call.add("where", mask, *numbers),), call.add("not", any_left)
+
+
+def _first_attention(outputs: int) -> Converter:
+    def convert(call: Call) -> Results:
+        """As `_attention`, and outputs that only training reads."""
+        return (*_attention(call), *(None,) * (outputs - 1))
+
+    return convert
+
+
+LINEAR: Table = (
+    ("linear", _linear),
+    ("addmm", _product_and_sum("mat1", "mat2")),
+    ("addmv", _product_and_sum("mat", "vec")),
+    ("baddbmm", _product_and_sum("batch1", "batch2")),
+    ("einsum", _einsum),
+    ("outer", _outer),
+    *((f"conv{n}d", _conv) for n in (1, 2, 3)),
+    ("convolution", _conv),
+    ("_convolution", _conv),
+    *((f"conv_transpose{n}d", _conv_transpose) for n in (1, 2, 3)),
+    ("scaled_dot_product_attention", _attention),
+    ("_scaled_dot_product_flash_attention_for_cpu", _first_attention(2)),
+)

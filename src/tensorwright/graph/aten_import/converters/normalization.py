@@ -1,0 +1,246 @@
+"""Normalisations, the softmax family and reductions."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.expr import Index
+from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, Tensor, tensors
+from tensorwright.graph.aten_import.promotion import as_float, as_type
+from tensorwright.ops import axis_in, product_of
+
+
+def _ones(call: Call, shape: tuple[Index, ...], like: str) -> str:
+    return call.full(shape, 1.0, call.dtype_of(like))
+
+
+def _zeros(call: Call, shape: tuple[Index, ...], like: str) -> str:
+    return call.full(shape, 0.0, call.dtype_of(like))
+
+
+def _vectors(call: Call, x: str, names: tuple[str, str], count: tuple[Index, ...]) -> list[str]:
+    """Scale and bias in the element type of the data; ones and zeros where there are none."""
+    scale, bias = (call.optional(name) for name in names)
+    made = (
+        scale[0] if scale else _ones(call, count, x),
+        bias[0] if bias else _zeros(call, count, x),
+    )
+    return [call.cast(each, call.dtype_of(x)) for each in made]
+
+
+def _data(call: Call) -> str:
+    return call.tensor("input" if call.has("input") else "self")
+
+
+def _layer_norm(call: Call) -> Results:
+    x = _data(call)
+    shape = call.indices("normalized_shape")
+    scale, bias = _vectors(call, x, ("weight", "bias"), shape)
+    axis, epsilon = call.rank(x) - len(shape), call.real("eps", 1e-5)
+    y = call.add("layer_norm", x, scale, bias, axis=axis, epsilon=epsilon)
+    return (Tensor(y), None, None)
+
+
+def _rms_norm(call: Call) -> Results:
+    x = _data(call)
+    shape = call.indices("normalized_shape")
+    dtype = call.dtype_of(x)
+    smallest = {DType.F64: 2.220446049250313e-16}.get(dtype, 1.1920928955078125e-07)
+    scale = call.optional("weight") or (_ones(call, shape, x),)
+    axis = call.rank(x) - len(shape)
+    y = call.add("rms_norm", x, *scale, axis=axis, epsilon=call.real("eps", smallest))
+    return (Tensor(y), None)
+
+
+def _batch_norm(call: Call) -> Results:
+    if call.flag("training") or not call.has("running_mean"):
+        raise call.unsupported(
+            "it is in training mode: it computes with the statistics of the batch",
+            "call eval() on the module",
+        )
+    x = _data(call)
+    count = (call.sizes(x)[1],)
+    scale, bias = _vectors(call, x, ("weight", "bias"), count)
+    statistics = [
+        call.cast(call.tensor(each), call.dtype_of(x)) for each in ("running_mean", "running_var")
+    ]
+    y = call.add("batch_norm", x, scale, bias, *statistics, epsilon=call.real("eps", 1e-5))
+    return (Tensor(y), None, None, None, None)
+
+
+def _group_norm(call: Call) -> Results:
+    x = _data(call)
+    groups = call.integer("num_groups") if call.has("num_groups") else call.integer("group")
+    scale, bias = _vectors(call, x, ("weight", "bias"), (call.sizes(x)[1],))
+    y = call.add("group_norm", x, scale, bias, groups=groups, epsilon=call.real("eps", 1e-5))
+    return (Tensor(y), None, None)
+
+
+def _instance_norm(call: Call) -> Results:
+    if call.has("running_mean") and not call.flag("use_input_stats", default=True):
+        return _batch_norm(call)
+    x = _data(call)
+    scale, bias = _vectors(call, x, ("weight", "bias"), (call.sizes(x)[1],))
+    y = call.add("instance_norm", x, scale, bias, epsilon=call.real("eps", 1e-5))
+    return tensors(y)
+
+
+def _softmax(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        x = as_float(call, call.cast(call.tensor("self"), call.dtype()))
+        return tensors(call.add(operator, x, axis=call.axis(call.rank(x))))
+
+    return convert
+
+
+# -- reductions
+
+
+def _axes(call: Call, x: str) -> tuple[int, ...]:
+    """The dimensions to fold: all where none is named."""
+    rank = call.rank(x)
+    given = call.ints("dim", ()) or tuple(range(rank))
+    return tuple(axis_in(axis, max(rank, 1)) for axis in given)
+
+
+def _reduced(call: Call, operator: str, x: str) -> str:
+    if not call.rank(x):
+        return x
+    return call.add(operator, x, axes=_axes(call, x), keepdims=call.flag("keepdim"))
+
+
+def _reduce(operator: str, integers: DType | None = None, *, floats: bool = False) -> Converter:
+    def convert(call: Call) -> Results:
+        """Small integers and bools are summed as i64; some reductions are of floats alone."""
+        x = call.cast(call.tensor("self"), call.dtype())
+        if floats:
+            x = as_float(call, x)
+        elif integers is not None and not call.has("dtype") and not call.dtype_of(x).is_float:
+            x = call.cast(x, integers)
+        return tensors(_reduced(call, operator, x))
+
+    return convert
+
+
+def _reduce_bools(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        return tensors(_reduced(call, operator, call.cast(call.tensor("self"), DType.BOOL)))
+
+    return convert
+
+
+def _greatest(reduction: str, search: str, both: str) -> Converter:
+    def convert(call: Call) -> Results:
+        """Of all elements, of two tensors, or along a dimension with the positions."""
+        x = call.tensor("self")
+        if call.has("other"):
+            dtype = call.dtype_of(x)
+            return tensors(call.add(both, x, as_type(call, call.get("other"), dtype)))
+        if not call.has("dim"):
+            return tensors(_reduced(call, reduction, x))
+        axis, keepdims = call.axis(call.rank(x)), call.flag("keepdim")
+        if not call.rank(x):
+            return (Tensor(x), Tensor(call.full((), 0, DType.I64)))
+        return tensors(
+            call.add(reduction, x, axes=(axis,), keepdims=keepdims),
+            call.add(search, x, axis=axis, keepdims=keepdims),
+        )
+
+    return convert
+
+
+def _search(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        x = call.tensor("self")
+        if call.has("dim"):
+            axis = call.axis(call.rank(x))
+            return tensors(call.add(operator, x, axis=axis, keepdims=call.flag("keepdim")))
+        flat = call.add("reshape", x, shape=(product_of(call.sizes(x)),))
+        return tensors(call.add(operator, flat, axis=0, keepdims=False))
+
+    return convert
+
+
+def _variance(call: Call) -> Results:
+    """Sum of squared differences from the mean, over the number of elements less `correction`."""
+    x = as_float(call, call.tensor("self"))
+    axes, dtype = _axes(call, x), call.dtype_of(x)
+    centre = call.add("reduce_mean", x, axes=axes, keepdims=True)
+    distance = call.add("sub", x, centre)
+    total = call.add(
+        "reduce_sum",
+        call.add("mul", distance, distance),
+        axes=axes,
+        keepdims=call.flag("keepdim"),
+    )
+    correction = call.real("correction", float(call.flag("unbiased", default=True)))
+    if correction != int(correction):
+        raise call.unsupported(f"its correction {correction} is no whole number")
+    count = product_of(call.sizes(x)[axis] for axis in axes) - int(correction)
+    variance = call.add("div", total, call.full((), count, dtype))
+    mean = call.add("reduce_mean", x, axes=axes, keepdims=call.flag("keepdim"))
+    return tensors(variance, mean)
+
+
+def _deviation(call: Call) -> Results:
+    variance, mean = _variance(call)
+    assert isinstance(variance, Tensor)
+    return (Tensor(call.add("sqrt", variance.name)), mean)
+
+
+def _norm(call: Call) -> Results:
+    p = call.real("ord" if call.has("ord") else "p", 2.0)
+    if p not in (1, 2):
+        raise call.unsupported(f"the norm of exponent {p} is not supported")
+    x = as_float(call, call.cast(call.tensor("self"), call.dtype()))
+    return tensors(_reduced(call, f"reduce_l{int(p)}", x))
+
+
+def _running(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        x = call.cast(call.tensor("self"), call.dtype())
+        if not call.dtype_of(x).is_float and not call.has("dtype"):
+            x = call.cast(x, DType.I64)
+        return tensors(call.add(operator, x, axis=call.axis(call.rank(x))))
+
+    return convert
+
+
+NORMALIZATION: Table = (
+    ("layer_norm", _layer_norm),
+    ("native_layer_norm", _layer_norm),
+    ("rms_norm", _rms_norm),
+    ("_fused_rms_norm", _rms_norm),
+    ("batch_norm", _batch_norm),
+    ("native_batch_norm", _batch_norm),
+    ("_native_batch_norm_legit", _batch_norm),
+    ("_native_batch_norm_legit_no_training", _batch_norm),
+    ("cudnn_batch_norm", _batch_norm),
+    ("group_norm", _group_norm),
+    ("native_group_norm", _group_norm),
+    ("instance_norm", _instance_norm),
+    ("softmax", _softmax("softmax")),
+    ("_softmax", _softmax("softmax")),
+    ("_safe_softmax", _softmax("softmax")),
+    ("log_softmax", _softmax("log_softmax")),
+    ("_log_softmax", _softmax("log_softmax")),
+    ("mean", _reduce("reduce_mean", floats=True)),
+    ("sum", _reduce("reduce_sum", DType.I64)),
+    ("prod", _reduce("reduce_prod", DType.I64)),
+    ("amax", _reduce("reduce_max")),
+    ("amin", _reduce("reduce_min")),
+    ("logsumexp", _reduce("reduce_log_sum_exp", floats=True)),
+    ("any", _reduce_bools("reduce_any")),
+    ("all", _reduce_bools("reduce_all")),
+    ("max", _greatest("reduce_max", "argmax", "max")),
+    ("min", _greatest("reduce_min", "argmin", "min")),
+    ("argmax", _search("argmax")),
+    ("argmin", _search("argmin")),
+    ("var", _variance),
+    ("var_mean", _variance),
+    ("std", _deviation),
+    ("std_mean", _deviation),
+    ("norm", _norm),
+    ("linalg_vector_norm", _norm),
+    ("cumsum", _running("cumsum")),
+    ("cumprod", _running("cumprod")),
+)

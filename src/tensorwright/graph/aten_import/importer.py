@@ -1,0 +1,449 @@
+"""Turn a record of an exported graph into a Graph, node by node.
+
+Start with `record.py`, then `call.py`; each file of `converters/` is one family of operators. A
+value of the record is a tensor of the graph, or a number, or an expression of sizes. Operators that
+write into their operand become operators that do not: see `in_place.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from onnx import ValueInfoProto, helper
+
+from tensorwright.base import DType, ModelError, UndecidedError, UnsupportedError
+from tensorwright.expr import Index, IndexExpr, parse_size
+from tensorwright.graph.aten_import.call import Call, Converter, Results, Tensor, Value
+from tensorwright.graph.aten_import.converters import CONVERTERS
+from tensorwright.graph.aten_import.in_place import VIEWS, View, Views, written_through
+from tensorwright.graph.aten_import.record import (
+    DTYPES,
+    Argument,
+    Body,
+    ElementType,
+    ExportedGraph,
+    Input,
+    Node,
+    Ref,
+)
+from tensorwright.graph.aten_import.size_arithmetic import computed, is_arithmetic
+from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.graph import Graph
+from tensorwright.graph.onnx_import.importer import with_needed_bounds
+from tensorwright.graph.onnx_import.open_dimensions import Sizes, within
+from tensorwright.graph.onnx_import.refusals import checked
+from tensorwright.graph.onnx_import.shapes import InputShapes, input_types, open_names
+from tensorwright.graph.onnx_import.size_terms import Term, index_of, term_of
+from tensorwright.graph.onnx_import.tensors import DTYPES as ONNX_DTYPES
+from tensorwright.graph.rename import rename_tensors
+from tensorwright.ops import TensorType
+
+_ATEN = re.compile(r"torch\.ops\.aten\.(\w+)\.(\w+)")
+_WRAPPERS = ("wrap_with_set_grad_enabled", "wrap_with_autocast")
+_CHECKS = ("_assert_scalar", "_assert_async", "sym_constrain_range", "sym_constrain_range_for_size")
+_ONNX_TYPE = {dtype: number for number, dtype in ONNX_DTYPES.items()}
+_EVAL = "call eval() on the module before it is exported"
+_OTHERWISE = "write it with other operators; docs/pytorch.md lists those that are known"
+
+
+def load_exported(
+    record: ExportedGraph, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
+) -> Graph:
+    """Import an exported graph of ATen operators.
+
+    A symbol of its sizes becomes a named size, called after the first input and axis that has it:
+    "x_0".  `input_shapes` and `sizes` are those of `load_onnx`.
+    Raises:  ModelError for a record that contradicts itself, UnsupportedError for what we cannot
+             express (names the operator, the node and why), InputError and UsageError as
+             `load_onnx`.
+    """
+    if record.changed:
+        raise UnsupportedError(
+            stage="import",
+            where=record.label,
+            reason=f"a call changes {', '.join(record.changed)}, and a graph is a function of its "
+            "inputs",
+            remedy=_EVAL,
+        )
+    names = _size_names(record)
+    infos = [_info(each, names) for each in record.inputs if each.is_given]
+    own = {
+        names[symbol]: _bounds(*limits)
+        for symbol, limits in record.ranges.items()
+        if symbol in names
+    }
+    bounds = within(
+        {name: text for name, text in own.items() if name in open_names(infos)}, sizes or {}
+    )
+
+    def run(bounds: Sizes) -> Graph:
+        return _Import(record, names).run(input_types(infos, input_shapes, sizes=bounds))
+
+    return with_needed_bounds(run, bounds, open_names(infos))
+
+
+def _bounds(least: int, greatest: int | None) -> str:
+    least = max(least, 1)
+    return f"{least}.." if greatest is None else f"{least}..{max(greatest, least)}"
+
+
+def _size_names(record: ExportedGraph) -> dict[str, str]:
+    """What each symbol is called: after the first input and axis that is it."""
+    names: dict[str, str] = {}
+    for each in record.inputs:
+        for axis, extent in enumerate(each.meta.sizes if each.meta and each.is_given else ()):
+            if isinstance(extent, str) and extent.isidentifier():
+                names.setdefault(extent, f"{each.name}_{axis}")
+    return names
+
+
+def _info(given: Input, names: Mapping[str, str]) -> ValueInfoProto:
+    """The type of an input, as ONNX says it: our names for symbols."""
+    assert given.meta is not None
+    dtype = _dtype(given.meta.dtype, f"input {given.name}")
+    dims = [_renamed(each, names) if isinstance(each, str) else each for each in given.meta.sizes]
+    return helper.make_tensor_value_info(given.name, _ONNX_TYPE[dtype], dims)
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda match: names.get(match[0], match[0]), text)
+
+
+def _dtype(element: ElementType, where: str) -> DType:
+    dtype = DTYPES.get(element.name)
+    if dtype is None:
+        raise UnsupportedError(
+            stage="import",
+            where=where,
+            reason=f"elements of type {element.name} are not supported",
+            operator="tensor",
+        )
+    return dtype
+
+
+class _Import:
+    """The state of one import."""
+
+    def __init__(self, record: ExportedGraph, names: Mapping[str, str]) -> None:
+        self.record = record
+        self.names = names
+        self.builder = GraphBuilder(record.name or "graph")
+        self.values: dict[str, Value] = {}
+        self.constant: set[str] = set()
+        self.views = Views(_last_reads(record))
+        self.at = 0
+
+    def run(self, types: Mapping[str, TensorType]) -> Graph:
+        self.declare(types)
+        self.convert_nodes(self.record.nodes)
+        return self.finish()
+
+    # -- inputs
+
+    def declare(self, types: Mapping[str, TensorType]) -> None:
+        symbols = self.symbols(types)
+        for given in self.record.inputs:
+            self.values[given.name] = self.input(given, types, symbols)
+            if given.meta is not None:
+                self.constant.add(given.name)
+
+    def symbols(self, types: Mapping[str, TensorType]) -> dict[str, Index]:
+        """What each symbol of the record is."""
+        return {
+            self.names[extent]: size
+            for each in self.record.inputs
+            if each.meta is not None and each.name in types
+            for extent, size in zip(each.meta.sizes, types[each.name].shape, strict=True)
+            if isinstance(extent, str)
+            and extent in self.names
+            and isinstance(size, int | IndexExpr)
+        }
+
+    def input(
+        self, given: Input, types: Mapping[str, TensorType], symbols: Mapping[str, Index]
+    ) -> Value:
+        if given.name in types:
+            type_ = types[given.name]
+            return Tensor(self.builder.input(given.name, type_.shape, type_.dtype))
+        if given.symbol:
+            try:
+                return parse_size(_renamed(given.symbol, self.names), symbols.get)
+            except ValueError as error:
+                raise self.refused(
+                    f"input {given.name}", f"no input has the size {given.symbol}"
+                ) from error
+        if isinstance(given.constant, np.ndarray):
+            return Tensor(self.builder.constant(given.constant))
+        if given.owner:
+            raise self.refused(f"input {given.name}", f"the values of {given.owner} are missing")
+        return given.constant
+
+    # -- nodes
+
+    def convert_nodes(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            self.at += 1
+            results = self.convert(node)
+            for position, name in enumerate(node.outputs):
+                if not name:
+                    continue
+                if position >= len(results):
+                    raise self.refused(
+                        label_of(node), f"it returns {len(results)} values, not {len(node.outputs)}"
+                    )
+                self.values[name] = results[position]
+
+    def convert(self, node: Node) -> Results:
+        """The values that the node's outputs stand for."""
+        if is_arithmetic(node.target):
+            terms = tuple(self.term(value, node) for _, value in node.arguments)
+            with _named(node), checked(label_of(node)):
+                return (_as_value(computed(node.target, terms)),)
+        operator, overload = _split(node)
+        if operator in _WRAPPERS:
+            return self.inlined(node)
+        if operator in _CHECKS:
+            return (None,) * len(node.outputs)
+        call = self.call(node, operator, overload)
+        is_writing = operator.endswith("_") and not operator.endswith("__")
+        plain = operator.removesuffix("_") if is_writing else operator
+        results = self.converted(node, call, plain)
+        if is_writing:
+            return self.written(node, call, results)
+        self.note_view(node, plain)
+        return results
+
+    def converted(self, node: Node, call: Call, operator: str) -> Results:
+        converter: Converter | None = CONVERTERS.get(operator)
+        if converter is None:
+            raise call.unsupported("we have no operator for it", _OTHERWISE)
+        with _named(node), checked(call.label):
+            return converter(call)
+
+    def call(self, node: Node, operator: str, overload: str) -> Call:
+        arguments = {name: self.value(given, node) for name, given in node.arguments}
+        return Call(operator, overload, label_of(node), arguments, self.builder)
+
+    def value(self, argument: Argument, node: Node) -> Value:
+        """The value that an argument stands for."""
+        match argument:
+            case Ref(name):
+                if name not in self.values:
+                    raise self.refused(
+                        label_of(node), f"reads {name}, which nothing before defines"
+                    )
+                value = self.values[name]
+                if value is None and name not in self.constant:
+                    raise self.refused(label_of(node), f"reads {name}, which we do not compute")
+                return value
+            case ElementType():
+                return _dtype(argument, label_of(node))
+            case tuple():
+                return tuple(self.value(each, node) for each in argument)
+            case Body():
+                raise self.refused(label_of(node), "we have no operator for graphs in a graph")
+            case _:
+                return argument
+
+    def term(self, argument: Argument, node: Node) -> Term:
+        value = self.value(argument, node)
+        if isinstance(value, IndexExpr):
+            return term_of(value)
+        if isinstance(value, bool | int | float):
+            return value
+        raise self.refused(label_of(node), "it computes with a number that is known when it runs")
+
+    def inlined(self, node: Node) -> Results:
+        """The results of a graph that a node calls; what is said around it is not about values."""
+        arguments = [given for _, given in node.arguments]
+        bodies = [at for at, each in enumerate(arguments) if isinstance(each, Body)]
+        body = arguments[bodies[0]] if bodies else None
+        if not isinstance(body, Body):
+            raise self.refused(label_of(node), "it holds no graph")
+        operands = [self.value(each, node) for each in arguments[bodies[0] + 1 :]]
+        if len(operands) == 1 and isinstance(operands[0], tuple):
+            operands = list(operands[0])
+        for name, operand in zip(body.inputs, operands, strict=False):
+            self.values[name] = operand
+        self.convert_nodes(body.nodes)
+        return tuple(self.value(each, node) for each in body.outputs)
+
+    # -- writes
+
+    def note_view(self, node: Node, operator: str) -> None:
+        if operator not in VIEWS:
+            return
+        whole = dict(node.arguments).get("self") or dict(node.arguments).get("input")
+        if isinstance(whole, Ref):
+            for name in filter(None, node.outputs):
+                self.views.add(name, View(operator, whole.name, node))
+
+    def written(self, node: Node, call: Call, results: Results) -> Results:
+        """Put the result of a writing operator in the place of its operand."""
+        target = dict(node.arguments).get("self")
+        new = results[0]
+        if not isinstance(target, Ref) or not isinstance(new, Tensor):
+            raise call.unsupported("it writes into no tensor")
+        name = target.name
+        chain = self.views.chain(name)
+        if chain[-1] in self.constant:
+            owner = next(e.owner or e.name for e in self.record.inputs if e.name == chain[-1])
+            raise call.unsupported(f"it writes into {owner}, which the caller holds", _EVAL)
+        old = call.tensor("self")
+        tensor = call.cast(new.name, call.dtype_of(old))
+        others = self.views.read_later(name, self.at)
+        self.values[name] = Tensor(tensor)
+        if others:
+            if not self.views.are_certain((name, *others)):
+                raise call.unsupported(
+                    "it writes into a tensor that may share elements with another one"
+                )
+            self.write_through(chain, others, call)
+        if node.outputs and node.outputs[0]:
+            self.views.add(node.outputs[0], View("alias", name, node))
+        return (Tensor(tensor),)
+
+    def write_through(self, chain: Sequence[str], others: Sequence[str], call: Call) -> None:
+        """Renew what the written tensor is a view of, and the other views of that."""
+        for part in chain[:-1]:
+            view = self.views.of(part)
+            new, old = self.values[part], self.values[view.whole if view else ""]
+            assert view is not None
+            assert isinstance(new, Tensor)
+            assert isinstance(old, Tensor)
+            if len(view.node.outputs) > 1:
+                raise call.unsupported(f"it writes into a part that {view.operator} returned")
+            inverse = self.call(view.node, *_split(view.node))
+            whole = written_through(view.operator, inverse, new.name, old.name)
+            self.values[view.whole] = Tensor(whole)
+        for other in others:
+            again = self.views.of(other)
+            if other in chain or again is None:
+                continue
+            results = (
+                (self.values[again.whole],)
+                if again.operator == "alias"
+                else self.converted(
+                    again.node, self.call(again.node, *_split(again.node)), again.operator
+                )
+            )
+            self.values[other] = results[again.node.outputs.index(other)]
+
+    # -- the end
+
+    def finish(self) -> Graph:
+        """The graph, its outputs under the names of the record."""
+        names: dict[str, str] = {}  # ours -> theirs
+        inputs = frozenset(self.builder.inputs)
+        results = []
+        for position, output in enumerate(self.record.outputs):
+            wish = output.name if isinstance(output, Ref) else f"output_{position}"
+            value = (
+                self.value(output, Node("output", "output", (), ())) if output is not None else None
+            )
+            if value is None:
+                continue
+            tensor = self.as_output(value, wish)
+            if tensor in inputs or tensor in names:
+                tensor = self.builder.add("identity", tensor)
+            names[tensor] = _free(wish, {*names.values(), *inputs})
+            results.append(tensor)
+        return rename_tensors(self.builder.finish(results), names)
+
+    def as_output(self, value: Value, name: str) -> str:
+        if isinstance(value, Tensor):
+            return value.name
+        call = Call("output", "default", f"output {name}", {}, self.builder)
+        if isinstance(value, IndexExpr | int | float):
+            kinds = ((bool, DType.BOOL), (float, DType.F32))
+            dtype = next((dtype for kind, dtype in kinds if isinstance(value, kind)), DType.I64)
+            return call.full((), value, dtype)
+        raise self.refused(f"output {name}", "it is neither a tensor nor a number")
+
+    def refused(self, where: str, reason: str) -> ModelError | UnsupportedError:
+        """What is raised for a record that we cannot follow."""
+        return UnsupportedError(stage="import", where=where, reason=reason)
+
+
+def _free(wish: str, taken: set[str]) -> str:
+    name, number = wish, 1
+    while name in taken:
+        name, number = f"{wish}_{number}", number + 1
+    return name
+
+
+def _as_value(term: Term) -> Value:
+    return term if isinstance(term, bool | float) else index_of(term)
+
+
+def label_of(node: Node) -> str:
+    """How messages call a node."""
+    return f"node {node.name} ({node.target.removeprefix('torch.ops.')})"
+
+
+def _split(node: Node) -> tuple[str, str]:
+    """The operator and the overload of a target.
+
+    Raises:  UnsupportedError for one of another namespace than ATen.
+    """
+    match = _ATEN.fullmatch(node.target)
+    if match is not None:
+        return match[1], match[2]
+    name = node.target.rpartition(".")[2]
+    if name in _WRAPPERS:
+        return name, ""
+    raise UnsupportedError(
+        stage="import",
+        where=f"node {node.name}",
+        reason="it is no operator of ATen, and we have none for it",
+        remedy=_OTHERWISE,
+        operator=node.target.removeprefix("torch.ops."),
+    )
+
+
+@contextmanager
+def _named(node: Node) -> Iterator[None]:
+    """Say of what does not fit at which node of the record that is."""
+    try:
+        yield
+    except ModelError as error:
+        raise error.at(label_of(node), "import") from error.__cause__
+    except UndecidedError as error:
+        raise UndecidedError(
+            **{**dict(error.fields), "where": label_of(node)}, needs=error.needs
+        ) from None
+    except UnsupportedError as error:
+        name = node.target.removeprefix("torch.ops.")
+        raise error.at(label_of(node), "import").of(name) from None
+
+
+def _last_reads(record: ExportedGraph) -> dict[str, int]:
+    """The number of the last node that reads each value, in the order in which they are converted;
+    outputs are read behind all of them.
+    """
+    last: dict[str, int] = {}
+    number = 0
+
+    def read(argument: Argument, at: int) -> None:
+        match argument:
+            case Ref(name):
+                last[name] = max(at, last.get(name, -1))
+            case tuple():
+                for each in argument:
+                    read(each, at)
+
+    def walk(nodes: Sequence[Node]) -> None:
+        nonlocal number
+        for node in nodes:
+            number += 1
+            for _, argument in node.arguments:
+                read(argument, number)
+                if isinstance(argument, Body):
+                    walk(argument.nodes)
+
+    walk(record.nodes)
+    read(record.outputs, number + 1)
+    return last

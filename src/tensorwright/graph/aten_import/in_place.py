@@ -1,0 +1,116 @@
+"""Operators that write into their operand, as operators that return a new tensor.
+
+A tensor and its views share their elements.  After a write the written tensor is another one; so
+are the tensor that it is a part of, and all other views of that.  They are made anew, where a
+later node reads them:
+
+    y = x[0]; y.mul_(2); x + 1    ->    y1 = x[0] * 2; x1 = x with y1 in the place of row 0; x1 + 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tensorwright.graph.aten_import.call import Call
+from tensorwright.graph.aten_import.converters.indexing import replaced
+from tensorwright.graph.aten_import.record import Node
+
+_RESHAPES = frozenset({"view", "_unsafe_view", "unsqueeze", "squeeze", "unflatten", "view_as"})
+_TURNS = frozenset({"transpose", "t", "permute", "swapaxes", "movedim", "mT", "numpy_T"})
+_PARTS = frozenset({"select", "slice", "narrow"})
+_SAME = frozenset({"detach", "alias"})
+MAYBE = frozenset({"reshape", "flatten", "contiguous", "to", "reshape_as", "type_as"})
+"""They are views of some tensors and copies of others."""
+VIEWS = (
+    _RESHAPES
+    | _TURNS
+    | _PARTS
+    | _SAME
+    | MAYBE
+    | frozenset(
+        "expand expand_as broadcast_to split split_with_sizes chunk unbind diagonal unfold dropout "
+        "feature_dropout".split()
+    )
+)
+"""Operators whose results share elements with their operand `self`."""
+
+
+def written_through(operator: str, call: Call, part: str, whole: str) -> str:
+    """The tensor `whole` after `part`, which the operator of `call` took of it, has new elements.
+
+    Raises:  UnsupportedError for an operator that we cannot invert.
+    """
+    if operator in _SAME:
+        return part
+    if operator in _RESHAPES:
+        return call.add("reshape", part, shape=call.sizes(whole))
+    rank = call.rank(whole)
+    if operator == "permute":
+        perm = [axis % rank for axis in call.ints("dims")]
+        return call.add("transpose", part, perm=tuple(perm.index(axis) for axis in range(rank)))
+    if operator in ("transpose", "swapaxes", "t", "mT", "numpy_T"):
+        names = {"t": (0, -1), "numpy_T": (0, -1), "mT": (-2, -1)}
+        first, second = names.get(operator) or (call.integer("dim0"), call.integer("dim1"))
+        perm = list(range(rank))
+        perm[first], perm[second] = perm[second], perm[first]
+        return call.add("transpose", part, perm=tuple(perm))
+    if operator in _PARTS:
+        axis = call.axis(rank, default=0)
+        extent = call.sizes(whole)[axis]
+        start = call.index("index" if operator == "select" else "start", 0)
+        if isinstance(start, int) and start < 0:
+            start = start + extent
+        if operator == "select":
+            part = call.add("unsqueeze", part, axes=(axis,))
+        if call.integer("step", 1) != 1:
+            raise call.unsupported("it writes into every second element")
+        return replaced(call, whole, part, axis, start, start + call.sizes(part)[axis])
+    raise call.unsupported(f"something later writes into what {operator} returns")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a value was taken of another one: by the first output of a node."""
+
+    operator: str
+    whole: str
+    node: Node
+
+
+class Views:
+    """Which values share elements; mutable, it lives inside one import."""
+
+    def __init__(self, last_read: Mapping[str, int]) -> None:
+        self._views: dict[str, View] = {}
+        self._last_read = last_read
+
+    def add(self, name: str, view: View) -> None:
+        """Note that a value is a view."""
+        self._views[name] = view
+
+    def of(self, name: str) -> View | None:
+        """How a value was taken of another one; None for one that owns its elements."""
+        return self._views.get(name)
+
+    def chain(self, name: str) -> tuple[str, ...]:
+        """A value, what it is a view of, and so on up to the one that owns the elements."""
+        names = [name]
+        while (view := self._views.get(names[-1])) is not None:
+            names.append(view.whole)
+        return tuple(names)
+
+    def read_later(self, name: str, at: int) -> tuple[str, ...]:
+        """The values that share elements with one and are read behind a node, with all that they
+        are views of; each stands behind what it is a view of.
+        """
+        owner = self.chain(name)[-1]
+        group = [owner, *(each for each in self._views if self.chain(each)[-1] == owner)]
+        read = [each for each in group if each != name and self._last_read.get(each, -1) > at]
+        needed = {each for part in read for each in self.chain(part)} - {name}
+        return tuple(each for each in group if each in needed)
+
+    def are_certain(self, names: Sequence[str]) -> bool:
+        """Whether all operators between these values and their owner make views, never copies."""
+        edges = {part for name in names for part in self.chain(name)[:-1]}
+        return all(self._views[part].operator not in MAYBE for part in edges)

@@ -1,0 +1,133 @@
+"""An exported graph of ATen operators as plain data, wherever it comes from.
+
+    graph     inputs, nodes in the order of execution, outputs
+    node      "torch.ops.aten.linear.default", arguments by the names of its schema, outputs
+    value     a tensor, a size, a number: all have names, and a node of an operator that returns
+              several names each of them
+
+It says what the JSON of a .pt2 file says (`torch._export.serde.schema`), and needs no PyTorch.
+Arguments that have their default value may be left out.  Operators may be core ATen or larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tensorwright.base import Array, DType
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A value of the graph, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """An element type, by PyTorch's name: "float32", "complex64"."""
+
+    name: str
+
+
+Argument: TypeAlias = (
+    "bool | int | float | str | Ref | ElementType | Body | tuple[Argument, ...] | None"
+)
+
+Extent: TypeAlias = int | str
+"""A number, or an expression of symbols: "s0", "2*s0 + 1"."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMeta:
+    """The type of a tensor, as PyTorch says it."""
+
+    dtype: ElementType
+    sizes: tuple[Extent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input of the graph.
+
+    meta      the type of a tensor; None for a number
+    constant  its value where calls do not give it: a parameter, a buffer, a number
+    owner     the name of a parameter or buffer in the module; "" for what calls give
+    symbol    the expression of symbols that a size stands for; "" for others
+    """
+
+    name: str
+    meta: TensorMeta | None = None
+    constant: Array | int | float | bool | str | None = None
+    owner: str = ""
+    symbol: str = ""
+
+    @property
+    def is_given(self) -> bool:
+        """Whether each call brings it."""
+        return self.meta is not None and self.constant is None and not self.owner
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A call of an operator.
+
+    arguments  by the names of the operator's schema
+    outputs    the names of its values; "" for one that nothing reads
+    """
+
+    name: str
+    target: str
+    arguments: tuple[tuple[str, Argument], ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A graph that an operator calls with its last arguments; it sees nothing else.
+
+    inputs   names of its inputs     outputs   values of it, or numbers
+    """
+
+    inputs: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedGraph:
+    """A graph of ATen operators.
+
+    outputs   values by name, or numbers
+    changed   why a call would change what it is given: "buffer running_mean"; empty for a function
+    ranges    the least and the greatest value of each symbol, None where it has no greatest one
+    label     how messages call it: "file net.pt2"
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Argument, ...]
+    ranges: Mapping[str, tuple[int, int | None]]
+    changed: tuple[str, ...] = ()
+    label: str = "exported program"
+
+
+DTYPES: Mapping[str, DType] = {
+    "uint8": DType.U8,
+    "int8": DType.I8,
+    "int16": DType.I16,
+    "int32": DType.I32,
+    "int64": DType.I64,
+    "float16": DType.F16,
+    "float32": DType.F32,
+    "float64": DType.F64,
+    "bool": DType.BOOL,
+    "bfloat16": DType.BF16,
+    "uint16": DType.U16,
+    "uint32": DType.U32,
+    "uint64": DType.U64,
+}
+"""The element types of PyTorch that we have."""

@@ -1,0 +1,398 @@
+"""The backend of torch.compile.
+
+    compiled = torch.compile(module.eval(), backend="tensorwright")
+    with torch.no_grad():
+        results = compiled(tensor)
+
+Dynamo hands over a graph at a time.  It is traced to operators of ATen; those that we have are
+compiled, and PyTorch runs the others, named with the reason by the logger "tensorwright.torch".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import torch
+from torch import fx
+
+import tensorwright
+from tensorwright import pipeline
+from tensorwright.base import ModelError, UnsupportedError, UsageError, did_you_mean
+from tensorwright.graph.aten_import import (
+    ElementType,
+    ExportedGraph,
+    Input,
+    TensorMeta,
+    label_of,
+    load_exported,
+)
+from tensorwright.integrations.pytorch.division import (
+    PartNodes,
+    divide,
+    follows_from,
+    joined,
+    levels_of,
+    results_of,
+    shared_results,
+)
+from tensorwright.integrations.pytorch.fx_record import (
+    FxNames,
+    argument_of,
+    array_of,
+    meta_of,
+    nodes_of,
+)
+from tensorwright.integrations.pytorch.parts import Part, ShapedPart, can_hold
+from tensorwright.integrations.pytorch.tracing import (
+    UntraceableError,
+    aten_graph,
+    functional_graph,
+    is_size,
+    placeholders,
+    writes,
+)
+from tensorwright.runtime import Executable
+
+torch._dynamo.config.allow_rnn = True  # else Dynamo leaves recurrent layers to PyTorch, unasked
+LOG = logging.getLogger("tensorwright.torch")
+_TUNED_MINUTES = 5.0
+_MODES = ("default", "max-autotune", "max-autotune-no-cudagraphs", "reduce-overhead")
+_MOST_TRIES = 64
+
+Called: TypeAlias = Any  # what Dynamo calls with the arguments of the graph
+Refusal: TypeAlias = UnsupportedError | ModelError
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `options` of torch.compile may hold.
+
+    minutes    search so long for fast schedules, for each graph; 0 takes what is on record
+    freeze     parameters never change, and no other module runs the same code: nothing is compared
+    strict     refuse what PyTorch would have to run, as fullgraph=True does
+    target, threads, records   as of `tensorwright.compile`
+    """
+
+    minutes: float = 0.0
+    freeze: bool = False
+    strict: bool = False
+    target: str | None = None
+    threads: int | None = None
+    records: Any = None
+
+    @classmethod
+    def read(cls, mode: str | None, options: Mapping[str, Any] | None) -> Options:
+        """The options of a call of torch.compile.
+
+        Raises:  UsageError for another mode or name.
+        """
+        if mode is not None and mode not in _MODES:
+            raise _usage(f"mode {mode!r}", "there is no such mode", did_you_mean(mode, _MODES))
+        given = dict(options or {})
+        for name in given:
+            if name not in cls.__dataclass_fields__:
+                known = ", ".join(cls.__dataclass_fields__)
+                remedy = did_you_mean(name, cls.__dataclass_fields__, f"one of {known}")
+                raise _usage(f"option {name!r}", "there is no such option", remedy)
+        if mode is not None and mode.startswith("max-autotune"):
+            given.setdefault("minutes", _TUNED_MINUTES)
+        return cls(**given)
+
+    def compile(self, record: ExportedGraph) -> Executable:
+        """The executable of a record."""
+        more = {"target": self.target, "threads": self.threads, "records": self.records}
+        graph = load_exported(record)
+        if self.minutes:
+            tuned: Executable = tensorwright.optimize(graph, minutes=self.minutes, **more)
+            return tuned
+        return pipeline.compile(graph, **more)
+
+
+def tensorwright_backend(
+    module: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Called:
+    """What torch.compile calls with each graph, and arguments like those of the first call.
+
+    mode      "max-autotune" searches for five minutes
+    options   the fields of `Options`
+
+    Raises:  UsageError for unknown options, and where gradients are asked for; UnsupportedError
+             for what PyTorch would have to run, where the option `strict` or fullgraph is set.
+    """
+    chosen = Options.read(mode, options)
+    _refuse_gradients(example_inputs)
+    try:
+        traced = aten_graph(module)
+        return _Division(module, traced, tuple(example_inputs), chosen).run()
+    except UntraceableError as error:
+        return _left_to_torch(module, {"graph": f"it cannot be traced: {error}"}, chosen)
+
+
+def reset() -> None:
+    """torch._dynamo.reset() calls it; what was compiled belongs to the graphs that Dynamo drops."""
+    _FALLBACKS.clear()
+
+
+tensorwright_backend.reset = reset  # type: ignore[attr-defined]
+_FALLBACKS: dict[str, str] = {}
+
+
+def fallbacks() -> dict[str, str]:
+    """The operators that PyTorch has run since the last reset, and why."""
+    return dict(_FALLBACKS)
+
+
+def _usage(where: str, reason: str, remedy: str) -> UsageError:
+    return UsageError(stage="torch.compile", where=where, reason=reason, remedy=remedy)
+
+
+def _refuse_gradients(examples: Sequence[Any]) -> None:
+    """Refuse a graph whose results would have gradients.
+
+    Raises:  UsageError.
+    """
+    if torch.is_grad_enabled() and any(
+        isinstance(each, torch.Tensor) and each.requires_grad for each in examples
+    ):
+        raise _usage(
+            'backend "tensorwright"',
+            "gradients are asked for, and it computes results alone",
+            "call the compiled module under torch.no_grad() or torch.inference_mode()",
+        )
+
+
+def _is_full_graph() -> bool:
+    """Whether the caller asked for fullgraph=True."""
+    try:
+        translator = torch._dynamo.symbolic_convert.InstructionTranslator.current_tx()
+    except (AttributeError, RuntimeError):
+        return False
+    return bool(getattr(translator, "one_graph", False))
+
+
+def _left_to_torch(module: fx.GraphModule, reasons: Mapping[str, str], options: Options) -> Called:
+    """Note what PyTorch runs.
+
+    Raises:  UnsupportedError where the caller wants all of it compiled.
+    """
+    listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    if options.strict or _is_full_graph():
+        raise UnsupportedError(
+            stage="torch.compile",
+            where="graph",
+            reason=f"PyTorch would have to run {listed}",
+            remedy="leave fullgraph out, and PyTorch runs these operators",
+            operator=next(iter(reasons)),
+        )
+    if reasons.keys() - _FALLBACKS.keys():
+        LOG.warning("PyTorch runs %s", listed)
+    _FALLBACKS.update(reasons)
+    return module.forward
+
+
+class _Division:
+    """Divides a graph between executables and PyTorch; lives inside one call of the backend."""
+
+    def __init__(
+        self,
+        source: fx.GraphModule,
+        traced: fx.GraphModule,
+        examples: tuple[Any, ...],
+        options: Options,
+    ) -> None:
+        self.source, self.examples, self.options = source, examples, options
+        self.refused: dict[fx.Node, Refusal] = {}
+        self.use(traced)
+
+    def use(self, module: fx.GraphModule) -> None:
+        """Divide this graph."""
+        self.module = module
+        self.graph = module.graph
+        self.placeholders = placeholders(self.graph)
+        self.symbols = frozenset(
+            str(extent)
+            for node in self.placeholders
+            if isinstance(node.meta["val"], torch.Tensor)
+            for extent in node.meta["val"].shape
+        )
+        held = [
+            node
+            for node, example in zip(self.placeholders, self.examples, strict=True)
+            if getattr(example, "_dynamo_static_input_type", None) is not None
+            or isinstance(example, torch.nn.Parameter)
+        ]
+        values = dict(zip(self.placeholders, self.examples, strict=True))
+        self.held = {node.name for node in held if can_hold(values[node])}
+
+    def run(self) -> Called:
+        """What computes the graph."""
+        shared = shared_results(self.graph)
+        results = results_of(self.graph)
+        is_plain = not shared and all(
+            isinstance(each, fx.Node) and each.op != "placeholder" and not is_size(each)
+            for each in results
+        )
+        if is_plain and results:
+            whole = PartNodes(tuple(self.graph.nodes), self.placeholders, results)
+            record = self.record(whole)
+            if self.refusal(record) is None:
+                return self.compiled(record, self.examples)
+        if any(map(writes, self.graph.nodes)):
+            self.use(functional_graph(self.module))
+            shared = shared_results(self.graph)
+        return self.divided(shared)
+
+    def divided(self, shared: frozenset[fx.Node]) -> Called:
+        """A graph of parts, and of what PyTorch runs."""
+        writing = frozenset(node for node in self.graph.nodes if writes(node))
+        for _ in range(_MOST_TRIES):
+            in_torch = shared | writing | self.refused.keys()
+            parts = divide(self.graph, in_torch, self.symbols)
+            records = [self.record(part) for part in parts]
+            noted = [self.note(part, record) for part, record in zip(parts, records, strict=True)]
+            if not any(noted):
+                break
+        else:
+            return _left_to_torch(self.source, {"graph": "too much of it is unknown"}, self.options)
+        reasons = {_operator(node): each.reason for node, each in self.refused.items()}
+        reasons |= {_operator(node): "it writes into an input" for node in writing}
+        if reasons:
+            _left_to_torch(self.source, reasons, self.options)
+        if not parts:
+            return self.source.forward
+        levels = levels_of(self.graph, in_torch, self.symbols)
+        examples = dict(zip(self.placeholders, self.examples, strict=True))
+        compiled = [
+            self.compiled(record, [examples.get(each) for each in part.inputs])
+            for part, record in zip(parts, records, strict=True)
+        ]
+        return joined(self.module, levels, parts, compiled).forward
+
+    def note(self, part: PartNodes, record: ExportedGraph) -> bool:
+        """Whether a node of a part has to be left to PyTorch; it is noted."""
+        refusal = self.refusal(record)
+        if refusal is None:
+            return False
+        by_label = {label_of(node): node.name for node in record.nodes}
+        name = by_label.get(refusal.where)
+        chosen = [node for node in part.nodes if node.name == name] or part.nodes
+        self.refused.update(dict.fromkeys(chosen, refusal))
+        return True
+
+    def refusal(self, record: ExportedGraph) -> Refusal | None:
+        """Why a record cannot be compiled; None where it can, if need be for each shape."""
+        try:
+            load_exported(record)
+        except (UnsupportedError, ModelError) as error:
+            if not any(map(_is_open, record.inputs)):
+                return error
+            try:
+                load_exported(_at(record, self.hints()))
+            except (UnsupportedError, ModelError) as refusal:
+                return refusal
+        return None
+
+    def hints(self) -> dict[str, int]:
+        """The symbols' values in the first call."""
+        found: dict[str, int] = {}
+        for node, example in zip(self.placeholders, self.examples, strict=True):
+            fake = node.meta["val"]
+            if isinstance(example, torch.Tensor) and isinstance(fake, torch.Tensor):
+                found |= dict(zip(map(str, fake.shape), example.shape, strict=True))
+        return found
+
+    # -- records
+
+    def record(self, part: PartNodes) -> ExportedGraph:
+        """A part as a record; parameters have no value in it."""
+        names = FxNames(self.module)
+        inputs = [self.input(node) for node in part.inputs]
+        inputs += [self.attribute(n) for n in part.nodes if n.op == "get_attr"]
+        nodes = nodes_of(part.nodes, names)
+        outputs = tuple(argument_of(each, names) for each in part.outputs)
+        ranges = {symbol: (1, None) for symbol in self.symbols if not symbol.isdecimal()}
+        return ExportedGraph("graph", tuple(inputs), nodes, outputs, ranges, label="graph")
+
+    def input(self, node: fx.Node) -> Input:
+        value = node.meta.get("val")
+        if node.op == "get_attr":
+            return self.attribute(node)
+        if isinstance(value, torch.Tensor):
+            return Input(node.name, meta_of(value))
+        if follows_from(node, self.symbols):
+            return Input(node.name, symbol=str(value))
+        kinds = ((torch.SymBool, "bool"), (torch.SymFloat, "float64"), (torch.SymInt, "int64"))
+        dtype = next(name for kind, name in kinds if isinstance(value, kind))
+        return Input(node.name, TensorMeta(ElementType(dtype), ()))
+
+    def attribute(self, node: fx.Node) -> Input:
+        """A tensor that the graph holds."""
+        held = getattr(self.module, str(node.target))
+        real = getattr(held, "constant", None)
+        tensor = held if real is None else real
+        if not isinstance(tensor, torch.Tensor):
+            return Input(node.name)
+        array = array_of(tensor, node.name)
+        return Input(node.name, meta_of(tensor), array, node.name)
+
+    # -- compiling
+
+    def compiled(self, record: ExportedGraph, examples: Sequence[Any]) -> Called:
+        """What computes a record: one executable for all sizes, or one for each shape."""
+        held = [each.name for each in record.inputs if each.name in self.held]
+
+        def make(record: ExportedGraph, examples: Sequence[Any]) -> Part:
+            compile_record, frozen = self.options.compile, self.options.freeze
+            return Part(record, held, compile_record, examples, is_frozen=frozen)
+
+        def make_at(examples: Sequence[Any]) -> Part:
+            return make(_at(record, _values_of(record, examples)), examples)
+
+        if not any(map(_is_open, record.inputs)):
+            return make(record, examples)
+        try:
+            return make(record, examples)
+        except (UnsupportedError, ModelError) as error:
+            LOG.info("each shape is compiled by itself: %s", error)
+            return ShapedPart(make_at)
+
+
+def _operator(node: fx.Node) -> str:
+    return str(node.target).removesuffix(".default")
+
+
+def _is_open(given: Input) -> bool:
+    """Whether the shape of an input has symbols."""
+    return given.meta is not None and any(isinstance(n, str) for n in given.meta.sizes)
+
+
+def _values_of(record: ExportedGraph, arguments: Sequence[Any]) -> dict[str, int]:
+    """What the expressions of sizes are in a call."""
+    return {
+        extent: number
+        for given, argument in zip(record.inputs, arguments, strict=False)
+        if given.meta is not None and isinstance(argument, torch.Tensor)
+        for extent, number in zip(given.meta.sizes, argument.shape, strict=True)
+        if isinstance(extent, str)
+    }
+
+
+def _at(record: ExportedGraph, values: Mapping[str, int]) -> ExportedGraph:
+    """A record for some values of its symbols."""
+
+    def fixed(given: Input) -> Input:
+        if given.symbol in values:
+            return replace(given, symbol="", constant=values[given.symbol])
+        if given.meta is None:
+            return given
+        sizes = tuple(values.get(n, n) if isinstance(n, str) else n for n in given.meta.sizes)
+        return replace(given, meta=replace(given.meta, sizes=sizes))
+
+    return replace(record, inputs=tuple(map(fixed, record.inputs)))

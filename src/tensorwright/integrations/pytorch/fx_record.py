@@ -1,0 +1,174 @@
+"""Nodes of an FX graph of ATen operators as nodes of a record."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from tensorwright.base import Array, DType, UnsupportedError
+from tensorwright.graph.aten_import import (
+    Argument,
+    Body,
+    ElementType,
+    Node,
+    Ref,
+    TensorMeta,
+)
+
+_IGNORED = (torch.device, torch.layout, torch.memory_format)
+
+
+@dataclass
+class FxNames:
+    """The names of values, and the elements of what returns several; lives inside one conversion.
+
+    elements   the values that a node of several has, by the node's name
+    modules    where a node that calls a graph finds it
+    """
+
+    modules: Any = None
+    elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def element_type(dtype: torch.dtype) -> ElementType:
+    """An element type by its name."""
+    return ElementType(str(dtype).removeprefix("torch."))
+
+
+def meta_of(tensor: torch.Tensor) -> TensorMeta:
+    """The type of a tensor, whose sizes may be symbols."""
+    sizes = tuple(int(n) if isinstance(n, int) else str(n) for n in tensor.shape)
+    return TensorMeta(element_type(tensor.dtype), sizes)
+
+
+def array_of(tensor: torch.Tensor, owner: str) -> Array:
+    """The elements of a tensor, which shares them where it can.
+
+    Raises:  UnsupportedError for a subclass, and for what does not lie in memory as NumPy has it.
+    """
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+        raise _refused(owner, f"it is of the class {type(tensor).__name__}, no plain tensor")
+    if tensor.layout is not torch.strided or tensor.device.type != "cpu":
+        raise _refused(owner, f"it lies on {tensor.device} as {tensor.layout}")
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if plain.dtype is torch.bfloat16:
+        halves: Array = plain.view(torch.int16).numpy().view(DType.BF16.numpy)
+        return halves
+    try:
+        whole: Array = plain.numpy()
+    except (TypeError, RuntimeError) as error:
+        raise _refused(owner, str(error)) from None
+    return whole
+
+
+def _refused(owner: str, reason: str) -> UnsupportedError:
+    return UnsupportedError(
+        stage="import",
+        where=f"tensor {owner}",
+        reason=reason,
+        remedy="give plain tensors in the memory of the processor",
+        operator="tensor",
+    )
+
+
+def nodes_of(nodes: Iterable[fx.Node], names: FxNames) -> tuple[Node, ...]:
+    """The calls of a graph; what only takes a value out of several leaves no node."""
+    made = []
+    for node in nodes:
+        if node.op != "call_function":
+            continue
+        if node.target is operator.getitem and node.args[0].name in names.elements:
+            continue
+        made.append(_node(node, names))
+    return tuple(made)
+
+
+def _node(node: fx.Node, names: FxNames) -> Node:
+    value = node.meta.get("val")
+    outputs: tuple[str, ...] = (node.name,)
+    if isinstance(value, tuple | list):
+        outputs = tuple(f"{node.name}.{at}" for at in range(len(value)))
+        names.elements[node.name] = outputs
+    return Node(node.name, target_name(node.target), arguments_of(node, names), outputs)
+
+
+def target_name(target: Any) -> str:
+    """The name of what a node calls, as .pt2 files have it."""
+    if isinstance(target, torch._ops.OpOverload):
+        return f"torch.ops.{target}"
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"torch.ops.higher_order.{target.name()}"
+    return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
+
+
+def arguments_of(node: fx.Node, names: FxNames) -> tuple[tuple[str, Argument], ...]:
+    """The arguments by the names of the operator's schema, by position where it has none."""
+    given: list[tuple[str, Any]] = [(str(at), each) for at, each in enumerate(node.args)]
+    if isinstance(node.target, torch._ops.OpOverload):
+        schema = node.target._schema.arguments
+        given = [(named.name, each) for named, each in zip(schema, node.args, strict=False)]
+    given.extend(node.kwargs.items())
+    return tuple((name, argument_of(each, names)) for name, each in given)
+
+
+def argument_of(given: Any, names: FxNames) -> Argument:
+    """An argument of a node."""
+    match given:
+        case fx.Node():
+            return _value(given, names)
+        case torch.dtype():
+            return element_type(given)
+        case list() | tuple():
+            return tuple(argument_of(each, names) for each in given)
+        case None | bool() | int() | float() | str():
+            return given
+        case torch.SymInt() | torch.SymFloat() | torch.SymBool():
+            raise _refused("argument", f"it is the size {given} itself, no value of the graph")
+    if isinstance(given, _IGNORED):
+        return None
+    raise _refused("argument", f"it is of the class {type(given).__name__}")
+
+
+def _value(node: fx.Node, names: FxNames) -> Argument:
+    if node.target is operator.getitem and node.args[0].name in names.elements:
+        return Ref(names.elements[node.args[0].name][node.args[1]])
+    if node.op == "get_attr" and names.modules is not None:
+        held = getattr(names.modules, str(node.target), None)
+        if isinstance(held, fx.GraphModule):
+            return body_of(held)
+    if node.name in names.elements:
+        return tuple(Ref(each) for each in names.elements[node.name])
+    return Ref(node.name)
+
+
+def body_of(module: fx.GraphModule) -> Body:
+    """A graph that a node calls."""
+    names = FxNames(module)
+    nodes = nodes_of(module.graph.nodes, names)
+    inputs = tuple(node.name for node in module.graph.nodes if node.op == "placeholder")
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+    return Body(inputs, nodes, flat_arguments(output.args[0], names))
+
+
+def flat_arguments(given: Any, names: FxNames) -> tuple[Argument, ...]:
+    """The outputs of a graph, in order."""
+    found = argument_of(given, names)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def ranges_of(constraints: Mapping[Any, Any]) -> dict[str, tuple[int, int | None]]:
+    """The bounds of symbols, as numbers."""
+    return {
+        str(symbol): (_limit(each.lower) or 0, _limit(each.upper))
+        for symbol, each in constraints.items()
+    }
+
+
+def _limit(bound: Any) -> int | None:
+    """A bound; None where there is none."""
+    return int(bound) if getattr(bound, "is_Integer", False) and int(bound) < 1 << 40 else None

@@ -1,0 +1,167 @@
+"""A part of a graph of PyTorch that one executable computes.
+
+Parameters stay inputs.  Their values are constants of an executable, packed as its kernels read
+them, and it is good for these values only: a call compares where each parameter lies and how often
+it was written (`data_ptr`, `_version`).  Other values get another executable, of the same kernels;
+the last few are kept, with the storages that they were made of, so that no address is used again.
+A parameter that changes again and again becomes an input as others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import torch
+
+from tensorwright.graph.aten_import import ExportedGraph
+from tensorwright.integrations.pytorch.fx_record import array_of
+from tensorwright.integrations.pytorch.tensors import as_array, as_tensor
+from tensorwright.runtime import Executable
+
+_MOST_KEPT = 4  # executables of a part, for as many modules or shapes
+_MOST_CHANGES = 3  # of one parameter, before it becomes an input
+
+Compile: TypeAlias = Callable[[ExportedGraph], Executable]
+State: TypeAlias = list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An executable, and for which parameters it is good.
+
+    held    which arguments of a call are parameters      given   which are inputs
+    owners  keep the memory of the parameters, so that nothing else gets their addresses
+    """
+
+    state: State
+    executable: Executable
+    held: tuple[int, ...]
+    given: tuple[int, ...]
+    owners: tuple[torch.Tensor, ...]
+
+
+class Part:
+    """Calls an executable with tensors. Safe to call from several threads."""
+
+    def __init__(
+        self,
+        record: ExportedGraph,
+        held: Sequence[str],
+        compile_record: Compile,
+        example: Sequence[Any],
+        *,
+        is_frozen: bool = False,
+    ) -> None:
+        """Compile for the parameters of an example.
+
+        record   its inputs in the order of a call; parameters have no value in it
+        held     the names of its parameters
+        example  the arguments of the first call
+        is_frozen  whether parameters never change: then nothing is compared
+
+        Raises:  the errors of compiling.
+        """
+        self._record = record
+        self._compile = compile_record
+        self._frozen = is_frozen
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, ...], Ready] = OrderedDict()
+        self._changes: dict[int, int] = {}
+        names = [each.name for each in record.inputs]
+        self._last = self._made(tuple(map(names.index, held)), example)
+
+    @property
+    def executable(self) -> Executable:
+        """The executable of the last call."""
+        return self._last.executable
+
+    def __call__(self, *arguments: Any) -> tuple[torch.Tensor, ...]:
+        """The outputs of the part, in the order of the record."""
+        last = self._last
+        if not self._frozen and last.state != state_of([arguments[at] for at in last.held]):
+            last = self._ready(arguments)
+        results = last.executable(*[as_array(arguments[at]) for at in last.given])
+        if isinstance(results, tuple):
+            return tuple([as_tensor(each) for each in results])
+        return (as_tensor(results),)
+
+    def _ready(self, arguments: Sequence[Any]) -> Ready:
+        """The executable for the parameters of a call."""
+        with self._lock:
+            held = self._last.held
+            state = tuple(state_of([arguments[at] for at in held]))
+            ready = self._kept.get(state)
+            if ready is None:
+                ready = self._made(self._steady(arguments), arguments)
+            else:
+                self._kept.move_to_end(state)
+            self._last = ready
+            return ready
+
+    def _steady(self, arguments: Sequence[Any]) -> tuple[int, ...]:
+        """The parameters without those that are written into again and again."""
+        before, held = self._last.state, self._last.held
+        for number, at in enumerate(held):
+            tensor = arguments[at]
+            is_same_place = before[number] == tensor.data_ptr()
+            if is_same_place and before[len(held) + number] != tensor._version:
+                self._changes[at] = self._changes.get(at, 0) + 1
+        steady = tuple(at for at in held if self._changes.get(at, 0) < _MOST_CHANGES)
+        if steady != held:
+            self._kept.clear()
+        return steady
+
+    def _made(self, held: tuple[int, ...], arguments: Sequence[Any]) -> Ready:
+        """Compile for the parameters of a call, and keep the executable."""
+        inputs = list(self._record.inputs)
+        for at in held:
+            name = inputs[at].name
+            inputs[at] = replace(inputs[at], constant=array_of(arguments[at], name), owner=name)
+        executable = self._compile(replace(self._record, inputs=tuple(inputs)))
+        tensors = [arguments[at] for at in held]
+        given = tuple(at for at, each in enumerate(inputs) if each.is_given)
+        owners = tuple(each.detach() for each in tensors)
+        ready = Ready(state_of(tensors), executable, held, given, owners)
+        self._kept[tuple(ready.state)] = ready
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        return ready
+
+
+def state_of(tensors: Sequence[torch.Tensor]) -> State:
+    """Where tensors lie, and how often each was written."""
+    return [each.data_ptr() for each in tensors] + [each._version for each in tensors]
+
+
+def can_hold(tensor: Any) -> bool:
+    """Whether a parameter's changes can be seen: tensors of inference mode do not count them."""
+    return isinstance(tensor, torch.Tensor) and not tensor.is_inference()
+
+
+class ShapedPart:
+    """A part that no executable computes for all sizes: one for each shape, as many as are kept."""
+
+    def __init__(self, make: Callable[[Sequence[Any]], Part]) -> None:
+        """`make` compiles for the shapes of the arguments of a call."""
+        self._make = make
+        self._parts: OrderedDict[tuple[Any, ...], Part] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, *arguments: Any) -> tuple[torch.Tensor, ...]:
+        """The outputs of the part."""
+        key = tuple(
+            tuple(each.shape) if isinstance(each, torch.Tensor) else each for each in arguments
+        )
+        with self._lock:
+            part = self._parts.get(key)
+            if part is None:
+                part = self._parts[key] = self._make(arguments)
+                while len(self._parts) > 2 * _MOST_KEPT:
+                    self._parts.popitem(last=False)
+            else:
+                self._parts.move_to_end(key)
+        return part(*arguments)

@@ -1,0 +1,30 @@
+"""Tensors of PyTorch as arrays of NumPy and back, without a copy of their elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tensorwright.base import Array, DType
+from tensorwright.integrations.pytorch.fx_record import array_of
+
+_BF16 = DType.BF16.numpy
+
+
+def as_array(value: Any) -> Array:
+    """The elements of a tensor, or a number as an array."""
+    try:
+        array: Array = value.numpy()
+    except (AttributeError, RuntimeError, TypeError):
+        if not isinstance(value, torch.Tensor):
+            return torch.as_tensor(value).numpy()  # type: ignore[no-any-return]
+        return array_of(value, "input")
+    return array
+
+
+def as_tensor(array: Array) -> torch.Tensor:
+    """A fresh array as a tensor."""
+    if array.dtype == _BF16:
+        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(array)
