@@ -1,0 +1,34 @@
+"""Many machines: units of work that are done elsewhere.
+
+Read `unit.py` first (what is done, and how it may end), then `farm.py` (what a client asks of a
+farm) and `functions.py` (what workers do).  `serving.py` is what happens on a worker.
+"""
+
+from tensorwright.farm.connecting import connect, dask_part
+from tensorwright.farm.farm import Device, Farm, FarmWorker, value_of
+from tensorwright.farm.functions import FUNCTIONS, NamedFunction, function_named
+from tensorwright.farm.messages import WrongKeyError, farm_version
+from tensorwright.farm.security import NO_SECURITY, FarmSecurity
+from tensorwright.farm.serving import Server
+from tensorwright.farm.unit import FarmOutcome, Lost, Payload, Unit
+
+__all__ = [
+    "FUNCTIONS",
+    "NO_SECURITY",
+    "Device",
+    "Farm",
+    "FarmOutcome",
+    "FarmSecurity",
+    "FarmWorker",
+    "Lost",
+    "NamedFunction",
+    "Payload",
+    "Server",
+    "Unit",
+    "WrongKeyError",
+    "connect",
+    "dask_part",
+    "farm_version",
+    "function_named",
+    "value_of",
+]

@@ -1,0 +1,52 @@
+"""The scheduler of a farm: Dask's, as a farm needs it set."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from distributed import Scheduler
+
+from tensorwright.base import MachineError
+from tensorwright.farm.dask.settings import apply_settings, dask_security
+from tensorwright.farm.security import NO_SECURITY, FarmSecurity
+
+
+def schedule(
+    address: str,
+    security: FarmSecurity = NO_SECURITY,
+    page: str = "127.0.0.1:8787",
+    tell: Callable[[str], None] = print,
+) -> None:
+    """Hand out units until the process is ended.
+
+    address   where it listens, tcp://127.0.0.1:8786     page   where Dask's own page is, HOST:PORT
+    tell      gets its address, then that of the page
+    Raises:  MachineError if somebody listens there; UsageError as `dask_security`.
+    """
+    apply_settings()
+    asyncio.run(_schedule(address, security, page, tell))
+
+
+async def _schedule(
+    address: str, security: FarmSecurity, page: str, tell: Callable[[str], None]
+) -> None:
+    parts = urlsplit(address)
+    try:
+        scheduler = await Scheduler(
+            host=f"{parts.scheme}://{parts.hostname}",
+            port=parts.port or 0,
+            security=dask_security(address, security),
+            dashboard_address=page,
+        )
+    except OSError as error:
+        raise MachineError(
+            stage="farm",
+            where=f"address {address}",
+            reason=f"a scheduler cannot listen there: {error.strerror or error}",
+            remedy="give another port",
+        ) from error
+    tell(f"scheduler at {scheduler.address}")
+    tell(f"page at http://{page}/info/main/workers.html")
+    await scheduler.finished()

@@ -1,0 +1,67 @@
+"""The functions that a worker does: those of this list, and nothing else.
+
+Each takes a `Payload` and returns one.  A new function is a line here.  Modules of other folders
+are imported when a unit names their function, so that this folder imports none of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tensorwright.base import UsageError
+from tensorwright.farm.unit import Payload
+
+FarmFunction: TypeAlias = Callable[[Payload], Payload]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFunction:
+    """A function of this package, or of the laboratory.
+
+    name         what units call it
+    module       that has it                   attribute   its name there
+    is_isolated  whether it is done in a child of the worker, which is killed when the time is over;
+                 others are done in the worker itself, and have children of their own
+    """
+
+    name: str
+    module: str
+    attribute: str
+    is_isolated: bool = True
+
+    def load(self) -> FarmFunction:
+        """Import it."""
+        function: FarmFunction = getattr(importlib.import_module(self.module), self.attribute)
+        return function
+
+
+FUNCTIONS = (NamedFunction("farm.echo", "tensorwright.farm.functions", "echo"),)
+
+
+def echo(payload: Payload) -> Payload:
+    """Return the payload: for tests, and to time a farm."""
+    return payload
+
+
+def function_named(name: str) -> NamedFunction:
+    """The function of this name.
+
+    Raises:  UsageError if the list has none: nothing else is ever called.
+    """
+    for function in FUNCTIONS:
+        if function.name == name:
+            return function
+    raise UsageError(
+        stage="farm",
+        where=f"function {name}",
+        reason="it is not a function that workers do",
+        remedy="one of " + ", ".join(each.name for each in FUNCTIONS),
+    )
+
+
+def call_named(name: str, payload: Payload) -> Payload:
+    """Call a function by its name: the job of a worker's child."""
+    return function_named(name).load()(payload)
