@@ -7,12 +7,14 @@ farm) and `functions.py` (what workers do).  `serving.py` is what happens on a w
 from tensorwright.farm.connecting import connect, dask_part
 from tensorwright.farm.farm import Device, Farm, FarmWorker, value_of
 from tensorwright.farm.functions import FUNCTIONS, NamedFunction, function_named
+from tensorwright.farm.local import CALLER, LocalFarm, answers
 from tensorwright.farm.messages import WrongKeyError, farm_version
 from tensorwright.farm.security import NO_SECURITY, FarmSecurity
 from tensorwright.farm.serving import Server
 from tensorwright.farm.unit import FarmOutcome, Lost, Payload, Unit
 
 __all__ = [
+    "CALLER",
     "FUNCTIONS",
     "NO_SECURITY",
     "Device",
@@ -20,12 +22,14 @@ __all__ = [
     "FarmOutcome",
     "FarmSecurity",
     "FarmWorker",
+    "LocalFarm",
     "Lost",
     "NamedFunction",
     "Payload",
     "Server",
     "Unit",
     "WrongKeyError",
+    "answers",
     "connect",
     "dask_part",
     "farm_version",

@@ -38,7 +38,23 @@ class NamedFunction:
         return function
 
 
-FUNCTIONS = (NamedFunction("farm.echo", "tensorwright.farm.functions", "echo"),)
+_ENUMERATE = "tensorwright_lab.rule_generation.enumerate"
+_GENERALIZE = "tensorwright_lab.rule_generation.generalize.steps"
+
+FUNCTIONS = (
+    NamedFunction("farm.echo", "tensorwright.farm.functions", "echo"),
+    NamedFunction("rules.prove", "tensorwright.rewriting.prove.prover", "decided"),
+    NamedFunction("rules.keys", f"{_ENUMERATE}.shards", "shard_keys"),
+    NamedFunction("rules.words", f"{_ENUMERATE}.shards", "shard_words"),
+    NamedFunction("rules.values", f"{_ENUMERATE}.shards", "shard_values"),
+    NamedFunction("rules.collisions", f"{_ENUMERATE}.owners", "collisions"),
+    NamedFunction("rules.holding", _GENERALIZE, "holding"),
+    NamedFunction("rules.widened", _GENERALIZE, "widened_rules"),
+    NamedFunction("rules.general", _GENERALIZE, "general_rules"),
+    NamedFunction(
+        "rules.examine", "tensorwright_lab.rule_generation.selection.examine", "examined"
+    ),
+)
 
 
 def echo(payload: Payload) -> Payload:

@@ -36,7 +36,7 @@ def _record(name: str, structure: StructureKind) -> RewriteOperator:
 
 
 def _rules(preset: Preset, path: Path) -> set[str]:
-    folder = WorkFolder(path, run_of(preset, 3, 0), resume=False)
+    folder = WorkFolder(path, run_of(preset, 3, 0))
     found = enumerate_terms(preset, 3, folder)
     each = distinct_equalities(found)
     rows = without_subsumed(found, each, without_common_subgraphs(found, each, 0))

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tensorwright.farm import CALLER, Farm
 from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import rule_text
 from tensorwright_lab.rule_generation.candidates.congruence import (
@@ -77,16 +78,16 @@ def generate_rules(
     seed: int = 0,
     progress: Say = lambda line: None,
     *,
-    workers: int = 1,
+    farm: Farm = CALLER,
     work: Path | None = None,
-    resume: bool = False,
 ) -> Generated:
     """Candidate rules of a preset with up to so many operators on a side; not yet proved.
 
     The result is the same for any number of workers, and whether it was interrupted or not.
 
-    work    a folder that keeps what was found, see `remove_work`; a temporary one if None
-    resume  go on with what the folder keeps
+    farm    who does the units of work
+    work    a folder that keeps what was found, see `remove_work`, and goes on with it; a temporary
+            one if None
 
     Raises:  UsageError for an unknown preset or a folder of another run, OutputError for a full
              disk, MachineError where a worker ends.
@@ -97,10 +98,10 @@ def generate_rules(
     for preset in parts:
         say = progress if len(parts) == 1 else _prefixed(progress, preset.name)
         depth = min(max_operators, preset.deepest)
-        with _folder(work, preset, depth, seed, resume=resume) as folder:
-            found = enumerate_terms(preset, depth, folder, seed, workers, say)
+        with _folder(work, preset, depth, seed) as folder:
+            found = enumerate_terms(preset, depth, folder, seed, farm, say)
             tally.note("initial", len(found.equal))
-            rules += _rules_of(found, GeneralizationSteps(preset.shapes, seed, workers, say), tally)
+            rules += _rules_of(found, GeneralizationSteps(preset.shapes, seed, farm, say), tally)
             tally.graphs += found.graphs
             tally.two_outputs += found.two_outputs
     kept = _distinct(rules)
@@ -141,14 +142,14 @@ def _prefixed(say: Say, name: str) -> Say:
 
 @contextmanager
 def _folder(
-    work: Path | None, preset: Preset, max_operators: int, seed: int, *, resume: bool
+    work: Path | None, preset: Preset, max_operators: int, seed: int
 ) -> Iterator[WorkFolder]:
     run = run_of(preset, max_operators, seed)
     if work is not None:
-        yield WorkFolder(work / preset.name, run, resume=resume)
+        yield WorkFolder(work / preset.name, run)
         return
     with tempfile.TemporaryDirectory(prefix="tensorwright-rules-") as name:
-        yield WorkFolder(Path(name), run, resume=False)
+        yield WorkFolder(Path(name), run)
 
 
 def remove_work(work: Path, preset_name: str) -> None:

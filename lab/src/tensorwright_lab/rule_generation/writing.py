@@ -11,6 +11,7 @@ import click
 from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.printing.tables import print_table
+from tensorwright.farm import Farm
 from tensorwright.rewriting import Rule, rule_text
 from tensorwright.rewriting.library import LibraryRule, library_text
 from tensorwright_lab.rule_generation import Generated, Stage
@@ -18,14 +19,14 @@ from tensorwright_lab.rule_generation.build import build_library, stages_of
 from tensorwright_lab.rule_generation.selection import Progress, select_rules
 
 
-def write_selected(generated: Generated, origin: str, output: Path, workers: int) -> None:
+def write_selected(generated: Generated, origin: str, output: Path, farm: Farm) -> None:
     """Prove and prune candidates, print the pruning table, write the rules that are kept.
 
     Verdicts are kept beside the output; the same command continues after Ctrl-C.
     """
     verdicts = verdicts_of(output)
     with _kept_on_interrupt(verdicts):
-        selection = select_rules(generated.rules, workers, verdicts=verdicts, progress=_progress())
+        selection = select_rules(generated.rules, farm, verdicts=verdicts, progress=_progress())
     head = (f"Rules of {origin}: proved, and none implied by the others.",)
     rules = [LibraryRule(rule, origin) for rule in selection.kept]
     write_atomically(output, library_text(head, rules))
@@ -40,13 +41,11 @@ def write_selected(generated: Generated, origin: str, output: Path, workers: int
     click.echo(f"{len(selection.kept)} rules written to {output}; verdicts in {verdicts}")
 
 
-def write_shipped(output: Path, seed: int, workers: int) -> None:
+def write_shipped(output: Path, seed: int, farm: Farm) -> None:
     """Make the shipped file again, with its pruning tables."""
     verdicts = verdicts_of(output)
     with _kept_on_interrupt(verdicts):
-        built = build_library(
-            seed, workers, verdicts=verdicts, say=click.echo, progress=_progress()
-        )
+        built = build_library(seed, farm, verdicts=verdicts, say=click.echo, progress=_progress())
     write_atomically(output, built.text)
     for origin, stages in built.tables:
         click.echo(f"{origin}:")

@@ -1,22 +1,22 @@
 """Units of work: blocks of applications, and plain functions that evaluate them.
 
     block = Block(ewadd, left [0, 1], right [1, 2], is_table)    4 applications
-    keys(block, store, (0, 1), seed)                             (4, 2) words
-    values(block.at([1, 3]), store, (0, 1))                      (2, 2, size) residues
+    keys(block, tensors, (0, 1), seed)                           (4, 2) words
+    values(block.at([1, 3]), tensors, (0, 1))                    (2, 2, size) residues
 
     Block   one operator with its parameters on classes of given shapes: each left one with each
             right one (`is_table`), or row by row
     keys    the fingerprints of a block's applications, one word for each sample asked for
     values  the values of a block's applications
 
-A block names its arguments by rows of the value store, so it is a few arrays of numbers; what
-comes back is one array.  Both functions depend on nothing else, so that a block may be evaluated
-in any process on any machine that has the files of the store.
+A block names its arguments by rows of the tensors beside it, so it is a few arrays of numbers; what
+comes back is one array.  Both functions depend on nothing else: `shards.py` sends blocks and their
+tensors to any process on any machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.terms import Param
 from tensorwright_lab.rule_generation.enumerate.classes import NOWHERE, Batch, Ints, Places
-from tensorwright_lab.rule_generation.enumerate.store import ValueStore
 from tensorwright_lab.rule_generation.fingerprint.factored import factored_values
 from tensorwright_lab.rule_generation.fingerprint.fingerprints import (
     Keys,
@@ -62,7 +61,7 @@ class Block:
     """Applications of one operator; see the module docstring.
 
     code    the number of the application in the preset; `place` where a split cuts, else 0
-    left    first arguments: classes, or their rows in the store; one -1 for a constant
+    left    first arguments: classes, or rows of the tensors; one -1 for a constant
     right   second arguments; empty for operators that have none
     operands  arguments after these that are the same for all, numbered as those
     """
@@ -86,13 +85,6 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.left) * len(self.right) if self.is_table else len(self.left)
-
-    def located(self, row: Ints) -> Block:
-        """The block by rows of the store in place of classes."""
-        if not self.shapes:
-            return self
-        operands = tuple(int(row[each]) for each in self.operands)
-        return replace(self, left=row[self.left], right=row[self.right], operands=operands)
 
     def kept(self) -> Places | None:
         """The flat places of the applications that count; None for all."""
@@ -135,6 +127,8 @@ class Block:
 
 Chunk: TypeAlias = tuple[Block, ...]
 """What one worker does in one go, and one file keeps: a second or two."""
+Tensors: TypeAlias = Mapping[IntShape, Values]
+"""Values by shape, of the samples that are asked for: (rows, samples, size)."""
 
 
 def effort(block: Block) -> float:
@@ -170,11 +164,6 @@ def chunks_of(blocks: Sequence[Block]) -> tuple[Chunk, ...]:
     return (*chunks, tuple(open_)) if open_ else tuple(chunks)
 
 
-def located(chunks: Sequence[Chunk], row: Ints) -> list[Chunk]:
-    """Chunks by rows of the store in place of classes, as a worker gets them."""
-    return [tuple(block.located(row) for block in chunk) for chunk in chunks]
-
-
 def batch_of(
     chunk: Chunk, key: Keys, kinds_of: Callable[[Block, Ints, Ints], Ints] | None = None
 ) -> Batch:
@@ -194,17 +183,16 @@ def batch_of(
     return Batch.joined(parts)
 
 
-def keys(block: Block, store: ValueStore, samples: Sequence[int], seed: int) -> Keys:
+def keys(block: Block, tensors: Tensors, samples: Sequence[int], seed: int) -> Keys:
     """The fingerprints of the applications that count, (applications, samples)."""
     structure = structure_of(block.operator, block.params, block.shapes)
     if not block.shapes:
         value = values_of(structure, ())
         return keys_of(value, block.shape, seed)[:, list(samples)]
-    left = store.take(block.shapes[0], block.left, samples)
+    left = tensors[block.shapes[0]][block.left]
     if block.arity == 1:
-        operands = _operands(block, store, samples)
-        return keys_of_unary(structure, left, block.shape, seed, operands)
-    right = store.take(block.shapes[1], block.right, samples)
+        return keys_of_unary(structure, left, block.shape, seed, _operands(block, tensors))
+    right = tensors[block.shapes[1]][block.right]
     if not block.is_table:
         if isinstance(structure, Bilinear) and structure.is_relu:
             made = factored_values(structure, left, right, block.left, block.right)
@@ -215,33 +203,21 @@ def keys(block: Block, store: ValueStore, samples: Sequence[int], seed: int) -> 
     return found if kept is None else found[kept]
 
 
-def chunk_keys(store: ValueStore, samples: Sequence[int], seed: int, chunk: Chunk) -> Keys:
-    """The fingerprints of the blocks of a chunk, one after the other."""
-    return np.concatenate([keys(block, store, samples, seed) for block in chunk])
-
-
-def chunk_values(store: ValueStore, samples: Sequence[int], chunk: Chunk) -> Values:
-    """The values of the blocks of a chunk, which have one shape."""
-    return np.concatenate([values(block, store, samples) for block in chunk])
-
-
-def values(block: Block, store: ValueStore, samples: Sequence[int]) -> Values:
+def values(block: Block, tensors: Tensors, samples: Sequence[int]) -> Values:
     """The values of the applications of a block that is no table."""
     structure = structure_of(block.operator, block.params, block.shapes)
     if not block.shapes:
         return values_of(structure, ())[:, list(samples)]
-    arguments = [store.take(block.shapes[0], block.left, samples)]
+    arguments = [tensors[block.shapes[0]][block.left]]
     if block.arity == 2:
-        arguments.append(store.take(block.shapes[1], block.right, samples))
+        arguments.append(tensors[block.shapes[1]][block.right])
         if isinstance(structure, Bilinear):
             left, right = arguments
             return factored_values(structure, left, right, block.left, block.right)
-    return values_of(structure, (*arguments, *_operands(block, store, samples)))
+    return values_of(structure, (*arguments, *_operands(block, tensors)))
 
 
-def _operands(block: Block, store: ValueStore, samples: Sequence[int]) -> tuple[Values, ...]:
+def _operands(block: Block, tensors: Tensors) -> tuple[Values, ...]:
     shapes = block.shapes[block.arity :]
-    return tuple(
-        store.take(shape, np.array([row]), samples)
-        for shape, row in zip(shapes, block.operands, strict=True)
-    )
+    rows = zip(shapes, block.operands, strict=True)
+    return tuple(tensors[shape][[row]] for shape, row in rows)

@@ -22,22 +22,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
+from tensorwright.farm import CALLER, Farm
 from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
     Chunk,
     batch_of,
-    chunk_keys,
-    chunk_values,
     chunks_of,
     effort,
-    located,
 )
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.classes import (
@@ -51,17 +48,16 @@ from tensorwright_lab.rule_generation.enumerate.classes import (
 from tensorwright_lab.rule_generation.enumerate.counting import graphs_of_stored, sizes_of, smallest
 from tensorwright_lab.rule_generation.enumerate.grouping import Equalities, group_equal
 from tensorwright_lab.rule_generation.enumerate.last_level import LastLevel
+from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.enumerate.plan import Plan
+from tensorwright_lab.rule_generation.enumerate.shards import shard
 from tensorwright_lab.rule_generation.enumerate.sharing import families
 from tensorwright_lab.rule_generation.enumerate.state import begin, restore, save
 from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES
-from tensorwright_lab.rule_generation.parallel import map_chunks
 from tensorwright_lab.rule_generation.preset import Preset
-from tensorwright_lab.rule_generation.progress import Meter, Say
+from tensorwright_lab.rule_generation.progress import Say
 
-_FORMAT = 1
-_FEW = 1 << 17
-"""A level with fewer applications is not worth other processes."""
+_FORMAT = 2
 _VALUES = 1 << 13
 _ALL = tuple(range(SAMPLES))
 
@@ -103,12 +99,13 @@ def enumerate_terms(
     max_operators: int,
     folder: WorkFolder,
     seed: int = 0,
-    workers: int = 1,
+    farm: Farm = CALLER,
     say: Say = lambda line: None,
 ) -> Enumeration:
     """Enumerate; what is found is the same for the same preset, size and seed.
 
     folder  is written to, and what it holds of the same run is not done again
+    farm    who does the units
 
     Raises:  UsageError for too many operators, OutputError, MachineError.
     """
@@ -119,17 +116,15 @@ def enumerate_terms(
             reason="graphs have too many",
             remedy=f"1 to {MAX_OPERATORS}",
         )
-    return _Session(preset, folder, seed, workers, say).run(max_operators)
+    return _Session(preset, folder, seed, farm, say).run(max_operators)
 
 
 class _Session:
-    def __init__(
-        self, preset: Preset, folder: WorkFolder, seed: int, workers: int, say: Say
-    ) -> None:
+    def __init__(self, preset: Preset, folder: WorkFolder, seed: int, farm: Farm, say: Say) -> None:
         self.preset = preset
         self.folder = folder
         self.seed = seed
-        self.workers = workers
+        self.farm = farm
         self.say = say
         self.family = families(preset)
         kept = restore(folder)
@@ -141,7 +136,6 @@ class _Session:
     def run(self, max_operators: int) -> Enumeration:
         for level in range(len(self.state.counts) + 1, max_operators):
             self._stored_level(level)
-            save(self.folder, self.state)
             self._say_level(level)
         graphs = self._last_level(max_operators)
         self._say_level(max_operators)
@@ -161,46 +155,54 @@ class _Session:
         line = f"level {level}: {count:,} applications, {equal:,} equalities, {classes:,} classes"
         self.say(f"{line} kept")
 
+    def _units(self, level: int) -> LevelUnits:
+        return LevelUnits(self.folder, self.farm, self.say, level)
+
     def _stored_level(self, level: int) -> None:
         plan = Plan(self.preset, self.table, level)
         chunks = chunks_of(plan.blocks)
-        efforts = [2 * sum(map(effort, chunk)) for chunk in chunks]
-        meter = Meter(self.say, f"level {level}, fingerprints", sum(efforts))
-        job = partial(chunk_keys, self.state.store, _ALL, self.seed)
-        results = map_chunks(job, located(chunks, self.table.row), self._workers_for(plan))
+        row, store = self.table.row, self.state.store
+        names = self._units(level).complete(
+            "keys",
+            lambda at: shard(chunks[at], store, row, _ALL, self.seed),
+            [SAMPLES * sum(map(effort, chunk)) for chunk in chunks],
+        )
         parts = []
-        for chunk, keys, spent in zip(chunks, results, efforts, strict=True):
-            parts.append(batch_of(chunk, keys, plan.kinds_of))
-            meter.add(spent)
+        for chunk, name in zip(chunks, names, strict=True):
+            keys = np.frombuffer(self.folder.unit(name).blobs[0], np.uint64)
+            parts.append(batch_of(chunk, keys.reshape(-1, SAMPLES), plan.kinds_of))
         batch = Batch.joined(parts)
         first = len(self.table)
         self.state.equal.append(group_equal(self.table, batch, level, self.family, is_last=False))
         self.state.counts.append(len(batch))
-        self._compute(first, self._workers_for(plan))
+        made = self._compute(first, level)
+        save(self.folder, self.state)
+        self.folder.remove_units([*names, *made])
 
-    def _workers_for(self, plan: Plan) -> int:
-        return self.workers if sum(map(len, plan.blocks)) > _FEW else 1
-
-    def _compute(self, first: int, workers: int) -> None:
+    def _compute(self, first: int, level: int) -> list[str]:
         """The values of the classes from `first` on, which are sorted by shape."""
-        table = self.table
+        table, store = self.table, self.state.store
         chunks = list(_value_chunks(self.preset, table, first))
-        job = partial(chunk_values, self.state.store, _ALL)
+        names = self._units(level).complete(
+            "values",
+            lambda at: shard(chunks[at], store, table.row, _ALL, self.seed),
+            [SAMPLES * sum(map(effort, chunk)) for chunk in chunks],
+        )
         at = first
-        for chunk, own in zip(
-            chunks, map_chunks(job, located(chunks, table.row), workers), strict=True
-        ):
-            row = self.state.store.append(chunk[0].shape, own)
-            table.row[at : at + len(own)] = np.arange(row, row + len(own))
-            at += len(own)
+        for chunk, name in zip(chunks, names, strict=True):
+            count, shape = len(chunk[0]), chunk[0].shape
+            found = np.frombuffer(self.folder.unit(name).blobs[0], np.uint32)
+            row = store.append(shape, found.reshape(count, SAMPLES, -1))
+            table.row[at : at + count] = np.arange(row, row + count)
+            at += count
+        return names
 
     def _last_level(self, level: int) -> tuple[float, float]:
         plan = Plan(self.preset, self.table, level)
         sizes = sizes_of(self.table, self.state.equal, level - 1)
         graphs = graphs_of_stored(sizes) + plan.graphs(smallest(self.table, sizes))
         two_outputs = plan.two_output_graphs(sizes)
-        workers = self._workers_for(plan)
-        passes = LastLevel(plan, self.state.store, self.folder, self.seed, workers, self.say)
+        passes = LastLevel(plan, self.state.store, self._units(level), self.seed)
         batch = passes.run()
         self.state.counts.append(passes.applications)
         self.state.equal.append(group_equal(self.table, batch, level, self.family, is_last=True))
