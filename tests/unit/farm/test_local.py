@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
 from tensorwright.base import MachineError
-from tensorwright.farm import CALLER, FUNCTIONS, LocalFarm, NamedFunction, Payload, Unit, answers
-from tensorwright.farm import functions as functions_module
+from tensorwright.farm import (
+    CALLER,
+    Farm,
+    FarmOutcome,
+    FarmWorker,
+    LocalFarm,
+    Payload,
+    Unit,
+    answers,
+)
+from tensorwright.processes import Died, Done, Raised, never
 
-HERE = __name__
 UNITS = [Unit("farm.echo", Payload({"n": n}, (bytes([n]),))) for n in range(7)]
 
 
@@ -38,20 +44,44 @@ def test_units_are_made_when_their_turn_comes() -> None:
         results.close()
 
 
-def end_once(payload: Payload) -> Payload:
-    """End the process, the first time."""
-    mark = Path(payload.data)
-    if not mark.exists():
-        mark.touch()
-        os._exit(1)
-    return payload
+class Unreliable(Farm):
+    """Loses each unit the first `losses` times, and refuses what is named so."""
+
+    def __init__(self, losses: int) -> None:
+        self.losses = dict.fromkeys(range(len(UNITS)), losses)
+
+    def results(
+        self, units: Iterable[Unit], should_stop: Callable[[], bool] = never, ahead: int = 0
+    ) -> Iterator[tuple[int, FarmOutcome]]:
+        for index, unit in enumerate(units):
+            number = unit.payload.data["n"]
+            self.losses[number] -= 1
+            lost = self.losses[number] >= 0
+            yield index, Died("signal 9", was_killed=True) if lost else Done(unit.payload)
+
+    def workers(self) -> tuple[FarmWorker, ...]:
+        return ()
+
+    def close(self) -> None:
+        pass
 
 
-def end(payload: Payload) -> Payload:
-    """End the process."""
-    os._exit(1)
+def test_a_unit_whose_worker_ends_is_done_again() -> None:
+    assert dict(answers(Unreliable(2), UNITS)) == dict(answers(CALLER, UNITS))
+    with pytest.raises(MachineError, match="3 workers ended while they had it"):
+        list(answers(Unreliable(3), UNITS))
 
 
-def refuse(payload: Payload) -> Payload:
-    """Refuse."""
-    raise MachineError(stage="rules", where="a unit", reason="no")
+def test_what_a_unit_raises_is_raised() -> None:
+    refused = MachineError(stage="rules", where="a unit", reason="no")
+
+    class Refusing(Unreliable):
+        def results(
+            self, units: Iterable[Unit], should_stop: Callable[[], bool] = never, ahead: int = 0
+        ) -> Iterator[tuple[int, FarmOutcome]]:
+            for index, _ in enumerate(units):
+                yield index, Raised("MachineError", "no", error=refused)
+
+    with pytest.raises(MachineError) as caught:
+        list(answers(Refusing(0), UNITS[:1]))
+    assert caught.value == refused

@@ -13,16 +13,25 @@ from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.workers import OpenFarm, worker_options
 from tensorwright.rewriting import rule_text
-from tensorwright_lab.rule_generation import PRESET_NAMES, Generated, generate_rules, remove_work
-from tensorwright_lab.rule_generation.writing import print_stages, write_selected, write_shipped
+from tensorwright_lab.rule_generation import (
+    PRESET_NAMES,
+    Generated,
+    generate_rules,
+    plan_rules,
+    remove_work,
+)
+from tensorwright_lab.rule_generation.writing import (
+    print_plan,
+    print_stages,
+    write_selected,
+    write_shipped,
+)
 
 
 @click.command("generate")
 @click.option("--preset", type=click.Choice(PRESET_NAMES), default="taso")
 @click.option("--max-ops", type=click.IntRange(1, 5), default=3, help="Operators on a side; 3.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="The file to write."
-)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write.")
 @worker_options
 @click.option("--candidates", "is_raw", is_flag=True, help="Write candidates; prove nothing.")
 @click.option(
@@ -33,21 +42,33 @@ from tensorwright_lab.rule_generation.writing import print_stages, write_selecte
     type=click.Path(path_type=Path, file_okay=False),
     help="Keeps the results until the file is written; by default OUTPUT.work.",
 )
+@click.option(
+    "--plan", "is_plan", is_flag=True, help="Say what the enumeration takes; enumerate nothing."
+)
 @seed_option
 def generate_command(
     preset: str,
     max_ops: int,
-    output: Path,
+    output: Path | None,
     open_farm: OpenFarm,
     is_raw: bool,
     shipped: bool,
     work_folder: Path | None,
+    is_plan: bool,
     seed: int,
 ) -> None:
     """Enumerate operator graphs, prove which are equal, and write rules that no other implies.
 
     Example: tensorwright rules generate --preset taso --max-ops 2 -o new.rules
     """
+    if is_plan:
+        with open_farm() as farm:
+            for part, costs in plan_rules(preset, max_ops, seed, click.echo, farm=farm).items():
+                click.echo(f"{part}:")
+                print_plan(costs)
+        return
+    if output is None:
+        raise click.UsageError("Missing option '-o' / '--output'.")
     check_writable(output)
     with open_farm() as farm:
         if shipped:

@@ -36,6 +36,7 @@ from tensorwright_lab.rule_generation.enumerate.enumerate import (
     enumerate_terms,
     run_of,
 )
+from tensorwright_lab.rule_generation.enumerate.forecast import LevelCost, forecast
 from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
 from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.presets import presets_of
@@ -114,6 +115,26 @@ def generate_rules(
         _peak_bytes(resource.RUSAGE_SELF),
         _peak_bytes(resource.RUSAGE_CHILDREN),
     )
+
+
+def plan_rules(
+    preset_name: str,
+    max_operators: int,
+    seed: int = 0,
+    progress: Say = lambda line: None,
+    *,
+    farm: Farm = CALLER,
+) -> dict[str, tuple[LevelCost, ...]]:
+    """What `generate_rules` will take to enumerate, level by level, for each part of a preset.
+
+    Raises:  as `generate_rules`.
+    """
+    costs: dict[str, tuple[LevelCost, ...]] = {}
+    for preset in presets_of(preset_name):
+        depth = min(max_operators, preset.deepest)
+        with _folder(None, preset, depth, seed) as folder:
+            costs[preset.name] = forecast(preset, depth, folder, seed, farm, progress)
+    return costs
 
 
 @dataclass(slots=True)

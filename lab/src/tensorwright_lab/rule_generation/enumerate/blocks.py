@@ -94,6 +94,14 @@ class Block:
         mask = left != right if self.order is Order.DIFFERENT else left < right
         return None if mask.all() else np.flatnonzero(mask)
 
+    def count_kept(self) -> int:
+        """How many applications count, without listing them."""
+        if self.order is Order.ANY or self.shapes[0] != self.shapes[1] or not self.is_table:
+            return len(self)
+        if self.order is Order.DIFFERENT:
+            return len(self) - len(np.intersect1d(self.left, self.right))
+        return int((len(self.right) - np.searchsorted(self.right, self.left, "right")).sum())
+
     def pairs(self, places: NDArray[Any]) -> tuple[Ints, Ints]:
         """The arguments of the applications at some flat places; -1 where there is none."""
         if self.is_table:
@@ -162,6 +170,20 @@ def chunks_of(blocks: Sequence[Block]) -> tuple[Chunk, ...]:
                 chunks.append(tuple(open_))
                 open_, total, count = [], 0.0, 0
     return (*chunks, tuple(open_)) if open_ else tuple(chunks)
+
+
+def thinned(blocks: Sequence[Block], share: int) -> tuple[Block, ...]:
+    """One of `share` applications of each operator on each shape, for forecasts."""
+    if share == 1:
+        return tuple(blocks)
+    thin = []
+    for number, block in enumerate(blocks):
+        part = slice(number % share, None, share)
+        left = block.left[part]
+        right = block.right if block.is_table else block.right[part]
+        if len(left):
+            thin.append(replace(block, left=left, right=right))
+    return tuple(thin)
 
 
 def batch_of(

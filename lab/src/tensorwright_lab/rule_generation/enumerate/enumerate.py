@@ -35,6 +35,7 @@ from tensorwright_lab.rule_generation.enumerate.blocks import (
     batch_of,
     chunks_of,
     effort,
+    thinned,
 )
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.classes import (
@@ -116,10 +117,12 @@ def enumerate_terms(
             reason="graphs have too many",
             remedy=f"1 to {MAX_OPERATORS}",
         )
-    return _Session(preset, folder, seed, farm, say).run(max_operators)
+    return Session(preset, folder, seed, farm, say).run(max_operators)
 
 
-class _Session:
+class Session:
+    """An enumeration that grows level by level; see `enumerate_terms`."""
+
     def __init__(self, preset: Preset, folder: WorkFolder, seed: int, farm: Farm, say: Say) -> None:
         self.preset = preset
         self.folder = folder
@@ -134,9 +137,9 @@ class _Session:
         self.table = self.state.table
 
     def run(self, max_operators: int) -> Enumeration:
+        """Find the levels that are not kept yet."""
         for level in range(len(self.state.counts) + 1, max_operators):
-            self._stored_level(level)
-            self._say_level(level)
+            self.store_level(level)
         graphs = self._last_level(max_operators)
         self._say_level(max_operators)
         counts = list(map(len, self.state.equal))
@@ -158,9 +161,10 @@ class _Session:
     def _units(self, level: int) -> LevelUnits:
         return LevelUnits(self.folder, self.farm, self.say, level)
 
-    def _stored_level(self, level: int) -> None:
+    def store_level(self, level: int, share: int = 1) -> None:
+        """Find the classes of a level and their values; of one of `share` applications only."""
         plan = Plan(self.preset, self.table, level)
-        chunks = chunks_of(plan.blocks)
+        chunks = chunks_of(thinned(plan.blocks, share))
         row, store = self.table.row, self.state.store
         names = self._units(level).complete(
             "keys",
@@ -178,6 +182,7 @@ class _Session:
         made = self._compute(first, level)
         save(self.folder, self.state)
         self.folder.remove_units([*names, *made])
+        self._say_level(level)
 
     def _compute(self, first: int, level: int) -> list[str]:
         """The values of the classes from `first` on, which are sorted by shape."""

@@ -11,6 +11,7 @@ collisions travel back.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,8 @@ Words = NDArray[np.uint64]
 WORD_BITS = 62
 MOST_WORDS = 1 << 21
 """Words of an owner, about: they are in memory at one time."""
-_ENTRY_BYTES = 12
+ENTRY_BYTES = 12
+"""Of a word and its place."""
 
 
 class Run(NamedTuple):
@@ -39,7 +41,7 @@ class Run(NamedTuple):
     @staticmethod
     def of(blob: bytes) -> Run:
         """The inverse of `packed`."""
-        count = len(blob) // _ENTRY_BYTES
+        count = len(blob) // ENTRY_BYTES
         place = np.frombuffer(blob, np.uint32, count, 8 * count)
         return Run(np.frombuffer(blob, np.uint64, count), place)
 
@@ -54,8 +56,8 @@ def runs_of(words: Words, owners: int) -> tuple[bytes, ...]:
     order = np.argsort(words, kind="stable")
     run = Run(words[order], order.astype(np.uint32))
     ends = np.searchsorted(run.word, _bounds(owners))
-    pairs = zip(ends[:-1], ends[1:], strict=True)
-    return tuple(Run(run.word[low:high], run.place[low:high]).packed() for low, high in pairs)
+    parts = (slice(low, high) for low, high in pairwise(ends))
+    return tuple(Run(run.word[part], run.place[part]).packed() for part in parts)
 
 
 def owned(words: Words, owner: int, owners: int) -> Words:
