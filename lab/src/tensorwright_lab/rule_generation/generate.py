@@ -37,6 +37,7 @@ from tensorwright_lab.rule_generation.enumerate.enumerate import (
     run_of,
 )
 from tensorwright_lab.rule_generation.enumerate.forecast import LevelCost, forecast
+from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
 from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.presets import presets_of
@@ -102,7 +103,8 @@ def generate_rules(
         with _folder(work, preset, depth, seed) as folder:
             found = enumerate_terms(preset, depth, folder, seed, farm, say)
             tally.note("initial", len(found.equal))
-            rules += _rules_of(found, GeneralizationSteps(preset.shapes, seed, farm, say), tally)
+            units = LevelUnits(folder, farm, say, depth)
+            rules += _rules_of(found, GeneralizationSteps(preset.shapes, seed, units), tally)
             tally.graphs += found.graphs
             tally.two_outputs += found.two_outputs
     kept = _distinct(rules)

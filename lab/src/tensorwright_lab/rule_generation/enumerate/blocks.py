@@ -156,7 +156,14 @@ def effort(block: Block) -> float:
             return 5.0 * len(block) * size
 
 
-def chunks_of(blocks: Sequence[Block]) -> tuple[Chunk, ...]:
+def value_effort(block: Block) -> float:
+    """About how many microseconds the values of a block take, and sending them."""
+    return 2 * effort(block) + len(block) * prod(block.shape) / 5
+
+
+def chunks_of(
+    blocks: Sequence[Block], effort_of: Callable[[Block], float] = effort
+) -> tuple[Chunk, ...]:
     """Blocks cut into pieces, and pieces put together, in order, to chunks of like effort."""
     chunks: list[Chunk] = []
     open_: list[Block] = []
@@ -164,7 +171,7 @@ def chunks_of(blocks: Sequence[Block]) -> tuple[Chunk, ...]:
     for block in blocks:
         for piece in block.pieces():
             open_.append(piece)
-            total += effort(piece)
+            total += effort_of(piece)
             count += len(piece)
             if total >= _CHUNK_EFFORT or count >= _CHUNK:
                 chunks.append(tuple(open_))

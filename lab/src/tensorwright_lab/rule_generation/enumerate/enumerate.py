@@ -31,11 +31,11 @@ from tensorwright.base import UsageError
 from tensorwright.farm import CALLER, Farm
 from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
-    Chunk,
     batch_of,
     chunks_of,
     effort,
     thinned,
+    value_effort,
 )
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.classes import (
@@ -59,7 +59,6 @@ from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.progress import Say
 
 _FORMAT = 2
-_VALUES = 1 << 13
 _ALL = tuple(range(SAMPLES))
 
 
@@ -187,19 +186,20 @@ class Session:
     def _compute(self, first: int, level: int) -> list[str]:
         """The values of the classes from `first` on, which are sorted by shape."""
         table, store = self.table, self.state.store
-        chunks = list(_value_chunks(self.preset, table, first))
+        chunks = chunks_of(tuple(_value_blocks(self.preset, table, first)), value_effort)
         names = self._units(level).complete(
             "values",
             lambda at: shard(chunks[at], store, table.row, _ALL, self.seed),
-            [SAMPLES * sum(map(effort, chunk)) for chunk in chunks],
+            [sum(map(value_effort, chunk)) for chunk in chunks],
         )
         at = first
         for chunk, name in zip(chunks, names, strict=True):
-            count, shape = len(chunk[0]), chunk[0].shape
-            found = np.frombuffer(self.folder.unit(name).blobs[0], np.uint32)
-            row = store.append(shape, found.reshape(count, SAMPLES, -1))
-            table.row[at : at + count] = np.arange(row, row + count)
-            at += count
+            for block, blob in zip(chunk, self.folder.unit(name).blobs, strict=True):
+                count = len(block)
+                found = np.frombuffer(blob, np.uint32).reshape(count, SAMPLES, -1)
+                row = store.append(block.shape, found)
+                table.row[at : at + count] = np.arange(row, row + count)
+                at += count
         return names
 
     def _last_level(self, level: int) -> tuple[float, float]:
@@ -214,7 +214,7 @@ class Session:
         return graphs, two_outputs
 
 
-def _value_chunks(preset: Preset, table: ClassTable, first: int) -> Iterator[Chunk]:
+def _value_blocks(preset: Preset, table: ClassTable, first: int) -> Iterator[Block]:
     """The applications of new classes, in order, in blocks of one operator and shape."""
     own = np.arange(first, len(table))
     if not len(own):
@@ -227,9 +227,7 @@ def _value_chunks(preset: Preset, table: ClassTable, first: int) -> Iterator[Chu
     starts = np.concatenate([[0], changes])
     ends = np.append(changes, len(own))
     for low, high in zip(starts, ends, strict=True):
-        for at in range(low, high, _VALUES):
-            part = own[at : min(high, at + _VALUES)]
-            yield (_value_block(preset, table, listed, columns[at], part),)
+        yield _value_block(preset, table, listed, columns[low], own[low:high])
 
 
 def _value_block(

@@ -1,6 +1,6 @@
 """Steps from candidate rules at the preset's shapes to rules for all shapes, as units of a farm.
 
-    steps = GeneralizationSteps(preset.shapes, seed, farm, say=print)
+    steps = GeneralizationSteps(preset.shapes, seed, units)
     steps.holding(rules)               those that hold at other random inputs, too
     steps.general(steps.instances(rules))     rules for all shapes
 
@@ -10,23 +10,21 @@ the rules stays.  Rules travel as text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensorwright.farm import CALLER, Farm, Payload, Unit, answers
+from tensorwright.farm import Payload
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.terms import Rule
 from tensorwright.rewriting.text import parse_rule, rule_text
+from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.generalize.generalize import alike, generalize_alike
 from tensorwright_lab.rule_generation.generalize.widening import FoundRule, widened
-from tensorwright_lab.rule_generation.progress import Meter, Say
 
-_ITEMS, _SLOW_ITEMS = 32, 4
-"""Items of a part, of quick steps and of slow ones."""
-_FEW = 16
-"""Parts that other processes are not worth."""
+_EFFORTS = {"holding": 4e4, "widened": 3e4, "general": 3e5}
+"""Microseconds of a unit, about."""
 Shapes = dict[str, IntShape]
 
 
@@ -67,8 +65,7 @@ class GeneralizationSteps:
 
     shapes: Shapes
     seed: int
-    farm: Farm
-    say: Say
+    units: LevelUnits
 
     def holding(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """The rules that hold once more."""
@@ -82,19 +79,13 @@ class GeneralizationSteps:
     def general(self, groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
         """Rules for all shapes."""
         plain = [[_plain(found) for found in group] for group in groups]
-        return tuple(map(parse_rule, self._spread("general", plain, _SLOW_ITEMS)))
+        return tuple(map(parse_rule, self._spread("general", plain, 4)))
 
-    def _spread(self, step: str, items: Sequence[Any], count: int = _ITEMS) -> Iterator[Any]:
-        """What the units of a step give for the items, in their order."""
-        starts = range(0, len(items), count)
+    def _spread(self, step: str, items: Sequence[Any], count: int = 32) -> list[Any]:
+        """What units of so many items give for them, in their order."""
+        parts = [items[at : at + count] for at in range(0, len(items), count)]
         about = {"shapes": list(self.shapes.items()), "seed": self.seed + 1}
-        units = (
-            Unit(f"rules.{step}", Payload({**about, "items": items[at : at + count]}))
-            for at in starts
+        names = self.units.complete(
+            step, lambda at: Payload({**about, "items": parts[at]}), [_EFFORTS[step]] * len(parts)
         )
-        meter = Meter(self.say, step, len(starts))
-        results: dict[int, list[Any]] = {}
-        for number, answer in answers(self.farm if len(starts) > _FEW else CALLER, units):
-            results[number] = answer.data
-            meter.add(1)
-        return (each for _, result in sorted(results.items()) for each in result)
+        return [each for name in names for each in self.units.folder.unit(name).data]
