@@ -4,7 +4,14 @@ Read `unit.py` first (what is done, and how it may end), then `farm.py` (what a 
 farm) and `functions.py` (what workers do).  `serving.py` is what happens on a worker.
 """
 
-from tensorwright.farm.connecting import connect, dask_part
+from tensorwright.farm.connecting import connect, dask_part, opened_farm
+from tensorwright.farm.device_state import (
+    device_for,
+    name_worker,
+    now,
+    own_device,
+    worker_name,
+)
 from tensorwright.farm.farm import Device, Farm, FarmWorker, value_of
 from tensorwright.farm.functions import FUNCTIONS, NamedFunction, function_named
 from tensorwright.farm.messages import WrongKeyError, farm_version
@@ -28,7 +35,13 @@ __all__ = [
     "WrongKeyError",
     "connect",
     "dask_part",
+    "device_for",
     "farm_version",
     "function_named",
+    "name_worker",
+    "now",
+    "opened_farm",
+    "own_device",
     "value_of",
+    "worker_name",
 ]

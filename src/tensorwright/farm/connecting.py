@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tensorwright.base import MachineError
@@ -21,6 +23,21 @@ def connect(address: str, security: FarmSecurity = NO_SECURITY) -> Farm:
     """
     farm: Farm = dask_part("client").DaskFarm(address, security)
     return farm
+
+
+@contextmanager
+def opened_farm(
+    workers: str | Farm | None, security: FarmSecurity = NO_SECURITY
+) -> Iterator[Farm | None]:
+    """The farm at an address, closed after the block; a farm of the caller's, or None, as it is.
+
+    Raises:  as `connect`.
+    """
+    if not isinstance(workers, str):
+        yield workers
+        return
+    with connect(workers, security) as farm:
+        yield farm
 
 
 def dask_part(module: str) -> Any:

@@ -9,12 +9,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any
 
 from tensorwright.base import UsageError
 from tensorwright.farm.unit import Payload
-
-FarmFunction: TypeAlias = Callable[[Payload], Payload]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,8 @@ class NamedFunction:
     name         what units call it
     module       that has it                   attribute   its name there
     is_isolated  whether it is done in a child of the worker, which is killed when the time is over;
-                 others are done in the worker itself, and have children of their own
+                 others are done in the worker itself and have children of their own: they get a
+                 second argument, whether nobody wants the result any more
     """
 
     name: str
@@ -32,13 +31,21 @@ class NamedFunction:
     attribute: str
     is_isolated: bool = True
 
-    def load(self) -> FarmFunction:
+    def load(self) -> Callable[..., Any]:
         """Import it."""
-        function: FarmFunction = getattr(importlib.import_module(self.module), self.attribute)
+        function: Callable[..., Any] = getattr(importlib.import_module(self.module), self.attribute)
         return function
 
 
-FUNCTIONS = (NamedFunction("farm.echo", "tensorwright.farm.functions", "echo"),)
+_TUNING = "tensorwright.tuning.on_farm.worker_functions"
+FUNCTIONS = (
+    NamedFunction("farm.echo", "tensorwright.farm.functions", "echo"),
+    NamedFunction(
+        "farm.set_aside", "tensorwright.farm.device_state", "set_aside", is_isolated=False
+    ),
+    NamedFunction("tune.build", _TUNING, "build_candidate", is_isolated=False),
+    NamedFunction("tune.measure", _TUNING, "measure_candidates", is_isolated=False),
+)
 
 
 def echo(payload: Payload) -> Payload:
@@ -64,4 +71,5 @@ def function_named(name: str) -> NamedFunction:
 
 def call_named(name: str, payload: Payload) -> Payload:
     """Call a function by its name: the job of a worker's child."""
-    return function_named(name).load()(payload)
+    result: Payload = function_named(name).load()(payload)
+    return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 from urllib.parse import urlsplit
 
 import dask
@@ -32,6 +33,7 @@ SETTINGS = {
 def apply_settings() -> None:
     """Set Dask in this process; for processes of ours only."""
     dask.config.set(SETTINGS)
+    logging.getLogger("distributed").setLevel(logging.ERROR)
 
 
 def dask_security(address: str, security: FarmSecurity) -> Security | None:

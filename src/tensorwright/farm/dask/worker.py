@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from distributed import Worker
 
 from tensorwright.base import MachineError
 from tensorwright.farm.dask.settings import apply_settings, dask_security
+from tensorwright.farm.device_state import name_worker, now
 from tensorwright.farm.farm import Device
 from tensorwright.farm.messages import farm_version
 from tensorwright.farm.security import NO_SECURITY, FarmSecurity
@@ -32,7 +34,7 @@ class FarmDaskWorker(Worker):  # type: ignore[misc]
 def work(
     address: str,
     slots: int,
-    device: Callable[[], Device] | None = None,
+    device: Device | None = None,
     security: FarmSecurity = NO_SECURITY,
     name: str = "",
     tell: Callable[[str], None] = print,
@@ -40,7 +42,7 @@ def work(
 ) -> None:
     """Do units until the process is ended.
 
-    slots    units that are done at once       device   the state of what it measures on
+    slots    units that are done at once       device   what it measures on, None for nothing
     tell     gets a line when it is connected  waits    whether it waits for the scheduler
     Raises:  MachineError if there is no scheduler and it does not wait; UsageError as
              `dask_security`.
@@ -59,7 +61,7 @@ def work(
 async def _work(
     address: str,
     slots: int,
-    device: Callable[[], Device] | None,
+    device: Device | None,
     security: FarmSecurity,
     name: str,
     tell: Callable[[str], None],
@@ -68,8 +70,9 @@ async def _work(
     executor: ThreadPoolExecutor,
 ) -> None:
     host = "127.0.0.1" if (urlsplit(address).hostname or "") in ("localhost", "127.0.0.1") else None
-    resources = {f"{RESOURCE}{device().kind}": 1} if device is not None else {}
+    resources = {f"{RESOURCE}{device.kind}": 1} if device is not None else {}
     name = name or f"{platform.node()}-{os.getpid()}"
+    name_worker(name)
     while True:
         worker = FarmDaskWorker(
             address,
@@ -111,6 +114,6 @@ def no_scheduler(address: str, error: BaseException | None = None) -> MachineErr
     )
 
 
-def _metrics(device: Callable[[], Device] | None) -> dict[str, object]:
-    state = None if device is None else asdict(device())
+def _metrics(device: Device | None) -> dict[str, object]:
+    state = None if device is None else json.dumps(asdict(now(device)))
     return {"version": farm_version(), "device": state}
