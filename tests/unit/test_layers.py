@@ -39,7 +39,7 @@ ROOMS = {
     "expr.index": "nodes arithmetic condition traversal sizes ranges counterexample bounds "
     "simplify",
     "expr.building": "arguments axes inside compute intrinsics",
-    "farm": "unit functions messages serving farm security dask connecting",
+    "farm": "unit functions messages farm device_state serving security keys stdio dask connecting",
     "graph": "printing graph nested infer sizes workload partition layout onnx_import onnx_export "
     "passes drawing",
     "graph.onnx_import": "call tensors converters com_microsoft control_flow importer",

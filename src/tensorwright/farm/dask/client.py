@@ -11,12 +11,14 @@ import json
 import queue
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from distributed import Client
 
 from tensorwright.base import MachineError
+from tensorwright.farm.dask.guard import guarded
 from tensorwright.farm.dask.running import run_unit
 from tensorwright.farm.dask.settings import dask_security
 from tensorwright.farm.dask.worker import RESOURCE, no_scheduler
@@ -62,7 +64,13 @@ class DaskFarm(Farm):
         self._key = security.key
         self._waits_s = waits_s
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._client = self._connect(_CONNECT_S)
+        self._owned = ExitStack()
+        self._owned.enter_context(guarded(is_client=True))
+        try:
+            self._client = self._connect(_CONNECT_S)
+        except BaseException:
+            self._owned.close()
+            raise
 
     def results(
         self,
@@ -112,6 +120,7 @@ class DaskFarm(Farm):
     def close(self) -> None:
         """As `Farm.close`."""
         self._client.close(timeout=2)
+        self._owned.close()
 
     def _connect(self, limit_s: float) -> Client:
         try:

@@ -14,7 +14,6 @@ from tensorwright.farm.security import FarmSecurity
 
 SETTINGS = {
     "distributed.scheduler.work-stealing": False,  # with resources it moved units to wrong workers
-    "distributed.scheduler.worker-ttl": None,  # a measurement may hold the interpreter's lock
     "distributed.scheduler.allowed-failures": 1,
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.scheduler.active-memory-manager.start": False,

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from distributed import Worker
 
 from tensorwright.base import MachineError
+from tensorwright.farm.dask.guard import guarded, refuse_handlers
 from tensorwright.farm.dask.settings import apply_settings, dask_security
 from tensorwright.farm.device_state import name_worker, now
 from tensorwright.farm.farm import Device
@@ -49,7 +50,7 @@ def work(
     """
     apply_settings()
     server = Server(security.key)
-    with ThreadPoolExecutor(slots, "unit") as executor:
+    with guarded(), ThreadPoolExecutor(slots, "unit") as executor:
         try:
             asyncio.run(
                 _work(address, slots, device, security, name, tell, waits, server, executor)
@@ -89,6 +90,7 @@ async def _work(
             metrics={"tensorwright": lambda _: _metrics(device)},
         )
         worker.farm_server = server
+        refuse_handlers(worker)
         try:
             await worker
         except (TimeoutError, OSError, RuntimeError) as error:
