@@ -19,14 +19,17 @@ from tensorwright.processes import Raised, Stopped, never
 class Device:
     """What a worker measures on.
 
-    kind           equal for devices on which programs are equally fast: a fingerprint
-    target         the key of the target whose programs run there       threads   its processors
+    kind           equal for devices on which programs are equally fast
+    hardware       the fingerprint of the machine
+    target         the programs that run there: `base.to_data` of a target, as JSON
+    threads        of its processor, as a program uses them where nobody says otherwise
     clock_mhz      at the moment; 0 where the system does not tell      celsius   likewise
     load           processors that others use
     set_aside      why it measures nothing; "" if it does
     """
 
     kind: str
+    hardware: str
     target: str
     threads: int = 1
     clock_mhz: float = 0.0

@@ -9,12 +9,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any
 
 from tensorwright.base import UsageError
 from tensorwright.farm.unit import Payload
-
-FarmFunction: TypeAlias = Callable[[Payload], Payload]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,8 @@ class NamedFunction:
     name         what units call it
     module       that has it                   attribute   its name there
     is_isolated  whether it is done in a child of the worker, which is killed when the time is over;
-                 others are done in the worker itself, and have children of their own
+                 others are done in the worker itself and have children of their own: they get a
+                 second argument, whether nobody wants the result any more
     """
 
     name: str
@@ -32,15 +31,15 @@ class NamedFunction:
     attribute: str
     is_isolated: bool = True
 
-    def load(self) -> FarmFunction:
+    def load(self) -> Callable[..., Any]:
         """Import it."""
-        function: FarmFunction = getattr(importlib.import_module(self.module), self.attribute)
+        function: Callable[..., Any] = getattr(importlib.import_module(self.module), self.attribute)
         return function
 
 
 _ENUMERATE = "tensorwright_lab.rule_generation.enumerate"
 _GENERALIZE = "tensorwright_lab.rule_generation.generalize.steps"
-
+_TUNING = "tensorwright.tuning.on_farm.worker_functions"
 FUNCTIONS = (
     NamedFunction("farm.echo", "tensorwright.farm.functions", "echo"),
     NamedFunction("rules.prove", "tensorwright.rewriting.prove.prover", "decided"),
@@ -54,6 +53,11 @@ FUNCTIONS = (
     NamedFunction(
         "rules.examine", "tensorwright_lab.rule_generation.selection.examine", "examined"
     ),
+    NamedFunction(
+        "farm.set_aside", "tensorwright.farm.device_state", "set_aside", is_isolated=False
+    ),
+    NamedFunction("tune.build", _TUNING, "build_candidate", is_isolated=False),
+    NamedFunction("tune.measure", _TUNING, "measure_candidates", is_isolated=False),
 )
 
 
@@ -80,4 +84,5 @@ def function_named(name: str) -> NamedFunction:
 
 def call_named(name: str, payload: Payload) -> Payload:
     """Call a function by its name: the job of a worker's child."""
-    return function_named(name).load()(payload)
+    result: Payload = function_named(name).load()(payload)
+    return result

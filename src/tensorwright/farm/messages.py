@@ -83,7 +83,7 @@ def pack_request(unit: Unit, key: bytes) -> bytes:
         "data": unit.payload.data,
         "limit_s": unit.limit_s,
         "device": unit.device,
-        "worker": unit.worker,
+        "workers": unit.workers,
         "turn": unit.turn,
     }
     return _pack(head, unit.payload.blobs, key)
@@ -101,7 +101,7 @@ def unpack_request(message: bytes, key: bytes) -> Request:
             Payload(head["data"], blobs),
             head["limit_s"],
             head["device"],
-            head["worker"],
+            tuple(head["workers"]),
             head["turn"],
         )
         return Request(unit, head["version"])

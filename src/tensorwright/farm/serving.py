@@ -20,7 +20,7 @@ from tensorwright.farm.messages import (
     unpack_request,
 )
 from tensorwright.farm.unit import FarmOutcome, Unit
-from tensorwright.processes import Done, Job, Raised, WorkerPool, never
+from tensorwright.processes import Done, Job, Raised, Stopped, WorkerPool, never
 
 
 class Server:
@@ -55,7 +55,7 @@ class Server:
             return Raised("ValueError", f"the request cannot be read: {error}")
         if function.is_isolated:
             return self._in_child(wanted.unit, should_stop)
-        return _here(function, wanted.unit)
+        return _here(function, wanted.unit, should_stop)
 
     def _in_child(self, unit: Unit, should_stop: Callable[[], bool]) -> FarmOutcome:
         pool = getattr(self._of_thread, "pool", None)
@@ -67,9 +67,10 @@ class Server:
         return outcome
 
 
-def _here(function: NamedFunction, unit: Unit) -> FarmOutcome:
+def _here(function: NamedFunction, unit: Unit, should_stop: Callable[[], bool]) -> FarmOutcome:
     try:
-        return Done(function.load()(unit.payload))
+        result = function.load()(unit.payload, should_stop)
+        return Stopped() if result is None else Done(result)
     except TensorwrightError as error:
         return _raised(error)
     except Exception as error:  # noqa: BLE001 - told to the client, which decides

@@ -36,7 +36,7 @@ class Unit:
     payload    its argument
     limit_s    the longest that it may take, from its beginning on the worker
     device     the kind of device that it needs, as `Device.kind` says; any worker does it where ""
-    worker     the name of the only worker that may do it; "" for any
+    workers    the names of those that may do it; () for any
     turn       tells apart units that are otherwise equal, where each of them is to be done
     """
 
@@ -44,13 +44,13 @@ class Unit:
     payload: Payload = Payload()
     limit_s: float = 600.0
     device: str = ""
-    worker: str = ""
+    workers: tuple[str, ...] = ()
     turn: str = ""
 
     @cached_property
     def key(self) -> str:
         """The same for every unit of this function, payload, device and turn."""
-        head = [self.function, self.payload.data, self.device, self.worker, self.turn]
+        head = [self.function, self.payload.data, self.device, *self.workers, self.turn]
         digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
         for blob in self.payload.blobs:
             digest.update(hashlib.sha256(blob).digest())

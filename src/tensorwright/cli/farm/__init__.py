@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tensorwright.cli.farm import scheduler
+from tensorwright.cli.farm import keys, scheduler, status
 
 
 @click.group()
@@ -15,4 +15,5 @@ def command() -> None:
     """
 
 
-command.add_command(scheduler.scheduler_command)
+for _each in (scheduler.scheduler_command, keys.keys_command, status.status_command):
+    command.add_command(_each)

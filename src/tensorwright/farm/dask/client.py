@@ -7,15 +7,18 @@ until they have an answer.  An answer counts once: its unit is forgotten with it
 
 from __future__ import annotations
 
+import json
 import queue
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from distributed import Client
 
 from tensorwright.base import MachineError
+from tensorwright.farm.dask.guard import guarded
 from tensorwright.farm.dask.running import run_unit
 from tensorwright.farm.dask.settings import dask_security
 from tensorwright.farm.dask.worker import RESOURCE, no_scheduler
@@ -33,9 +36,12 @@ _STARTING_S = 20.0
 
 @dataclass(slots=True)
 class _Sent:
-    """A unit under way: how often it was lost, and its future."""
+    """A unit under way: how often it was lost, and its future.
 
-    index: int
+    indices   its own, and those of equal units, which are done once
+    """
+
+    indices: list[int]
     unit: Unit
     request: bytes
     future: Any = None
@@ -58,7 +64,13 @@ class DaskFarm(Farm):
         self._key = security.key
         self._waits_s = waits_s
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._client = self._connect(_CONNECT_S)
+        self._owned = ExitStack()
+        self._owned.enter_context(guarded(is_client=True))
+        try:
+            self._client = self._connect(_CONNECT_S)
+        except BaseException:
+            self._owned.close()
+            raise
 
     def results(
         self,
@@ -78,8 +90,12 @@ class DaskFarm(Farm):
                     if unit is None:
                         is_all = True
                         break
-                    one = _Sent(index, unit, pack_request(unit, self._key))
-                    sent[self._submit(one)] = one
+                    equal = sent.get(_key_of(unit))
+                    if equal is not None:
+                        equal.indices.append(index)
+                        continue
+                    sent[_key_of(unit)] = one = _Sent([index], unit, pack_request(unit, self._key))
+                    self._submit(one)
                 if not sent:
                     return
                 self._check_connection(sent)
@@ -90,7 +106,8 @@ class DaskFarm(Farm):
                     outcome = self._outcome(ended)
                     if outcome is not None:
                         del sent[future.key]
-                        yield ended.index, outcome
+                        for index in ended.indices:
+                            yield index, outcome
         finally:
             self._cancel(one.future for one in sent.values() if one.future is not None)
 
@@ -103,6 +120,7 @@ class DaskFarm(Farm):
     def close(self) -> None:
         """As `Farm.close`."""
         self._client.close(timeout=2)
+        self._owned.close()
 
     def _connect(self, limit_s: float) -> Client:
         try:
@@ -112,19 +130,17 @@ class DaskFarm(Farm):
         except (OSError, TimeoutError) as error:
             raise no_scheduler(self._address, error) from error
 
-    def _submit(self, one: _Sent) -> str:
+    def _submit(self, one: _Sent) -> None:
         unit = one.unit
-        key = f"tensorwright-{unit.key}"
         one.future = self._client.submit(
             run_unit,
             one.request,
-            key=key,
+            key=_key_of(unit),
             resources={f"{RESOURCE}{unit.device}": 1} if unit.device else None,
-            workers=[unit.worker] if unit.worker else None,
+            workers=list(unit.workers) or None,
             pure=True,
         )
         one.future.add_done_callback(self._done.put)
-        return key
 
     def _finished(self) -> Iterator[Any]:
         """The futures that have ended, after a moment at most."""
@@ -183,6 +199,10 @@ class DaskFarm(Farm):
             future.release()
 
 
+def _key_of(unit: Unit) -> str:
+    return f"tensorwright-{unit.key}"
+
+
 def _worker(described: dict[str, Any], now: float) -> FarmWorker:
     metrics = described.get("metrics", {})
     device = (metrics.get("tensorwright") or {}).get("device")
@@ -190,7 +210,7 @@ def _worker(described: dict[str, Any], now: float) -> FarmWorker:
         str(described["name"]),
         described["host"],
         described["nthreads"],
-        None if device is None else Device(**device),
+        None if device is None else Device(**json.loads(device)),
         max(0.0, now - described.get("last_seen", now)),
         sum(metrics.get("task_counts", {}).values()),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 from urllib.parse import urlsplit
 
 import dask
@@ -13,7 +14,6 @@ from tensorwright.farm.security import FarmSecurity
 
 SETTINGS = {
     "distributed.scheduler.work-stealing": False,  # with resources it moved units to wrong workers
-    "distributed.scheduler.worker-ttl": None,  # a measurement may hold the interpreter's lock
     "distributed.scheduler.allowed-failures": 1,
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.scheduler.active-memory-manager.start": False,
@@ -32,6 +32,7 @@ SETTINGS = {
 def apply_settings() -> None:
     """Set Dask in this process; for processes of ours only."""
     dask.config.set(SETTINGS)
+    logging.getLogger("distributed").setLevel(logging.ERROR)
 
 
 def dask_security(address: str, security: FarmSecurity) -> Security | None:

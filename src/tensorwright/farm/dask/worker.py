@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
 from collections.abc import Callable
@@ -13,7 +14,9 @@ from urllib.parse import urlsplit
 from distributed import Worker
 
 from tensorwright.base import MachineError
+from tensorwright.farm.dask.guard import guarded, refuse_handlers
 from tensorwright.farm.dask.settings import apply_settings, dask_security
+from tensorwright.farm.device_state import name_worker, now
 from tensorwright.farm.farm import Device
 from tensorwright.farm.messages import farm_version
 from tensorwright.farm.security import NO_SECURITY, FarmSecurity
@@ -32,7 +35,7 @@ class FarmDaskWorker(Worker):  # type: ignore[misc]
 def work(
     address: str,
     slots: int,
-    device: Callable[[], Device] | None = None,
+    device: Device | None = None,
     security: FarmSecurity = NO_SECURITY,
     name: str = "",
     tell: Callable[[str], None] = print,
@@ -40,14 +43,14 @@ def work(
 ) -> None:
     """Do units until the process is ended.
 
-    slots    units that are done at once       device   the state of what it measures on
+    slots    units that are done at once       device   what it measures on, None for nothing
     tell     gets a line when it is connected  waits    whether it waits for the scheduler
     Raises:  MachineError if there is no scheduler and it does not wait; UsageError as
              `dask_security`.
     """
     apply_settings()
     server = Server(security.key)
-    with ThreadPoolExecutor(slots, "unit") as executor:
+    with guarded(), ThreadPoolExecutor(slots, "unit") as executor:
         try:
             asyncio.run(
                 _work(address, slots, device, security, name, tell, waits, server, executor)
@@ -59,7 +62,7 @@ def work(
 async def _work(
     address: str,
     slots: int,
-    device: Callable[[], Device] | None,
+    device: Device | None,
     security: FarmSecurity,
     name: str,
     tell: Callable[[str], None],
@@ -68,8 +71,9 @@ async def _work(
     executor: ThreadPoolExecutor,
 ) -> None:
     host = "127.0.0.1" if (urlsplit(address).hostname or "") in ("localhost", "127.0.0.1") else None
-    resources = {f"{RESOURCE}{device().kind}": 1} if device is not None else {}
+    resources = {f"{RESOURCE}{device.kind}": 1} if device is not None else {}
     name = name or f"{platform.node()}-{os.getpid()}"
+    name_worker(name)
     while True:
         worker = FarmDaskWorker(
             address,
@@ -86,6 +90,7 @@ async def _work(
             metrics={"tensorwright": lambda _: _metrics(device)},
         )
         worker.farm_server = server
+        refuse_handlers(worker)
         try:
             await worker
         except (TimeoutError, OSError, RuntimeError) as error:
@@ -111,6 +116,6 @@ def no_scheduler(address: str, error: BaseException | None = None) -> MachineErr
     )
 
 
-def _metrics(device: Callable[[], Device] | None) -> dict[str, object]:
-    state = None if device is None else asdict(device())
+def _metrics(device: Device | None) -> dict[str, object]:
+    state = None if device is None else json.dumps(asdict(now(device)))
     return {"version": farm_version(), "device": state}
