@@ -16,7 +16,8 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import click
@@ -29,7 +30,7 @@ _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run so far: who does the work, its seconds in so many parts, and the file, if it is done."""
+    """A run so far: who does the work, its seconds in so many parts, and its file."""
 
     workers: str
     time_s: float = 0.0
@@ -60,13 +61,8 @@ def main(
     """Run, or go on, until all runs are done or the seconds are over."""
     ends = time.monotonic() + seconds
     work.mkdir(parents=True, exist_ok=True)
-    common = (
-        "--preset",
-        preset,
-        "--max-ops",
-        str(max_ops),
-        *(() if is_proved else ("--candidates",)),
-    )
+    common: tuple[str, ...] = ("--preset", preset, "--max-ops", str(max_ops))
+    common = common if is_proved else (*common, "--candidates")
     wanted = {f"{count} processes": ("--processes", str(count)) for count in counts}
     if address is not None:
         wanted["farm"] = ("--workers", address)
@@ -94,35 +90,21 @@ def _run(work: Path, name: str, options: tuple[str, ...], ends: float) -> Run:
     """A run, as far as it comes."""
     state = work / f"{name}.json"
     run = Run(**json.loads(state.read_text())) if state.exists() else Run(name)
-    left = ends - time.monotonic()
-    if run.digest or left < 5:
+    left_s = ends - time.monotonic()
+    if run.digest or left_s < 5:
         return run
     output = work / f"{name}.rules"
-    command = (
-        sys.executable,
-        "-m",
-        "tensorwright",
-        "rules",
-        "generate",
-        *options,
-        "-o",
-        str(output),
-    )
+    generate = (sys.executable, "-m", "tensorwright", "rules", "generate")
     start = time.monotonic()
-    with (work / f"{name}.log").open("a") as log:
-        try:
-            subprocess.run(
-                command, check=True, timeout=left, stdout=log, env=os.environ | _ONE_THREAD
-            )
-        except subprocess.TimeoutExpired:
-            pass
-    run = Run(name, run.time_s + time.monotonic() - start, run.parts + 1)
+    with (work / f"{name}.log").open("a") as log, suppress(subprocess.TimeoutExpired):
+        command = (*generate, *options, "-o", str(output))
+        environment = os.environ | _ONE_THREAD
+        subprocess.run(command, check=True, timeout=left_s, stdout=log, env=environment)
+    run = replace(run, time_s=run.time_s + time.monotonic() - start, parts=run.parts + 1)
     if output.exists():
         content = output.read_bytes()
-        count = sum(
-            not line.startswith((b"#", b"\n")) for line in content.splitlines(keepends=True)
-        )
-        run = Run(name, run.time_s, run.parts, hashlib.sha256(content).hexdigest(), count)
+        count = len([line for line in content.splitlines() if line and line[0] != ord("#")])
+        run = replace(run, digest=hashlib.sha256(content).hexdigest(), rules=count)
     write_atomically(state, json.dumps(asdict(run)) + "\n")
     return run
 
