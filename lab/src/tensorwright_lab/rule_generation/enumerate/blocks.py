@@ -161,6 +161,11 @@ def value_effort(block: Block) -> float:
     return 2 * effort(block) + len(block) * prod(block.shape) / 5
 
 
+def chunk_share(block: Block) -> float:
+    """About how many chunks a block fills."""
+    return max(effort(block) / _CHUNK_EFFORT, len(block) / _CHUNK)
+
+
 def chunks_of(
     blocks: Sequence[Block], effort_of: Callable[[Block], float] = effort
 ) -> tuple[Chunk, ...]:

@@ -19,19 +19,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensorwright.farm import Farm, Payload, Unit, answers
-from tensorwright_lab.rule_generation.enumerate.blocks import Block, chunks_of, effort, thinned
+from tensorwright_lab.rule_generation.enumerate.blocks import (
+    Block,
+    chunk_share,
+    chunks_of,
+    effort,
+    thinned,
+)
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.counting import graphs_of_stored, sizes_of, smallest
 from tensorwright_lab.rule_generation.enumerate.enumerate import Session
 from tensorwright_lab.rule_generation.enumerate.owners import ENTRY_BYTES, owners_of
 from tensorwright_lab.rule_generation.enumerate.plan import Plan
 from tensorwright_lab.rule_generation.enumerate.shards import shard
+from tensorwright_lab.rule_generation.enumerate.sharing import count_shared
 from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES
 from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.progress import Say
 
 _MOST = 4e5
 """Applications of a level that are made for a forecast, about."""
+_MOST_PAIRS = 2e6
+"""Pairs of classes that share operators that are looked at for a forecast, about."""
 _SHARDS = 12
 """Shards of a level that are done for a forecast."""
 
@@ -77,9 +86,10 @@ def forecast(
     shares = [1.0]
     costs: list[LevelCost] = []
     for level in range(1, max_operators + 1):
-        plan = Plan(preset, session.table, level)
+        pairs = max(1, round(count_shared(session.table, level - 1) / _MOST_PAIRS))
+        plan = Plan(preset, session.table, level, pairs)
         is_last = level == max_operators
-        weights = [_weight(plan, block, shares) for block in plan.blocks]
+        weights = [_weight(plan, block, shares, pairs) for block in plan.blocks]
         found = _timed(session, plan, weights, is_last=is_last)
         graphs = _graphs(session, plan, costs, found)
         share, kept = 1, ENTRY_BYTES * found.applications
@@ -103,7 +113,7 @@ class _Timed:
     tried: int
 
 
-def _weight(plan: Plan, block: Block, shares: Sequence[float]) -> float:
+def _weight(plan: Plan, block: Block, shares: Sequence[float], pairs: int) -> float:
     """For how many applications of the whole level one of a block stands."""
     cost = plan.table.cost
     if not block.shapes:
@@ -115,7 +125,9 @@ def _weight(plan: Plan, block: Block, shares: Sequence[float]) -> float:
     right = of_cost[cost[block.right]]
     if block.is_table:
         return float(left.mean() * right.mean())
-    return float(np.maximum(left, right).mean())  # of two that share operators, one has the other
+    both_smaller = np.maximum(cost[block.left], cost[block.right]) < plan.level - 1
+    containing = np.maximum(left, right)  # one has all operators of the other
+    return float(np.where(both_smaller, pairs, containing).mean())
 
 
 def _timed(session: Session, plan: Plan, weights: Sequence[float], *, is_last: bool) -> _Timed:
@@ -138,7 +150,7 @@ def _timed(session: Session, plan: Plan, weights: Sequence[float], *, is_last: b
     busy_s = (time.perf_counter() - start) * min(session.farm.slots, len(chosen))
     done = sum(effort(block) for chunk in chosen for block in chunk)
     count = sum(len(block) for chunk in chosen for block in chunk)
-    whole = len(chunks_of(blocks)) * total / max(1.0, sum(map(effort, blocks)))
+    whole = max(1.0, sum(w * chunk_share(block) for w, block in zip(weights, blocks, strict=True)))
     sent, answered = (_bytes_of(each) * total / done for each in (payloads, results))
     if is_last:
         sent += answered  # the owners get the words
