@@ -189,7 +189,7 @@ def _rules_of(found: Enumeration, steps: GeneralizationSteps, tally: _Tally) -> 
     pairs = multi_root_pairs(found, len(found.applications))
     each = distinct_equalities(found)
     tally.note("renaming", len(each.row) + len(pairs.first))
-    remaining = without_common_subgraphs(found, each, steps.seed)
+    remaining = without_common_subgraphs(found, each, steps.trials)
     builder = TermBuilder(found)
     both = zip(pairs.first, pairs.second, strict=True)
     multi_root = [multi_root_rule(builder, int(first), int(second)) for first, second in both]

@@ -29,19 +29,25 @@ class LevelUnits:
     level: int
 
     def complete(
-        self, step: str, make: Callable[[int], Payload], efforts: Sequence[float]
+        self,
+        step: str,
+        make: Callable[[int], Payload],
+        efforts: Sequence[float],
+        name: str = "",
     ) -> list[str]:
         """Do all units of a step that are not kept yet; the names under which they are.
 
         step     the function is `rules.STEP`
         make     the payload of a unit by its number, when its turn comes
         efforts  of the units, in about microseconds
+        name     of their answers; that of the step if not given
         """
-        names = [f"{step}-{self.level}-{number}" for number in range(len(efforts))]
+        label = name or step
+        names = [f"{label}-{self.level}-{number}" for number in range(len(efforts))]
         waiting = [at for at, name in enumerate(names) if not self.folder.has_unit(name)]
         remaining = sum(efforts[at] for at in waiting)
         total = sum(efforts)
-        meter = Meter(self.say, f"level {self.level}, {step}", total, total - remaining)
+        meter = Meter(self.say, f"level {self.level}, {label}", total, total - remaining)
         farm = self.farm if remaining > _FEW else CALLER
         units = (Unit(f"rules.{step}", make(at), _LIMIT_S) for at in waiting)
         for at, answer in answers(farm, units):

@@ -67,25 +67,42 @@ class GeneralizationSteps:
     seed: int
     units: LevelUnits
 
+    def trials(self, rules: Sequence[Rule], shapes: Shapes) -> list[bool]:
+        """Of each rule whether it holds at random inputs of these shapes."""
+        about = {"shapes": list(shapes.items()), "seed": self.seed}
+        return self._spread("holding", [rule_text(rule) for rule in rules], about, name="common")
+
     def holding(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """The rules that hold once more."""
-        holds = self._spread("holding", [rule_text(rule) for rule in rules])
+        holds = self._spread("holding", [rule_text(rule) for rule in rules], self._about)
         return tuple(rule for rule, kept in zip(rules, holds, strict=True) if kept)
 
     def instances(self, rules: Sequence[Rule]) -> tuple[tuple[FoundRule, ...], ...]:
         """Rules as general as they hold, those together that are alike."""
-        return alike(map(_found, self._spread("widened", [rule_text(rule) for rule in rules])))
+        texts = [rule_text(rule) for rule in rules]
+        return alike(map(_found, self._spread("widened", texts, self._about)))
 
     def general(self, groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
         """Rules for all shapes."""
         plain = [[_plain(found) for found in group] for group in groups]
-        return tuple(map(parse_rule, self._spread("general", plain, 4)))
+        return tuple(map(parse_rule, self._spread("general", plain, {}, 4)))
 
-    def _spread(self, step: str, items: Sequence[Any], count: int = 32) -> list[Any]:
-        """What units of so many items give for them, in their order."""
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {"shapes": list(self.shapes.items()), "seed": self.seed + 1}
+
+    def _spread(
+        self,
+        step: str,
+        items: Sequence[Any],
+        about: dict[str, Any],
+        count: int = 32,
+        name: str = "",
+    ) -> list[Any]:
+        """What units of so many items give for them, in their order; kept under a name."""
         parts = [items[at : at + count] for at in range(0, len(items), count)]
-        about = {"shapes": list(self.shapes.items()), "seed": self.seed + 1}
+        efforts = [_EFFORTS[step]] * len(parts)
         names = self.units.complete(
-            step, lambda at: Payload({**about, "items": parts[at]}), [_EFFORTS[step]] * len(parts)
+            step, lambda at: Payload({**about, "items": parts[at]}), efforts, name
         )
         return [each for name in names for each in self.units.folder.unit(name).data]
