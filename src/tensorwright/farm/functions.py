@@ -7,6 +7,7 @@ are imported when a unit names their function, so that this folder imports none 
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,9 +38,11 @@ class NamedFunction:
         return function
 
 
+_TICK_S = 0.2
 _TUNING = "tensorwright.tuning.on_farm.worker_functions"
 FUNCTIONS = (
     NamedFunction("farm.echo", "tensorwright.farm.functions", "echo"),
+    NamedFunction("farm.wait", "tensorwright.farm.functions", "wait", is_isolated=False),
     NamedFunction(
         "farm.set_aside", "tensorwright.farm.device_state", "set_aside", is_isolated=False
     ),
@@ -50,6 +53,16 @@ FUNCTIONS = (
 
 def echo(payload: Payload) -> Payload:
     """Return the payload: for tests, and to time a farm."""
+    return payload
+
+
+def wait(payload: Payload, should_stop: Callable[[], bool]) -> Payload | None:
+    """Return the payload after {"seconds"}: what takes time on a device, and nothing here."""
+    deadline = time.monotonic() + payload.data["seconds"]
+    while (left_s := deadline - time.monotonic()) > 0:
+        if should_stop():
+            return None
+        time.sleep(min(left_s, _TICK_S))
     return payload
 
 
