@@ -7,6 +7,7 @@ are imported when a unit names their function, so that this folder imports none 
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -39,9 +40,11 @@ class NamedFunction:
 
 _ENUMERATE = "tensorwright_lab.rule_generation.enumerate"
 _GENERALIZE = "tensorwright_lab.rule_generation.generalize.steps"
+_TICK_S = 0.2
 _TUNING = "tensorwright.tuning.on_farm.worker_functions"
 FUNCTIONS = (
     NamedFunction("farm.echo", "tensorwright.farm.functions", "echo"),
+    NamedFunction("farm.wait", "tensorwright.farm.functions", "wait", is_isolated=False),
     NamedFunction("rules.prove", "tensorwright.rewriting.prove.prover", "decided"),
     NamedFunction("rules.keys", f"{_ENUMERATE}.shards", "shard_keys"),
     NamedFunction("rules.words", f"{_ENUMERATE}.shards", "shard_words"),
@@ -63,6 +66,16 @@ FUNCTIONS = (
 
 def echo(payload: Payload) -> Payload:
     """Return the payload: for tests, and to time a farm."""
+    return payload
+
+
+def wait(payload: Payload, should_stop: Callable[[], bool]) -> Payload | None:
+    """Return the payload after {"seconds"}: what takes time on a device, and nothing here."""
+    deadline = time.monotonic() + payload.data["seconds"]
+    while (left_s := deadline - time.monotonic()) > 0:
+        if should_stop():
+            return None
+        time.sleep(min(left_s, _TICK_S))
     return payload
 
 

@@ -65,7 +65,7 @@ class DaskFarm(Farm):
         self._waits_s = waits_s
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._owned = ExitStack()
-        self._owned.enter_context(guarded(is_client=True))
+        self._owned.enter_context(guarded())
         try:
             self._client = self._connect(_CONNECT_S)
         except BaseException:

@@ -45,8 +45,10 @@ REFUSED_HANDLERS = (
 """What Dask's servers would do for anybody who connects, by pickled functions or by files."""
 
 
-class RefusedPickle(pickle.UnpicklingError):
-    """A pickle with a name that is not of a farm; an ordinary value where it stands for one."""
+class RefusedPickle(pickle.UnpicklingError, TypeError):
+    """A pickle with a name that is not of a farm.  Dask goes on after a TypeError where a client
+    reads what was wrong with a task: it then knows that something was, which is all we ask.
+    """
 
 
 class _Reader(pickle.Unpickler):
@@ -61,26 +63,13 @@ def read_pickle(data: bytes, *, buffers: Iterable[Any] = ()) -> Any:
     return _Reader(io.BytesIO(data), buffers=buffers or None).load()
 
 
-def _read_or_tell(data: bytes, *, buffers: Iterable[Any] = ()) -> Any:
-    """As `read_pickle`; what is refused is a value that says so, for a client reads errors, too."""
-    try:
-        return read_pickle(data, buffers=buffers)
-    except RefusedPickle as refused:
-        return refused
-
-
 @contextmanager
-def guarded(*, is_client: bool = False) -> Iterator[None]:
-    """Let Dask read pickles of a farm only, in this process, while the block lasts.
-
-    is_client   whether what is refused becomes a value; a worker or a scheduler lets go of whoever
-                sent it
-    """
-    read = _read_or_tell if is_client else read_pickle
+def guarded() -> Iterator[None]:
+    """Let Dask read pickles of a farm only, in this process, while the block lasts."""
     before = protocol.pickle.loads, distributed.scheduler.loads, distributed.client.loads
     before_module = distributed.scheduler.pickle
-    _install(read, read, read)
-    distributed.scheduler.pickle = SimpleNamespace(loads=read, dumps=pickle.dumps)
+    _install(read_pickle, read_pickle, read_pickle)
+    distributed.scheduler.pickle = SimpleNamespace(loads=read_pickle, dumps=pickle.dumps)
     try:
         yield
     finally:

@@ -8,6 +8,7 @@ import os
 import platform
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict
 from urllib.parse import urlsplit
 
@@ -50,13 +51,8 @@ def work(
     """
     apply_settings()
     server = Server(security.key)
-    with guarded(), ThreadPoolExecutor(slots, "unit") as executor:
-        try:
-            asyncio.run(
-                _work(address, slots, device, security, name, tell, waits, server, executor)
-            )
-        finally:
-            server.close()
+    with guarded(), closing(server):
+        asyncio.run(_work(address, slots, device, security, name, tell, waits, server))
 
 
 async def _work(
@@ -68,7 +64,6 @@ async def _work(
     tell: Callable[[str], None],
     waits: bool,
     server: Server,
-    executor: ThreadPoolExecutor,
 ) -> None:
     host = "127.0.0.1" if (urlsplit(address).hostname or "") in ("localhost", "127.0.0.1") else None
     resources = {f"{RESOURCE}{device.kind}": 1} if device is not None else {}
@@ -78,7 +73,7 @@ async def _work(
         worker = FarmDaskWorker(
             address,
             nthreads=slots,
-            executor=executor,
+            executor=ThreadPoolExecutor(slots, "unit"),  # closed by the worker
             name=name,
             resources=resources,
             memory_limit=0,
