@@ -23,6 +23,7 @@ from tensorwright.cli.arguments.options import (
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.picture import read_picture, write_picture
 from tensorwright.drivers.rewrite import Rewritten, check_certificate, rewrite
+from tensorwright.farm import LocalFarm
 from tensorwright.graph import Graph, simplify
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.rewriting import parse_rule, rule_text
@@ -35,6 +36,8 @@ from tensorwright.rewriting.networks import (
 )
 from tensorwright.rewriting.prove import Proved, prove_all
 from tensorwright.tuning.session import Interrupt
+
+_PROVERS = 2
 
 
 @click.command()
@@ -197,11 +200,9 @@ def _check(name: str, source: Graph, result: Graph) -> Certificate:
     """Prove the rules of a certificate and replay its steps."""
     certificate = read_certificate(Path(name))
     rules = [parse_rule(line) for line in certificate.rules.values()]
-    proved = {
-        rule_text(rules[place])
-        for place, outcome in prove_all(rules)
-        if isinstance(outcome, Proved)
-    }
+    with LocalFarm(_PROVERS) as farm:
+        outcomes = dict(prove_all(rules, farm))
+    proved = {rule_text(rules[at]) for at, each in outcomes.items() if isinstance(each, Proved)}
     try:
         check_certificate(certificate, source, result, lambda rule: rule_text(rule) in proved)
     except UsageError as error:

@@ -6,6 +6,7 @@ it there is a value; `str` of a failure is its reason, for people.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,10 +16,14 @@ from tensorwright.base import TensorwrightError
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A call: a function that the worker can import by name, and plain arguments."""
+    """A call: a function that the worker can import by name, and plain arguments.
+
+    limit_s   the longest that it may take, where its pool does not allow less
+    """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
+    limit_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from multiprocessing.connection import wait
 from typing import Self
 
@@ -58,13 +60,17 @@ class WorkerPool:
         return outcomes
 
     def results(
-        self, jobs: Sequence[Job], limit_s: float = math.inf
+        self,
+        jobs: Iterable[Job],
+        limit_s: float = math.inf,
+        should_stop: Callable[[], bool] = never,
     ) -> Iterator[tuple[int, Outcome]]:
         """Do the jobs; yields the index and the outcome of each as they come, never `Stopped`.
 
+        Jobs are taken one for each process ahead, so that they may be many and large.
         Raises:  the TensorwrightError that a job raised.
         """
-        for index, outcome in self._outcomes(jobs, limit_s, never):
+        for index, outcome in self._outcomes(jobs, limit_s, should_stop):
             if isinstance(outcome, Raised) and outcome.error is not None:
                 raise outcome.error
             yield index, outcome
@@ -95,17 +101,19 @@ class WorkerPool:
             self._children.append(Child(self._first, self._variables))
 
     def _outcomes(
-        self, jobs: Sequence[Job], limit_s: float, should_stop: Callable[[], bool]
+        self, jobs: Iterable[Job], limit_s: float, should_stop: Callable[[], bool]
     ) -> Iterator[tuple[int, Outcome]]:
-        waiting = list(range(len(jobs)))[::-1]
+        rest = enumerate(jobs)
+        waiting = deque(islice(rest, self._count))
         busy: dict[Child, int] = {}
         try:
             while (waiting or busy) and not should_stop():
                 self._start(min(self._count, len(waiting) + len(busy)))
                 for child in self._children:
                     if child.get_ready() and waiting and child not in busy:
-                        busy[child] = waiting.pop()
-                        child.send(jobs[busy[child]], limit_s)
+                        busy[child], job = waiting.popleft()
+                        child.send(job, min(limit_s, job.limit_s))
+                waiting += islice(rest, self._count - len(waiting))
                 for child in self._answered(busy):
                     yield busy.pop(child), child.receive()
         finally:

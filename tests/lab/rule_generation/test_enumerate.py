@@ -10,11 +10,12 @@ import pytest
 from tests.lab.rule_generation.tiny import TINY, enumerated, facts
 
 from tensorwright.expr import FieldDomain, residues
+from tensorwright.farm import LocalFarm
 from tensorwright.rewriting.meaning import evaluate_terms
 from tensorwright.rewriting.operators import operator_named
 from tensorwright.rewriting.terms import Apply, Input, Term
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
-from tensorwright_lab.rule_generation.enumerate import blocks, enumerate
+from tensorwright_lab.rule_generation.enumerate import blocks, level_units, owners
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.plan import result_shape
 
@@ -129,34 +130,37 @@ def test_every_equality_holds_at_other_inputs(tmp_path):
 
 def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch):
     alone = enumerated(tmp_path / "alone", 3)
-    monkeypatch.setattr(enumerate, "_FEW", 0)
-    together = enumerated(tmp_path / "together", 3, workers=2)
+    monkeypatch.setattr(level_units, "_FEW", 0)
+    monkeypatch.setattr(blocks, "_CHUNK_EFFORT", 500.0)
+    with LocalFarm(2) as farm:
+        together = enumerated(tmp_path / "together", 3, farm)
     assert facts(alone) == facts(together)
 
 
-def test_chunks_of_any_size_give_the_same(tmp_path, monkeypatch):
+def test_chunks_and_owners_of_any_size_give_the_same(tmp_path, monkeypatch):
     large = enumerated(tmp_path / "large", 3)
     for name, value in (("_CHUNK_EFFORT", 50.0), ("_PIECE", 64), ("_ROWS", 16), ("_PAIRS", 16)):
         monkeypatch.setattr(blocks, name, value)
+    monkeypatch.setattr(owners, "MOST_WORDS", 100)
     small = enumerated(tmp_path / "small", 3)
     assert facts(large) == facts(small)
 
 
-@pytest.mark.parametrize("saves", [1, 2, 3, 5])
+@pytest.mark.parametrize("saves", [1, 2, 3, 5, 9, 17])
 def test_an_interrupted_run_goes_on(tmp_path, monkeypatch, saves):
     whole = enumerated(tmp_path / "whole", 3)
     monkeypatch.setattr(blocks, "_CHUNK_EFFORT", 500.0)
     left = [saves]
-    plain = WorkFolder.save
+    plain = WorkFolder.save_unit
 
-    def save(self, name, arrays):
-        plain(self, name, arrays)
+    def save(self, name, result):
+        plain(self, name, result)
         left[0] -= 1
         if left[0] == 0:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(WorkFolder, "save", save)
+    monkeypatch.setattr(WorkFolder, "save_unit", save)
     with pytest.raises(KeyboardInterrupt):
         enumerated(tmp_path / "work", 3)
-    resumed = enumerated(tmp_path / "work", 3, resume=True)
+    resumed = enumerated(tmp_path / "work", 3)
     assert facts(resumed) == facts(whole)

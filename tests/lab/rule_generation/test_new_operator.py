@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tensorwright.farm import CALLER
 from tensorwright.rewriting import operators
 from tensorwright.rewriting.operators.operator import (
     ArgumentRole,
@@ -25,6 +26,7 @@ from tensorwright_lab.rule_generation.candidates.subsumption import without_subs
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import enumerate_terms, run_of
+from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
 from tensorwright_lab.rule_generation.preset import Preset, parse_preset
 
@@ -36,11 +38,11 @@ def _record(name: str, structure: StructureKind) -> RewriteOperator:
 
 
 def _rules(preset: Preset, path: Path) -> set[str]:
-    folder = WorkFolder(path, run_of(preset, 3, 0), resume=False)
+    folder = WorkFolder(path, run_of(preset, 3, 0))
     found = enumerate_terms(preset, 3, folder)
     each = distinct_equalities(found)
-    rows = without_subsumed(found, each, without_common_subgraphs(found, each, 0))
-    steps = GeneralizationSteps(preset.shapes, 0, 1, lambda line: None)
+    steps = GeneralizationSteps(preset.shapes, 0, LevelUnits(folder, CALLER, lambda line: None, 3))
+    rows = without_subsumed(found, each, without_common_subgraphs(found, each, steps.trials))
     builder = TermBuilder(found)
     rules = steps.holding([builder.rule(int(row)) for row in rows])
     general = steps.general(steps.instances(rules))

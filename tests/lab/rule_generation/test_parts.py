@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from tests.lab.rule_generation.tiny import TINY, enumerated
 
 from tensorwright.base import UsageError
+from tensorwright.farm import Payload
 from tensorwright_lab.rule_generation.enumerate.blocks import Block, Order, keys, values
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder, remove
 from tensorwright_lab.rule_generation.enumerate.counting import sizes_of
 from tensorwright_lab.rule_generation.enumerate.enumerate import enumerate_terms, run_of
 from tensorwright_lab.rule_generation.enumerate.grouping import Equalities
-from tensorwright_lab.rule_generation.enumerate.last_level import repeated_words
+from tensorwright_lab.rule_generation.enumerate.owners import collisions, in_order, owned, runs_of
 from tensorwright_lab.rule_generation.enumerate.sharing import shared_pairs, union_size
 from tensorwright_lab.rule_generation.enumerate.state import restore
 from tensorwright_lab.rule_generation.enumerate.store import ValueStore
@@ -65,19 +66,21 @@ _CASES = (
 @pytest.mark.parametrize("order", list(Order))
 def test_tables_pairs_and_values_agree(tmp_path, case, order):
     operator, params, shapes, shape = case
-    store, generator = ValueStore(tmp_path, {}), np.random.default_rng(2)
-    for each in dict.fromkeys(shapes):
-        drawn = generator.integers(0, P, (9, 2, int(np.prod(each)))).astype(np.uint32)
-        store.append(each, drawn)
+    generator = np.random.default_rng(2)
+    tensors = {
+        each: generator.integers(0, P, (9, 2, int(np.prod(each)))).astype(np.uint32)
+        for each in dict.fromkeys(shapes)
+    }
     left, right = np.arange(9, dtype=np.int32), np.arange(8, dtype=np.int32)
     block = Block(0, 0, operator, params, shapes, shape, left, right, True, order)
-    table = keys(block, store, (0, 1), 7)
+    table = keys(block, tensors, (0, 1), 7)
     kept = block.kept()
     places = np.arange(len(block)) if kept is None else kept
     single = block.at(places[::-1])
-    assert (keys(single, store, (0, 1), 7) == table[::-1]).all()
-    assert (keys(single, store, (1,), 7)[:, 0] == table[::-1, 1]).all()
-    made = values(single, store, (0, 1))
+    assert (keys(single, tensors, (0, 1), 7) == table[::-1]).all()
+    second = {each: value[:, 1:] for each, value in tensors.items()}
+    assert (keys(single, second, (1,), 7)[:, 0] == table[::-1, 1]).all()
+    made = values(single, tensors, (0, 1))
     assert (keys_of(made, shape, 7) == table[::-1]).all()
 
 
@@ -98,20 +101,22 @@ def test_orders_choose_pairs():
 
 @_SETTINGS
 @given(st.lists(st.lists(st.integers(0, 20), max_size=12), min_size=1, max_size=4), st.data())
-def test_repeated_words_are_those_that_occur_twice(tmp_path_factory, files, data):
-    path = tmp_path_factory.mktemp("words")
-    folder = WorkFolder(path, {}, resume=False)
-    spread = (1 << 62) // 21
+def test_owners_tell_each_shard_which_words_occur_twice(shards, data):
+    spread = np.uint64((1 << 62) // 21)
     older = data.draw(st.lists(st.integers(0, 20), unique=True, max_size=5))
-    for number, words in enumerate(files):
-        folder.save(f"f{number}", {"word": np.array(words, np.uint64) * np.uint64(spread)})
-    every = [*older, *(word for words in files for word in words)]
-    wanted = sorted({word * spread for word in every if every.count(word) > 1})
-    names = [f"f{number}" for number in range(len(files))]
-    old = np.array(older, np.uint64) * np.uint64(spread)
-    for budget in (1 << 20, 64):
-        found = repeated_words(folder, names, old, len(every), budget)
-        assert found.tolist() == wanted
+    every = [*older, *(word for words in shards for word in words)]
+    for count in (1, 4):
+        runs = [runs_of(np.array(words, np.uint64) * spread, count) for words in shards]
+        own = [owned(np.array(older, np.uint64) * spread, owner, count) for owner in range(count)]
+        answers = [
+            collisions(Payload(blobs=(own[owner].tobytes(), *(run[owner] for run in runs)))).blobs
+            for owner in range(count)
+        ]
+        for words, blobs in zip(shards, zip(*answers, strict=True), strict=True):
+            places, found = in_order(blobs)
+            wanted = [at for at, word in enumerate(words) if every.count(word) > 1]
+            assert places.tolist() == wanted
+            assert found.tolist() == [words[at] * int(spread) for at in wanted]
 
 
 def test_sharing_pairs_are_those_of_brute_force(tmp_path):
@@ -137,16 +142,18 @@ def test_sharing_pairs_are_those_of_brute_force(tmp_path):
 
 
 def test_a_work_folder_is_of_one_run(tmp_path):
-    folder = WorkFolder(tmp_path / "work", {"seed": 1}, resume=False)
+    folder = WorkFolder(tmp_path / "work", {"seed": 1})
     folder.save("state", {"x": np.arange(3)})
-    same = WorkFolder(tmp_path / "work", {"seed": 1}, resume=True)
+    same = WorkFolder(tmp_path / "work", {"seed": 1})
     assert same.load("state")["x"].tolist() == [0, 1, 2]
     with pytest.raises(UsageError, match="another run"):
-        WorkFolder(tmp_path / "work", {"seed": 2}, resume=True)
+        WorkFolder(tmp_path / "work", {"seed": 2})
     (tmp_path / "work" / "state.npz").write_bytes(b"no archive")
     with pytest.raises(UsageError, match="cannot be read"):
         same.load("state")
-    assert not WorkFolder(tmp_path / "work", {"seed": 2}, resume=False).has("state")
+    same.save_unit("words-4-0", Payload(3, (b"ab", b"", b"cde")))
+    assert same.unit("words-4-0") == Payload(3, (b"ab", b"", b"cde"))
+    assert same.unit("words-4-0", (2,)) == Payload(3, (b"cde",))
     remove(tmp_path / "work")
     assert not (tmp_path / "work").exists()
 
@@ -154,7 +161,7 @@ def test_a_work_folder_is_of_one_run(tmp_path):
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "letter.txt").write_text("dear", encoding="utf-8")
     with pytest.raises(UsageError, match="something else"):
-        WorkFolder(tmp_path, {}, resume=False)
+        WorkFolder(tmp_path, {})
     assert (tmp_path / "letter.txt").read_text(encoding="utf-8") == "dear"
 
 
@@ -169,7 +176,7 @@ def test_progress_says_what_is_left():
 
 
 def test_terms_of_a_class_are_counted_by_size(tmp_path):
-    folder = WorkFolder(tmp_path / "work", run_of(TINY, 3, 0), resume=False)
+    folder = WorkFolder(tmp_path / "work", run_of(TINY, 3, 0))
     found = enumerate_terms(TINY, 3, folder)
     state = restore(folder)
     table, equal = state.table, Equalities.joined(state.equal)

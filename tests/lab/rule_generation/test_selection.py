@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.processes import WorkerPool
+from tensorwright.farm import LocalFarm
 from tensorwright.rewriting import Rule, parse_rules, rule_text
 from tensorwright.rewriting.derivation import derive, rule_set, subsuming_rules
 from tensorwright.rewriting.prove import stamp_of
@@ -42,7 +42,8 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def selection(verdicts: Path) -> Selection:
-    return select_rules(CANDIDATES, workers=2, verdicts=verdicts)
+    with LocalFarm(2) as farm:
+        return select_rules(CANDIDATES, farm, verdicts=verdicts)
 
 
 def texts(rules: tuple[Rule, ...]) -> list[str]:
@@ -94,7 +95,7 @@ def test_a_run_goes_on_where_it_was_stopped(selection: Selection, verdicts: Path
     half = verdicts.with_name("half")
     half.write_text("\n".join(lines[:-4]) + '\n{"key": "cut o')
     told: list[Progress] = []
-    again = select_rules(CANDIDATES[::-1], workers=1, verdicts=half, progress=told.append)
+    again = select_rules(CANDIDATES[::-1], verdicts=half, progress=told.append)
     assert again.kept == selection.kept
     assert again.implied == selection.implied
     assert len(told) == 4
@@ -106,7 +107,7 @@ def test_a_run_goes_on_where_it_was_stopped(selection: Selection, verdicts: Path
 
 
 def test_rules_that_are_there_already_count(selection: Selection) -> None:
-    more = select_rules(CANDIDATES[:7], workers=1, kept=selection.kept)
+    more = select_rules(CANDIDATES[:7], kept=selection.kept)
     assert more.kept == selection.kept
 
 
@@ -118,7 +119,7 @@ def test_a_rule_is_not_dropped_for_a_larger_one() -> None:
     )
     rules = parse_rules(lines)
     assert subsuming_rules(rules[0], rule_set(rules[1:])) == ("large", "twice")
-    found = minimise_rules(rules, workers=1)
+    found = minimise_rules(rules)
     assert [rule.name for rule in found.kept] == ["small", "twice"]
     assert [(each.rule.name, each.names) for each in found.implied] == [
         ("large", ("small", "twice"))
@@ -133,14 +134,4 @@ def test_rules_that_imply_each_other_are_not_both_dropped() -> None:
             "third: tanh(?x) == exp(?x)",
         )
     )
-    assert [rule.name for rule in minimise_rules(rules, workers=1).kept] == ["first", "second"]
-
-
-def test_processes_that_are_there_serve_several_selections(selection: Selection) -> None:
-    with WorkerPool(1) as pool:
-        first = select_rules(CANDIDATES, pool=pool)
-        pids = [child.pid for child in pool._children]
-        again = select_rules(CANDIDATES, pool=pool)
-        least = minimise_rules(first.kept, pool=pool)
-        assert [child.pid for child in pool._children] == pids
-    assert texts(first.kept) == texts(again.kept) == texts(least.kept) == texts(selection.kept)
+    assert [rule.name for rule in minimise_rules(rules).kept] == ["first", "second"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tensorwright.farm import CALLER, Farm
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import (
     Enumeration,
@@ -26,12 +27,10 @@ try: transpose[1, 0]; concat[0]; split0[0]; split1[0]; eye[3]
 )
 
 
-def enumerated(
-    path: Path, max_operators: int, *, workers: int = 1, resume: bool = False
-) -> Enumeration:
+def enumerated(path: Path, max_operators: int, farm: Farm = CALLER) -> Enumeration:
     """The enumeration of the tiny preset, kept in a folder."""
-    folder = WorkFolder(path, run_of(TINY, max_operators, 0), resume=resume)
-    return enumerate_terms(TINY, max_operators, folder, workers=workers)
+    folder = WorkFolder(path, run_of(TINY, max_operators, 0))
+    return enumerate_terms(TINY, max_operators, folder, farm=farm)
 
 
 def facts(found: Enumeration) -> dict[str, bytes]:

@@ -81,7 +81,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(file: Path) -> None:
 
 def test_prove_stamps_a_file_again_and_keeps_its_origins(file: Path, tmp_path: Path) -> None:
     target = tmp_path / "new.rules"
-    code, text = called("prove", file, "--workers", "1", "-o", target)
+    code, text = called("prove", file, "--processes", "1", "-o", target)
     assert code == 0
     assert "2 have the stamp of other axioms" in text
     assert target.read_text().startswith("# Rules of mine.\n\n# origin: first\n")
@@ -101,7 +101,7 @@ def test_generate_writes_proved_rules_with_the_table(tmp_path: Path) -> None:
     assert {each.rule.stamp for each in rules} == {stamp_of()}
     assert f"{len(rules)} rules written" in text
     again = tmp_path / "again.rules"
-    called("generate", *small, "--workers", 1, "-o", again)
+    called("generate", *small, "--processes", 1, "-o", again)
     assert again.read_text() == target.read_text()
 
 

@@ -45,7 +45,7 @@ def test_explain_draws_both_graphs_and_names_the_axioms() -> None:
 def test_prove_a_file_and_keep_the_proved(tmp_path: Path) -> None:
     source, target = tmp_path / "a.rules", tmp_path / "b.rules"
     source.write_text("good: relu(relu(?x)) == relu(?x) if rank(x) = 2\nbad: relu(?x) == ?x\n")
-    code, text = called("prove", str(source), "--workers", "1", "-o", str(target))
+    code, text = called("prove", str(source), "--processes", "1", "-o", str(target))
     assert code == 10
     assert "1 proved, 1 refuted" in text
     (line,) = target.read_text().splitlines()
@@ -62,7 +62,7 @@ def test_axioms_are_listed() -> None:
 def test_suggest_axioms(tmp_path: Path) -> None:
     source = tmp_path / "a.rules"
     source.write_text("exp(tanh(relu(?x))) == exp(relu(tanh(?x))) if rank(x) = 2\n")
-    code, text = called("suggest-axioms", str(source), "--workers", "1")
+    code, text = called("suggest-axioms", str(source), "--processes", "1")
     assert code == 0
     assert "tanh(relu(?x1)) == relu(tanh(?x1))" in text
     assert "1 of 1 unproved, 1 properties missing" in text

@@ -14,16 +14,16 @@ from pathlib import Path
 import click
 
 from tensorwright.base import CpuTarget, knobs, override, source_digest, write_atomically
-from tensorwright.cli.arguments.machine import check_before_measuring
+from tensorwright.cli.arguments.farm import Workers, workers_options
 from tensorwright.cli.arguments.options import machine_options
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.printing.tables import print_table
+from tensorwright.farm import Farm
 from tensorwright.machine import detect_hardware
 from tensorwright.schedule import format_trace
-from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
+from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.selection import choose_untuned
-from tensorwright.tuning.session import check_measures_here
 from tensorwright.tuning.time_model import pretrained_model
 from tensorwright_lab.bench.machine import threads_of
 from tensorwright_lab.bench.plausible_workloads import (
@@ -38,8 +38,10 @@ from tensorwright_lab.judging import (
     LIMIT,
     Bench,
     Distribution,
+    builder_of,
     compare_with_random,
     distribution_of,
+    runner_of,
 )
 from tensorwright_lab.zoo.plausible import FAMILIES, JUDGING_FAMILIES
 
@@ -78,6 +80,7 @@ _SHOWN = 10
     help="Draw only from these families of networks.",
 )
 @machine_options
+@workers_options
 @click.option(
     "--rows",
     "rows_path",
@@ -95,6 +98,7 @@ def command(
     families: tuple[str, ...],
     target: CpuTarget,
     threads: int | None,
+    workers: Workers,
     rows_path: Path | None,
     json_path: str | None,
     check: bool,
@@ -108,16 +112,16 @@ def command(
 
     Example: tensorwright bench random --count 200 --check --json random.json
     """
-    check_measures_here(target)
+    workers.check(target)
     if json_path is not None:
         check_writable(json_path)
     plan = _Plan(target, threads_of(threads), seed, count, candidates, families)
     head = _head(plan)
     path = rows_path or _usual_path(head)
     rows = read_rows(path, head)
-    check_before_measuring(target, plan.threads)
-    with override(dump=""):
-        _compare(rows, path, plan)
+    workers.warn_if_unfit(target, plan.threads)
+    with override(dump=""), workers.opened() as farm:
+        _compare(rows, path, plan, farm)
     _show(rows[:count], head)
     if json_path is not None:
         write_atomically(json_path, json.dumps(_to_json(rows[:count], head), indent=1))
@@ -163,7 +167,7 @@ def _usual_path(head: dict[str, object]) -> Path:
     return knobs.HOME.get() / "bench" / f"random-{digest}.jsonl"
 
 
-def _compare(rows: list[RandomRow], path: Path, plan: _Plan) -> None:
+def _compare(rows: list[RandomRow], path: Path, plan: _Plan, farm: Farm | None) -> None:
     """Add the rows that are missing."""
     first = rows[-1].seed if rows else plan.seed
     drawn = draw_workloads(
@@ -174,8 +178,8 @@ def _compare(rows: list[RandomRow], path: Path, plan: _Plan) -> None:
     progress.show(before, plan.count, 0)
     while len(rows) < plan.count:
         with ExitStack() as owned:
-            builder = owned.enter_context(PoolBuilder(limit_s=_BUILD_LIMIT_S))
-            runner = owned.enter_context(ChildRunner(_MEASURE))
+            builder = builder_of(farm, owned, _BUILD_LIMIT_S)
+            runner = runner_of(farm, owned, plan.target, _MEASURE)
             bench = Bench(builder, runner, plan.target, plan.threads)
             for each in itertools.islice(drawn, min(_PER_PROCESS, plan.count - len(rows))):
                 rows.append(_row(each, bench, plan))

@@ -5,6 +5,7 @@ from tensorwright_lab.judging.random_candidates import (
     RandomComparison,
     compare_with_random,
 )
+from tensorwright_lab.judging.tools import builder_of, runner_of
 from tensorwright_lab.judging.trial_curve import best_after, search_trials
 from tensorwright_lab.judging.turns import (
     Bench,
@@ -21,10 +22,12 @@ __all__ = [
     "RandomComparison",
     "best_after",
     "build_all",
+    "builder_of",
     "compare_with_random",
     "distribution_of",
     "fastest_s",
     "measure_in_turns",
     "race",
+    "runner_of",
     "search_trials",
 ]

@@ -20,6 +20,7 @@ from tensorwright.base import (
     override,
     write_atomically,
 )
+from tensorwright.cli.arguments.farm import Workers, workers_options
 from tensorwright.cli.arguments.options import Minutes
 from tensorwright.cli.arguments.progress import duration
 from tensorwright.graph import Workload
@@ -70,6 +71,7 @@ _OF_MODEL = Shares(by_rule=0.2, around=0.1, believed=0.6)
     is_flag=True,
     help="Only workloads that another algorithm can compute, such as Winograd's.",
 )
+@workers_options
 def command(
     folder: Path,
     minutes: float,
@@ -78,6 +80,7 @@ def command(
     model: Path | None,
     families: tuple[str, ...],
     only_algorithms: bool,
+    workers: Workers,
 ) -> None:
     """Measure programs of random plausible networks into FOLDER, and go on where it was left.
 
@@ -91,8 +94,11 @@ def command(
     ends = time.monotonic() + 60.0 * minutes
     counts: Counter[str] = Counter()
     shares = Shares() if model is None else _OF_MODEL
-    collecting = Collector(folder, programs, _maker(model), shares)
-    with collecting as collector, suppress(KeyboardInterrupt):
+    with (
+        workers.opened() as farm,
+        Collector(folder, programs, _maker(model), shares, farm) as collector,
+        suppress(KeyboardInterrupt),
+    ):
         told = time.monotonic()
         for number in itertools.count(first):
             if time.monotonic() >= ends:

@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Self
 
 from tensorwright.base import CpuTarget
+from tensorwright.farm import Farm
 from tensorwright.machine import Machine, detect_hardware
 from tensorwright.records import Record, RecordStore, open_store
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.features import STATEMENT
-from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
+from tensorwright.tuning.measuring import MeasureOptions, Runner
 from tensorwright.tuning.models import CostModel, RooflineModel
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies.model_guide import ModelGuides
 from tensorwright.tuning.task import Task
+from tensorwright_lab.judging import builder_of, runner_of
 from tensorwright_lab.pretraining.conditions import Conditions
 from tensorwright_lab.pretraining.measured_candidates import (
     CollectSetting,
@@ -38,6 +40,7 @@ class Collector:
 
     programs     of each workload           shares   what the programs consist of
     make_model   for a machine: whose belief the programs follow in part
+    farm         whose workers build and measure; this machine if None
     """
 
     def __init__(
@@ -46,16 +49,18 @@ class Collector:
         programs: int = 24,
         make_model: MakeModel = RooflineModel,
         shares: Shares | None = None,
+        farm: Farm | None = None,
     ) -> None:
         self._folder = folder
+        self._farm = farm
         self._machine = MeasuringMachine.this()
         self._machine.write(folder)
         self._programs = programs
         self._make_model = make_model
         self._shares = shares or Shares()
         self._owned = ExitStack()
-        self._builder = self._owned.enter_context(PoolBuilder(limit_s=_BUILD_LIMIT_S))
-        self._runners: dict[int, ChildRunner] = {}
+        self._builder = builder_of(farm, self._owned, _BUILD_LIMIT_S)
+        self._runners: dict[tuple[CpuTarget, int], Runner] = {}
         self._stores: dict[Conditions, RecordStore] = {}
 
     def collect(
@@ -101,7 +106,7 @@ class Collector:
         candidates = varied_candidates(
             task, space, guide, self._programs, setting.seed, self._shares
         )
-        tools = (self._builder, self._runner(conditions.cold_bytes))
+        tools = (self._builder, self._runner(conditions))
         return measure_candidates(workload, candidates, setting, tools, races=True)
 
     def _store(self, conditions: Conditions) -> RecordStore:
@@ -111,15 +116,17 @@ class Collector:
             self._stores[conditions] = store
         return self._stores[conditions]
 
-    def _runner(self, cold_bytes: int) -> ChildRunner:
-        if cold_bytes not in self._runners:
+    def _runner(self, conditions: Conditions) -> Runner:
+        about = conditions.target, conditions.cold_bytes
+        if about not in self._runners:
             options = MeasureOptions(
                 repeats=4,
                 min_sample_s=0.002,
                 most_s=0.1,
                 drop_ratio=3.0,
                 limit_s=8.0,
-                cold_bytes=cold_bytes,
+                cold_bytes=conditions.cold_bytes,
             )
-            self._runners[cold_bytes] = self._owned.enter_context(ChildRunner(options))
-        return self._runners[cold_bytes]
+            runner = runner_of(self._farm, self._owned, conditions.target, options)
+            self._runners[about] = runner
+        return self._runners[about]

@@ -7,14 +7,23 @@ select_rules(rules)               those that are proved and not implied by other
 build_library()                   the rules that ship with tensorwright (`build.py`)
 """
 
-from tensorwright_lab.rule_generation.generate import Generated, Stage, generate_rules, remove_work
+from tensorwright_lab.rule_generation.enumerate.forecast import LevelCost
+from tensorwright_lab.rule_generation.generate import (
+    Generated,
+    Stage,
+    generate_rules,
+    plan_rules,
+    remove_work,
+)
 from tensorwright_lab.rule_generation.presets import PRESET_NAMES, presets_of
 
 __all__ = [
     "PRESET_NAMES",
     "Generated",
+    "LevelCost",
     "Stage",
     "generate_rules",
+    "plan_rules",
     "presets_of",
     "remove_work",
 ]

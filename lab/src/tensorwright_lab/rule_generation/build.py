@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorwright.processes import WorkerPool
+from tensorwright.farm import CALLER, Farm
 from tensorwright.rewriting.library.files import LibraryRule, library_text, listed_rules
 from tensorwright.rewriting.terms import Rule
 from tensorwright_lab.rule_generation import Stage, generate_rules, presets_of
@@ -56,7 +56,7 @@ class Built:
 
 def build_library(
     seed: int = 0,
-    workers: int = 2,
+    farm: Farm = CALLER,
     verdicts: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
     progress: Callable[[Progress], None] = lambda each: None,
@@ -72,28 +72,26 @@ def build_library(
     tables: list[tuple[str, tuple[Stage, ...]]] = []
     failed: list[tuple[Rule, str]] = []
     names = {sides_key(rule): rule.name for rule in listed_rules("known")}
-    pool = WorkerPool(workers)  # one for all sources: its processes keep what they found out
 
     def add(origin: str, stages: Sequence[Stage], candidates: Sequence[Rule]) -> None:
         nonlocal kept
-        found = select_rules(candidates, workers, kept, verdicts, progress, names, pool=pool)
+        found = select_rules(candidates, farm, kept, verdicts, progress, names)
         new = found.kept[len(kept) :]
         tables.append((origin, (*stages, *stages_of(found, len(kept)))))
         rules.extend(LibraryRule(rule, origin) for rule in new)
         failed.extend([*((rule, "refuted") for rule in found.refuted), *found.unknown])
         kept = found.kept
 
-    with pool:
-        add(SCHEMAS, (), listed_rules("schemas"))
-        add(CONSTANTS, (), listed_rules("constants"))
-        for part, max_operators in _parts().items():
-            origin = f"{part}, up to {max_operators} operators"
-            say(f"{origin}:")
-            generated = generate_rules(part, max_operators, seed, say, workers=workers)
-            add(origin, generated.stages, generated.rules)
-        say(f"{KNOWN}:")
-        add(KNOWN, (), listed_rules("known"))
-        last = minimise_rules(kept, workers, verdicts, pool=pool)
+    add(SCHEMAS, (), listed_rules("schemas"))
+    add(CONSTANTS, (), listed_rules("constants"))
+    for part, max_operators in _parts().items():
+        origin = f"{part}, up to {max_operators} operators"
+        say(f"{origin}:")
+        generated = generate_rules(part, max_operators, seed, say, farm=farm)
+        add(origin, generated.stages, generated.rules)
+    say(f"{KNOWN}:")
+    add(KNOWN, (), listed_rules("known"))
+    last = minimise_rules(kept, farm, verdicts)
     tables.append(("together", (Stage("implied", len(last.kept), last.elapsed_s),)))
     remaining = {rule.name for rule in last.kept}
     rules = [each for each in rules if each.rule.name in remaining]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -9,18 +11,28 @@ import click
 from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.arguments.workers import OpenFarm, worker_options
 from tensorwright.rewriting import rule_text
-from tensorwright_lab.rule_generation import PRESET_NAMES, Generated, generate_rules, remove_work
-from tensorwright_lab.rule_generation.writing import print_stages, write_selected, write_shipped
+from tensorwright_lab.rule_generation import (
+    PRESET_NAMES,
+    Generated,
+    generate_rules,
+    plan_rules,
+    remove_work,
+)
+from tensorwright_lab.rule_generation.writing import (
+    print_plan,
+    print_stages,
+    write_selected,
+    write_shipped,
+)
 
 
 @click.command("generate")
 @click.option("--preset", type=click.Choice(PRESET_NAMES), default="taso")
-@click.option("--max-ops", type=click.IntRange(1, 4), default=3, help="Operators on a side; 3.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="The file to write."
-)
-@click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
+@click.option("--max-ops", type=click.IntRange(1, 5), default=3, help="Operators on a side; 3.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write.")
+@worker_options
 @click.option("--candidates", "is_raw", is_flag=True, help="Write candidates; prove nothing.")
 @click.option(
     "--shipped", is_flag=True, help="Write the rules that ship with tensorwright; no preset."
@@ -30,44 +42,58 @@ from tensorwright_lab.rule_generation.writing import print_stages, write_selecte
     type=click.Path(path_type=Path, file_okay=False),
     help="Keeps the results until the file is written; by default OUTPUT.work.",
 )
-@click.option("--resume", is_flag=True, help="Continue from the work folder.")
+@click.option(
+    "--plan", "is_plan", is_flag=True, help="Say what the enumeration takes; enumerate nothing."
+)
 @seed_option
 def generate_command(
     preset: str,
     max_ops: int,
-    output: Path,
-    workers: int,
+    output: Path | None,
+    open_farm: OpenFarm,
     is_raw: bool,
     shipped: bool,
     work_folder: Path | None,
-    resume: bool,
+    is_plan: bool,
     seed: int,
 ) -> None:
     """Enumerate operator graphs, prove which are equal, and write rules that no other implies.
 
     Example: tensorwright rules generate --preset taso --max-ops 2 -o new.rules
     """
-    check_writable(output)
-    if shipped:
-        write_shipped(output, seed, workers)
+    if is_plan:
+        with open_farm() as farm:
+            for part, costs in plan_rules(preset, max_ops, seed, click.echo, farm=farm).items():
+                click.echo(f"{part}:")
+                print_plan(costs)
         return
-    work = work_folder or output.with_name(f"{output.name}.work")
+    if output is None:
+        raise click.UsageError("Missing option '-o' / '--output'.")
+    check_writable(output)
+    with open_farm() as farm:
+        if shipped:
+            write_shipped(output, seed, farm)
+            return
+        work = work_folder or output.with_name(f"{output.name}.work")
+        with _kept_on_interrupt(work):
+            generated = generate_rules(preset, max_ops, seed, click.echo, farm=farm, work=work)
+        _print_graphs(generated)
+        origin = f"{preset}, up to {max_ops} operators"
+        if is_raw:
+            _write_candidates(generated, origin, output)
+        else:
+            write_selected(generated, origin, output, farm)
+        remove_work(work, preset)
+
+
+@contextmanager
+def _kept_on_interrupt(work: Path) -> Iterator[None]:
+    """Say after Ctrl-C what is kept."""
     try:
-        generated = generate_rules(
-            preset, max_ops, seed, click.echo, workers=workers, work=work, resume=resume
-        )
+        yield
     except KeyboardInterrupt:
-        click.echo(
-            f"The results so far are kept in {work}: the same command with --resume continues."
-        )
+        click.echo(f"The results so far are kept in {work}: the same command continues.")
         raise
-    _print_graphs(generated)
-    origin = f"{preset}, up to {max_ops} operators"
-    if is_raw:
-        _write_candidates(generated, origin, output)
-    else:
-        write_selected(generated, origin, output, workers)
-    remove_work(work, preset)
 
 
 def _print_graphs(generated: Generated) -> None:

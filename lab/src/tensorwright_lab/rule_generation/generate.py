@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tensorwright.farm import CALLER, Farm
 from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import rule_text
 from tensorwright_lab.rule_generation.candidates.congruence import (
@@ -35,6 +36,8 @@ from tensorwright_lab.rule_generation.enumerate.enumerate import (
     enumerate_terms,
     run_of,
 )
+from tensorwright_lab.rule_generation.enumerate.forecast import LevelCost, forecast
+from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
 from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.presets import presets_of
@@ -77,16 +80,16 @@ def generate_rules(
     seed: int = 0,
     progress: Say = lambda line: None,
     *,
-    workers: int = 1,
+    farm: Farm = CALLER,
     work: Path | None = None,
-    resume: bool = False,
 ) -> Generated:
     """Candidate rules of a preset with up to so many operators on a side; not yet proved.
 
     The result is the same for any number of workers, and whether it was interrupted or not.
 
-    work    a folder that keeps what was found, see `remove_work`; a temporary one if None
-    resume  go on with what the folder keeps
+    farm    who does the units of work
+    work    a folder that keeps what was found, see `remove_work`, and goes on with it; a temporary
+            one if None
 
     Raises:  UsageError for an unknown preset or a folder of another run, OutputError for a full
              disk, MachineError where a worker ends.
@@ -97,10 +100,11 @@ def generate_rules(
     for preset in parts:
         say = progress if len(parts) == 1 else _prefixed(progress, preset.name)
         depth = min(max_operators, preset.deepest)
-        with _folder(work, preset, depth, seed, resume=resume) as folder:
-            found = enumerate_terms(preset, depth, folder, seed, workers, say)
+        with _folder(work, preset, depth, seed) as folder:
+            found = enumerate_terms(preset, depth, folder, seed, farm, say)
             tally.note("initial", len(found.equal))
-            rules += _rules_of(found, GeneralizationSteps(preset.shapes, seed, workers, say), tally)
+            units = LevelUnits(folder, farm, say, depth)
+            rules += _rules_of(found, GeneralizationSteps(preset.shapes, seed, units), tally)
             tally.graphs += found.graphs
             tally.two_outputs += found.two_outputs
     kept = _distinct(rules)
@@ -113,6 +117,26 @@ def generate_rules(
         _peak_bytes(resource.RUSAGE_SELF),
         _peak_bytes(resource.RUSAGE_CHILDREN),
     )
+
+
+def plan_rules(
+    preset_name: str,
+    max_operators: int,
+    seed: int = 0,
+    progress: Say = lambda line: None,
+    *,
+    farm: Farm = CALLER,
+) -> dict[str, tuple[LevelCost, ...]]:
+    """What `generate_rules` will take to enumerate, level by level, for each part of a preset.
+
+    Raises:  as `generate_rules`.
+    """
+    costs: dict[str, tuple[LevelCost, ...]] = {}
+    for preset in presets_of(preset_name):
+        depth = min(max_operators, preset.deepest)
+        with _folder(None, preset, depth, seed) as folder:
+            costs[preset.name] = forecast(preset, depth, folder, seed, farm, progress)
+    return costs
 
 
 @dataclass(slots=True)
@@ -141,14 +165,14 @@ def _prefixed(say: Say, name: str) -> Say:
 
 @contextmanager
 def _folder(
-    work: Path | None, preset: Preset, max_operators: int, seed: int, *, resume: bool
+    work: Path | None, preset: Preset, max_operators: int, seed: int
 ) -> Iterator[WorkFolder]:
     run = run_of(preset, max_operators, seed)
     if work is not None:
-        yield WorkFolder(work / preset.name, run, resume=resume)
+        yield WorkFolder(work / preset.name, run)
         return
     with tempfile.TemporaryDirectory(prefix="tensorwright-rules-") as name:
-        yield WorkFolder(Path(name), run, resume=False)
+        yield WorkFolder(Path(name), run)
 
 
 def remove_work(work: Path, preset_name: str) -> None:
@@ -165,7 +189,7 @@ def _rules_of(found: Enumeration, steps: GeneralizationSteps, tally: _Tally) -> 
     pairs = multi_root_pairs(found, len(found.applications))
     each = distinct_equalities(found)
     tally.note("renaming", len(each.row) + len(pairs.first))
-    remaining = without_common_subgraphs(found, each, steps.seed)
+    remaining = without_common_subgraphs(found, each, steps.trials)
     builder = TermBuilder(found)
     both = zip(pairs.first, pairs.second, strict=True)
     multi_root = [multi_root_rule(builder, int(first), int(second)) for first, second in both]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,21 +11,26 @@ import click
 from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.progress import ProgressLines
 from tensorwright.cli.printing.tables import print_table
+from tensorwright.farm import Farm
 from tensorwright.rewriting import Rule, rule_text
 from tensorwright.rewriting.library import LibraryRule, library_text
-from tensorwright_lab.rule_generation import Generated, Stage
+from tensorwright_lab.rule_generation import Generated, LevelCost, Stage
 from tensorwright_lab.rule_generation.build import build_library, stages_of
 from tensorwright_lab.rule_generation.selection import Progress, select_rules
 
+_WORKERS = (1, 2, 8, 32, 128, 512)
+_BYTES_PER_S = 1e9
+"""What a client sends and hears at most: 10 Gbit/s."""
 
-def write_selected(generated: Generated, origin: str, output: Path, workers: int) -> None:
+
+def write_selected(generated: Generated, origin: str, output: Path, farm: Farm) -> None:
     """Prove and prune candidates, print the pruning table, write the rules that are kept.
 
     Verdicts are kept beside the output; the same command continues after Ctrl-C.
     """
     verdicts = verdicts_of(output)
     with _kept_on_interrupt(verdicts):
-        selection = select_rules(generated.rules, workers, verdicts=verdicts, progress=_progress())
+        selection = select_rules(generated.rules, farm, verdicts=verdicts, progress=_progress())
     head = (f"Rules of {origin}: proved, and none implied by the others.",)
     rules = [LibraryRule(rule, origin) for rule in selection.kept]
     write_atomically(output, library_text(head, rules))
@@ -40,13 +45,11 @@ def write_selected(generated: Generated, origin: str, output: Path, workers: int
     click.echo(f"{len(selection.kept)} rules written to {output}; verdicts in {verdicts}")
 
 
-def write_shipped(output: Path, seed: int, workers: int) -> None:
+def write_shipped(output: Path, seed: int, farm: Farm) -> None:
     """Make the shipped file again, with its pruning tables."""
     verdicts = verdicts_of(output)
     with _kept_on_interrupt(verdicts):
-        built = build_library(
-            seed, workers, verdicts=verdicts, say=click.echo, progress=_progress()
-        )
+        built = build_library(seed, farm, verdicts=verdicts, say=click.echo, progress=_progress())
     write_atomically(output, built.text)
     for origin, stages in built.tables:
         click.echo(f"{origin}:")
@@ -74,6 +77,28 @@ def print_stages(stages: Iterable[Stage]) -> None:
     """Print the pruning table."""
     cells = [(stage.name, f"{stage.count:,}", f"{stage.time_s:.2f}") for stage in stages]
     print_table(("step", "left", "seconds"), cells)
+
+
+def print_plan(costs: Sequence[LevelCost]) -> None:
+    """Print what the levels of an enumeration take, and how long on some numbers of workers."""
+    cells = [
+        (
+            str(cost.level),
+            f"{cost.graphs:,.0f}",
+            f"{cost.applications:,.0f}",
+            f"{cost.shards:,.0f}",
+            f"{cost.shard_s:.2f}",
+            *(f"{size / 1e9:,.2f}" for size in (cost.sent_bytes, cost.answered_bytes)),
+            f"{cost.kept_bytes / 1e9:,.2f}",
+            f"{cost.work_s / 3600:,.2f}",
+        )
+        for cost in costs
+    ]
+    heads = "level", "graphs", "applications", "shards", "s a shard", "GB sent", "GB answered"
+    print_table((*heads, "GB kept", "hours of a worker"), cells)
+    for workers in _WORKERS:
+        elapsed_s = sum(cost.elapsed_s(workers, _BYTES_PER_S) for cost in costs)
+        click.echo(f"{workers:>4} workers: {elapsed_s / 3600:,.2f} hours")
 
 
 def _print_failures(failed: Iterable[tuple[Rule, str]]) -> None:

@@ -12,6 +12,7 @@ import click
 from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
+from tensorwright.cli.arguments.workers import OpenFarm, worker_options
 from tensorwright.cli.rules.reading import named_rule, read_head, read_rules
 from tensorwright.rewriting import (
     Term,
@@ -74,16 +75,16 @@ def check(rule: str) -> None:
 
 @click.command("prove")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
+@worker_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Write the proved rules, with stamps."
 )
-def prove_(file: Path | None, workers: int, output: Path | None) -> None:
+def prove_(file: Path | None, open_farm: OpenFarm, output: Path | None) -> None:
     """Decide every rule of a file; exit code 10 if one is refuted, 11 if one is unknown.
 
     Without FILE: the rules that ship with tensorwright.
 
-    Example: tensorwright rules prove my.rules --workers 2
+    Example: tensorwright rules prove my.rules --processes 2
     """
     listed = read_rules(file)
     rules = [each.rule for each in listed]
@@ -91,11 +92,12 @@ def prove_(file: Path | None, workers: int, output: Path | None) -> None:
         check_writable(output, file)
     outcomes: dict[int, Outcome] = {}
     progress = ProgressLines("rules")
-    for number, outcome in prove_all(rules, workers):
-        outcomes[number] = outcome
-        progress.show(len(outcomes), len(rules))
-        if not isinstance(outcome, Proved):
-            click.echo(f"{rule_text(rules[number])}\n{outcome}")
+    with open_farm() as farm:
+        for number, outcome in prove_all(rules, farm):
+            outcomes[number] = outcome
+            progress.show(len(outcomes), len(rules))
+            if not isinstance(outcome, Proved):
+                click.echo(f"{rule_text(rules[number])}\n{outcome}")
     counts = Counter(type(outcome).__name__.lower() for outcome in outcomes.values())
     click.echo(f"{len(rules)} rules: {_counted(counts)}; stamp {stamp_of()}")
     proved = (outcome for outcome in outcomes.values() if isinstance(outcome, Proved))
@@ -213,15 +215,18 @@ def _redundancy(checked: Sequence[Checked]) -> str:
 
 @click.command("suggest-axioms")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
-def suggest_axioms(file: Path, workers: int) -> None:
+@worker_options
+def suggest_axioms(file: Path, open_farm: OpenFarm) -> None:
     """List what unproved candidates of a file lack: the smallest equalities that would prove them.
 
     Example: tensorwright rules suggest-axioms candidates.rules
     """
     rules = [each.rule for each in read_rules(file)]
-    outcomes = prove_all(rules, workers)
-    unknown = sorted(number for number, each in outcomes if not isinstance(each, Proved | Refuted))
+    with open_farm() as farm:
+        outcomes = dict(prove_all(rules, farm))
+    unknown = sorted(
+        number for number, each in outcomes.items() if not isinstance(each, Proved | Refuted)
+    )
     missing = missing_properties(rules[number] for number in unknown)
     for each in missing:
         click.echo(f"{rule_text(each.rule)}    explains {len(each.candidates)}")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from tensorwright.base import UsageError
+from tensorwright.farm import LocalFarm
 from tensorwright.rewriting.library.files import load_library, rule_lines
 from tensorwright.rewriting.naming import unused_name
 from tensorwright.rewriting.prove import (
@@ -104,7 +105,8 @@ def _proved(listed: Sequence[_Listed]) -> list[Rule]:
     """The rules with their stamps.  Raises: UsageError for the first that is not proved."""
     if not listed:
         return []
-    found = dict(prove_all([each.rule for each in listed], min(_MOST_WORKERS, len(listed))))
+    with LocalFarm(min(_MOST_WORKERS, len(listed))) as farm:
+        found = dict(prove_all([each.rule for each in listed], farm))
     rules = []
     for place, each in enumerate(listed):
         outcome = found[place]

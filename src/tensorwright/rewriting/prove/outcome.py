@@ -7,14 +7,17 @@ tanh(relu(?x)) == relu(tanh(?x))  Unknown: the axioms say nothing more
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from tensorwright.rewriting.egraph import Chain
 from tensorwright.rewriting.prove.refute import Counterexample
 from tensorwright.rewriting.terms import Rule
-from tensorwright.rewriting.text import term_text
+from tensorwright.rewriting.text import parse_rule, rule_text, term_text
 
 
 class Basis(Enum):
@@ -87,3 +90,33 @@ class Unknown:
 
 
 Outcome: TypeAlias = Proved | Refuted | Unknown
+
+
+def plain_outcome(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as plain data, without the chains of its proof."""
+    match outcome:
+        case Proved(_, axioms, _, reassociating, ranks, resources, basis):
+            about = [list(axioms), reassociating, ranks, resources, basis.name]
+            return {"outcome": "proved", "rule": rule_text(outcome.rule), "about": about}
+        case Refuted(rule, found):
+            sides = found.root, found.left.tolist(), found.right.tolist()
+            inputs = [(name, value.tolist()) for name, value in found.inputs]
+            texts = rule_text(rule), rule_text(found.rule)
+            return {"outcome": "refuted", "rules": texts, "inputs": inputs, "sides": sides}
+        case Unknown(rule, reason):
+            return {"outcome": "unknown", "rule": rule_text(rule), "reason": reason}
+
+
+def outcome_of(plain: Mapping[str, Any]) -> Outcome:
+    """The inverse of `plain_outcome`."""
+    if plain["outcome"] == "proved":
+        axioms, reassociating, ranks, resources, basis = plain["about"]
+        about = (reassociating, ranks, resources, Basis[basis])
+        return Proved(parse_rule(plain["rule"]), tuple(axioms), (), *about)
+    if plain["outcome"] == "unknown":
+        return Unknown(parse_rule(plain["rule"]), plain["reason"])
+    rule, of = map(parse_rule, plain["rules"])
+    inputs = tuple((name, np.array(value, np.float64)) for name, value in plain["inputs"])
+    root, left, right = plain["sides"]
+    sides = np.array(left, np.float64), np.array(right, np.float64)
+    return Refuted(rule, Counterexample(of, inputs, root, *sides))

@@ -19,13 +19,22 @@ from itertools import islice
 from types import ModuleType
 
 from tensorwright.base import MachineError
-from tensorwright.processes import Done, Job, WorkerPool
+from tensorwright.farm import Farm, Payload, Unit
+from tensorwright.processes import Done, Raised
 from tensorwright.rewriting.axioms import Axiom, load_axioms, set_hash
 from tensorwright.rewriting.egraph import Chain, Limits, Saturated, Step
 from tensorwright.rewriting.prove.explain import chains_of, instances_of
 from tensorwright.rewriting.prove.instance_ranks import instance_problem, is_validated
 from tensorwright.rewriting.prove.instances import Instance
-from tensorwright.rewriting.prove.outcome import Basis, Outcome, Proved, Refuted, Unknown
+from tensorwright.rewriting.prove.outcome import (
+    Basis,
+    Outcome,
+    Proved,
+    Refuted,
+    Unknown,
+    outcome_of,
+    plain_outcome,
+)
 from tensorwright.rewriting.prove.parameters import (
     cases_of,
     has_parameter_variables,
@@ -42,7 +51,7 @@ from tensorwright.rewriting.prove.refute import divides, has_values, refute
 from tensorwright.rewriting.prove.saturate import Saturation, saturate
 from tensorwright.rewriting.prove.specialization import special_case
 from tensorwright.rewriting.terms import Rule, operator_names
-from tensorwright.rewriting.text import rule_text
+from tensorwright.rewriting.text import parse_rule, rule_text
 
 PROVER_VERSION = 8
 """Raise it with every change that may change an answer."""
@@ -295,17 +304,26 @@ def _z3_module() -> ModuleType:
         ) from error
 
 
+def decided(payload: Payload) -> Payload:
+    """Decide a rule as a unit of a farm: its text gives an outcome without the chains."""
+    return Payload(plain_outcome(prove(parse_rule(payload.data))))
+
+
 def prove_all(
-    rules: Sequence[Rule], workers: int = 2, patience_s: float = 120.0
+    rules: Sequence[Rule], farm: Farm, patience_s: float = 120.0
 ) -> Iterator[tuple[int, Outcome]]:
     """Decide rules with the shipped axioms; yields (index, outcome) as they are decided.
 
-    No process should run long, for every rule is decided within counted bounds; one that does is
-    killed after `patience_s`, and the answer is unknown.
+    No worker should take long, for every rule is decided within counted bounds; one that does is
+    given up after `patience_s`, and the answer is unknown.
 
     Raises:  MachineError where Z3 is not installed.
     """
-    with WorkerPool(workers) as pool:
-        for index, outcome in pool.results([Job(prove, (rule,)) for rule in rules], patience_s):
-            answer = outcome.value if isinstance(outcome, Done) else None
-            yield index, answer or Unknown(rules[index], str(outcome))
+    units = (Unit("rules.prove", Payload(rule_text(rule)), patience_s) for rule in rules)
+    for index, outcome in farm.results(units):
+        if isinstance(outcome, Raised) and outcome.error is not None:
+            raise outcome.error
+        if isinstance(outcome, Done):
+            yield index, outcome_of(outcome.value.data)
+        else:
+            yield index, Unknown(rules[index], str(outcome))

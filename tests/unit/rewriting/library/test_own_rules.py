@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tensorwright.base import UsageError
+from tensorwright.farm import Farm
 from tensorwright.rewriting import Rule, parse_rule, rule_text
 from tensorwright.rewriting.library import load_library, read_own_rules
 from tensorwright.rewriting.prove import Outcome, prove, stamp_of
@@ -25,7 +26,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of rules for which a proof is asked for; found here, without Z3."""
     names: list[str] = []
 
-    def prove_here(rules: Sequence[Rule], workers: int) -> Iterator[tuple[int, Outcome]]:
+    def prove_here(rules: Sequence[Rule], farm: Farm) -> Iterator[tuple[int, Outcome]]:
         for place, rule in enumerate(rules):
             names.append(rule.name)
             yield place, prove(rule, confirm=False)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tensorwright.farm import LocalFarm
 from tensorwright.rewriting import (
     Rule,
     evaluate_terms,
@@ -79,7 +80,8 @@ def test_a_sample_is_proved_again(rule: Rule) -> None:
 
 @pytest.mark.slow
 def test_all_are_proved_again_and_z3_confirms_what_is_no_axiom() -> None:
-    outcomes = dict(prove_all([each.rule for each in LIBRARY], patience_s=1200.0))
+    with LocalFarm(2) as farm:
+        outcomes = dict(prove_all([each.rule for each in LIBRARY], farm, patience_s=1200.0))
     unproved = [str(each) for each in outcomes.values() if not isinstance(each, Proved)]
     assert unproved == []
     assert len(outcomes) == len(LIBRARY)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tensorwright.farm import LocalFarm
 from tensorwright.rewriting import evaluate_terms
 from tensorwright.rewriting.axioms import load_axioms
 from tensorwright.rewriting.egraph import Limits
@@ -157,7 +158,8 @@ def test_many_rules_in_processes() -> None:
         parse_rule("relu(relu(?x)) == relu(?x) if rank(x) = 2"),
         parse_rule("relu(?x) == ?x if rank(x) = 2"),
     )
-    found = dict(prove_all(rules, workers=1))
+    with LocalFarm(1) as farm:
+        found = dict(prove_all(rules, farm))
     assert isinstance(found[0], Proved)
     assert isinstance(found[1], Refuted)
 

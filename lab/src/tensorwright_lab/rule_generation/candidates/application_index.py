@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorwright.base import UsageError
 from tensorwright.rewriting.operators import IntShape
 from tensorwright_lab.rule_generation.enumerate.classes import INPUT, Applied, applied_at
 from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
@@ -20,11 +21,24 @@ _ALTERNATIVES = 6
 """Applications of a class besides its term that are looked at."""
 
 
+_MOST_CLASSES = (1 << 24) - 1
+
+
 class ApplicationIndex:
-    """All applications with a class of their own or an equality, for finding them."""
+    """All applications with a class of their own or an equality, for finding them.
+
+    Raises:  UsageError for more classes than it can number.
+    """
 
     def __init__(self, found: Enumeration) -> None:
         table, batch = found.table, found.equal.batch
+        if len(table) > _MOST_CLASSES:
+            raise UsageError(
+                stage="rules",
+                where=f"{len(table):,} classes",
+                reason=f"pruning can number {_MOST_CLASSES:,}",
+                remedy="enumerate fewer operators, or a smaller preset",
+            )
         own = np.flatnonzero(table.code != INPUT)
         rows = np.arange(len(batch))
         columns = [

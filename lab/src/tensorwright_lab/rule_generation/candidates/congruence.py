@@ -16,12 +16,14 @@ Source:  Jia et al., SOSP 2019, section 2.3.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.terms import Input, Rule, with_subterm
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate.classes import Batch, Places
@@ -29,12 +31,13 @@ from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
 from tensorwright_lab.rule_generation.enumerate.grouping import Described, combined, describe
 from tensorwright_lab.rule_generation.enumerate.renaming import mix, pair_form
 from tensorwright_lab.rule_generation.enumerate.sharing import families, nodes_of
-from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 
 _FRESH = 100
 """The number of an input that no preset has."""
-_FRESH_NAME = "fresh"
 _GROUP = 1 << 24
+Shapes: TypeAlias = dict[str, IntShape]
+RandomTrials: TypeAlias = Callable[[Sequence[Rule], Shapes], Sequence[bool]]
+"""Of each rule whether it holds at random inputs of these shapes."""
 _BLOCK = 1 << 18
 
 
@@ -77,8 +80,13 @@ def distinct_equalities(found: Enumeration) -> DistinctEqualities:
     return DistinctEqualities(first, form, which.astype(np.intp))
 
 
-def without_common_subgraphs(found: Enumeration, each: DistinctEqualities, seed: int) -> Remaining:
-    """The equalities that no smaller one says by congruence; see the module docstring."""
+def without_common_subgraphs(
+    found: Enumeration, each: DistinctEqualities, holding: RandomTrials
+) -> Remaining:
+    """The equalities that no smaller one says by congruence; see the module docstring.
+
+    holding   says which rules hold at random inputs
+    """
     general = _Generalised(found, each.row)
     if not len(general.row):
         return Remaining(each.row, ())
@@ -86,9 +94,8 @@ def without_common_subgraphs(found: Enumeration, each: DistinctEqualities, seed:
     rest = ~np.isin(general.row, implied)
     row, form = general.row[rest], general.form[rest]
     _, first, which = np.unique(form, return_index=True, return_inverse=True)
-    builder, entries = TermBuilder(found), np.flatnonzero(rest)
-    truth = np.array([_holds(builder, general, int(entries[at]), seed) for at in first], np.bool_)
-    true = truth[which]
+    rules, shapes = _fresh_rules(found, general, np.flatnonzero(rest)[first])
+    true = np.array(holding(rules, shapes), np.bool_)[which]
     order = np.lexsort((form[true], row[true]))
     row, form = row[true][order], form[true][order]
     row, at = np.unique(row, return_index=True)
@@ -100,15 +107,22 @@ def without_common_subgraphs(found: Enumeration, each: DistinctEqualities, seed:
     return Remaining(each.row[~np.isin(each.row, left_out)], tuple(pairs))
 
 
-def _holds(builder: TermBuilder, general: _Generalised, at: int, seed: int) -> bool:
-    """Whether a rule holds with a fresh input in the place of the common operator."""
-    leaf = builder.term(int(general.leaf[at]))
-    table = builder.found.table
-    shape = table.kinds[table.kind[general.leaf[at]]].shape
-    row = int(general.row[at])
-    sides = (builder.application(row), builder.term(int(builder.found.equal.of[row])))
-    left, right = (with_subterm(side, leaf, Input(_FRESH_NAME)) for side in sides)
-    return general.evaluator(seed, shape).holds(Rule((left,), (right,)))
+def _fresh_rules(
+    found: Enumeration, general: _Generalised, entries: Places
+) -> tuple[list[Rule], Shapes]:
+    """Rules with a fresh input in the place of the common operator, and the shapes of inputs."""
+    builder, table = TermBuilder(found), found.table
+    shapes = dict(found.preset.shapes)
+    rules = []
+    for at in entries.tolist():
+        leaf, row = int(general.leaf[at]), int(general.row[at])
+        shape = table.kinds[table.kind[leaf]].shape
+        fresh = Input("_".join(map(str, ("fresh", *shape))))
+        shapes[fresh.name] = shape
+        sides = (builder.application(row), builder.term(int(found.equal.of[row])))
+        left, right = (with_subterm(side, builder.term(leaf), fresh) for side in sides)
+        rules.append(Rule((left,), (right,)))
+    return rules, shapes
 
 
 class _Generalised:
@@ -123,17 +137,9 @@ class _Generalised:
         self.row, self.leaf = _common_leaves(found, rows)
         self.form = np.empty(len(self.row), np.uint64)
         self._input_form = self._forms_of_inputs()
-        self._evaluators: dict[Any, Evaluator] = {}
         for at in range(0, len(self.row), _BLOCK):
             part = slice(at, at + _BLOCK)
             self.form[part] = self._forms(self.row[part], self.leaf[part])
-
-    def evaluator(self, seed: int, shape: tuple[int, ...]) -> Evaluator:
-        """Evaluates terms with a fresh input of a shape."""
-        if shape not in self._evaluators:
-            shapes = self.found.preset.shapes | {_FRESH_NAME: shape}
-            self._evaluators[shape] = Evaluator(shapes, seed)
-        return self._evaluators[shape]
 
     def _forms(self, row: Places, leaf: Places) -> NDArray[np.uint64]:
         equal = self.found.equal

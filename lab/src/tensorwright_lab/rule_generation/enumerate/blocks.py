@@ -1,22 +1,22 @@
 """Units of work: blocks of applications, and plain functions that evaluate them.
 
     block = Block(ewadd, left [0, 1], right [1, 2], is_table)    4 applications
-    keys(block, store, (0, 1), seed)                             (4, 2) words
-    values(block.at([1, 3]), store, (0, 1))                      (2, 2, size) residues
+    keys(block, tensors, (0, 1), seed)                           (4, 2) words
+    values(block.at([1, 3]), tensors, (0, 1))                    (2, 2, size) residues
 
     Block   one operator with its parameters on classes of given shapes: each left one with each
             right one (`is_table`), or row by row
     keys    the fingerprints of a block's applications, one word for each sample asked for
     values  the values of a block's applications
 
-A block names its arguments by rows of the value store, so it is a few arrays of numbers; what
-comes back is one array.  Both functions depend on nothing else, so that a block may be evaluated
-in any process on any machine that has the files of the store.
+A block names its arguments by rows of the tensors beside it, so it is a few arrays of numbers; what
+comes back is one array.  Both functions depend on nothing else: `shards.py` sends blocks and their
+tensors to any process on any machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.terms import Param
 from tensorwright_lab.rule_generation.enumerate.classes import NOWHERE, Batch, Ints, Places
-from tensorwright_lab.rule_generation.enumerate.store import ValueStore
 from tensorwright_lab.rule_generation.fingerprint.factored import factored_values
 from tensorwright_lab.rule_generation.fingerprint.fingerprints import (
     Keys,
@@ -62,7 +61,7 @@ class Block:
     """Applications of one operator; see the module docstring.
 
     code    the number of the application in the preset; `place` where a split cuts, else 0
-    left    first arguments: classes, or their rows in the store; one -1 for a constant
+    left    first arguments: classes, or rows of the tensors; one -1 for a constant
     right   second arguments; empty for operators that have none
     operands  arguments after these that are the same for all, numbered as those
     """
@@ -87,13 +86,6 @@ class Block:
     def __len__(self) -> int:
         return len(self.left) * len(self.right) if self.is_table else len(self.left)
 
-    def located(self, row: Ints) -> Block:
-        """The block by rows of the store in place of classes."""
-        if not self.shapes:
-            return self
-        operands = tuple(int(row[each]) for each in self.operands)
-        return replace(self, left=row[self.left], right=row[self.right], operands=operands)
-
     def kept(self) -> Places | None:
         """The flat places of the applications that count; None for all."""
         if self.order is Order.ANY or self.shapes[0] != self.shapes[1]:
@@ -101,6 +93,14 @@ class Block:
         left, right = (self.left[:, None], self.right) if self.is_table else (self.left, self.right)
         mask = left != right if self.order is Order.DIFFERENT else left < right
         return None if mask.all() else np.flatnonzero(mask)
+
+    def count_kept(self) -> int:
+        """How many applications count, without listing them."""
+        if self.order is Order.ANY or self.shapes[0] != self.shapes[1] or not self.is_table:
+            return len(self)
+        if self.order is Order.DIFFERENT:
+            return len(self) - len(np.intersect1d(self.left, self.right))
+        return int((len(self.right) - np.searchsorted(self.right, self.left, "right")).sum())
 
     def pairs(self, places: NDArray[Any]) -> tuple[Ints, Ints]:
         """The arguments of the applications at some flat places; -1 where there is none."""
@@ -135,6 +135,8 @@ class Block:
 
 Chunk: TypeAlias = tuple[Block, ...]
 """What one worker does in one go, and one file keeps: a second or two."""
+Tensors: TypeAlias = Mapping[IntShape, Values]
+"""Values by shape, of the samples that are asked for: (rows, samples, size)."""
 
 
 def effort(block: Block) -> float:
@@ -154,7 +156,19 @@ def effort(block: Block) -> float:
             return 5.0 * len(block) * size
 
 
-def chunks_of(blocks: Sequence[Block]) -> tuple[Chunk, ...]:
+def value_effort(block: Block) -> float:
+    """About how many microseconds the values of a block take, and sending them."""
+    return 2 * effort(block) + len(block) * prod(block.shape) / 5
+
+
+def chunk_share(block: Block) -> float:
+    """About how many chunks a block fills."""
+    return max(effort(block) / _CHUNK_EFFORT, len(block) / _CHUNK)
+
+
+def chunks_of(
+    blocks: Sequence[Block], effort_of: Callable[[Block], float] = effort
+) -> tuple[Chunk, ...]:
     """Blocks cut into pieces, and pieces put together, in order, to chunks of like effort."""
     chunks: list[Chunk] = []
     open_: list[Block] = []
@@ -162,7 +176,7 @@ def chunks_of(blocks: Sequence[Block]) -> tuple[Chunk, ...]:
     for block in blocks:
         for piece in block.pieces():
             open_.append(piece)
-            total += effort(piece)
+            total += effort_of(piece)
             count += len(piece)
             if total >= _CHUNK_EFFORT or count >= _CHUNK:
                 chunks.append(tuple(open_))
@@ -170,9 +184,18 @@ def chunks_of(blocks: Sequence[Block]) -> tuple[Chunk, ...]:
     return (*chunks, tuple(open_)) if open_ else tuple(chunks)
 
 
-def located(chunks: Sequence[Chunk], row: Ints) -> list[Chunk]:
-    """Chunks by rows of the store in place of classes, as a worker gets them."""
-    return [tuple(block.located(row) for block in chunk) for chunk in chunks]
+def thinned(blocks: Sequence[Block], share: int) -> tuple[Block, ...]:
+    """One of `share` applications of each operator on each shape, for forecasts."""
+    if share == 1:
+        return tuple(blocks)
+    thin = []
+    for number, block in enumerate(blocks):
+        part = slice(number % share, None, share)
+        left = block.left[part]
+        right = block.right if block.is_table else block.right[part]
+        if len(left):
+            thin.append(replace(block, left=left, right=right))
+    return tuple(thin)
 
 
 def batch_of(
@@ -194,17 +217,16 @@ def batch_of(
     return Batch.joined(parts)
 
 
-def keys(block: Block, store: ValueStore, samples: Sequence[int], seed: int) -> Keys:
+def keys(block: Block, tensors: Tensors, samples: Sequence[int], seed: int) -> Keys:
     """The fingerprints of the applications that count, (applications, samples)."""
     structure = structure_of(block.operator, block.params, block.shapes)
     if not block.shapes:
         value = values_of(structure, ())
         return keys_of(value, block.shape, seed)[:, list(samples)]
-    left = store.take(block.shapes[0], block.left, samples)
+    left = tensors[block.shapes[0]][block.left]
     if block.arity == 1:
-        operands = _operands(block, store, samples)
-        return keys_of_unary(structure, left, block.shape, seed, operands)
-    right = store.take(block.shapes[1], block.right, samples)
+        return keys_of_unary(structure, left, block.shape, seed, _operands(block, tensors))
+    right = tensors[block.shapes[1]][block.right]
     if not block.is_table:
         if isinstance(structure, Bilinear) and structure.is_relu:
             made = factored_values(structure, left, right, block.left, block.right)
@@ -215,33 +237,21 @@ def keys(block: Block, store: ValueStore, samples: Sequence[int], seed: int) -> 
     return found if kept is None else found[kept]
 
 
-def chunk_keys(store: ValueStore, samples: Sequence[int], seed: int, chunk: Chunk) -> Keys:
-    """The fingerprints of the blocks of a chunk, one after the other."""
-    return np.concatenate([keys(block, store, samples, seed) for block in chunk])
-
-
-def chunk_values(store: ValueStore, samples: Sequence[int], chunk: Chunk) -> Values:
-    """The values of the blocks of a chunk, which have one shape."""
-    return np.concatenate([values(block, store, samples) for block in chunk])
-
-
-def values(block: Block, store: ValueStore, samples: Sequence[int]) -> Values:
+def values(block: Block, tensors: Tensors, samples: Sequence[int]) -> Values:
     """The values of the applications of a block that is no table."""
     structure = structure_of(block.operator, block.params, block.shapes)
     if not block.shapes:
         return values_of(structure, ())[:, list(samples)]
-    arguments = [store.take(block.shapes[0], block.left, samples)]
+    arguments = [tensors[block.shapes[0]][block.left]]
     if block.arity == 2:
-        arguments.append(store.take(block.shapes[1], block.right, samples))
+        arguments.append(tensors[block.shapes[1]][block.right])
         if isinstance(structure, Bilinear):
             left, right = arguments
             return factored_values(structure, left, right, block.left, block.right)
-    return values_of(structure, (*arguments, *_operands(block, store, samples)))
+    return values_of(structure, (*arguments, *_operands(block, tensors)))
 
 
-def _operands(block: Block, store: ValueStore, samples: Sequence[int]) -> tuple[Values, ...]:
+def _operands(block: Block, tensors: Tensors) -> tuple[Values, ...]:
     shapes = block.shapes[block.arity :]
-    return tuple(
-        store.take(shape, np.array([row]), samples)
-        for shape, row in zip(shapes, block.operands, strict=True)
-    )
+    rows = zip(shapes, block.operands, strict=True)
+    return tuple(tensors[shape][[row]] for shape, row in rows)

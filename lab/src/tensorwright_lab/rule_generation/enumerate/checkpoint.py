@@ -3,8 +3,7 @@
     run.json        what is enumerated: a run goes on only where it would do the very same
     state.npz       the classes and equalities of all finished levels
     values-*.u32    the values of the classes
-    keys-*.npz      of the last level: the fingerprints of a chunk of applications
-    found-*.npz     of the last level: the applications of a chunk that equal something
+    *.unit          what units of work gave: JSON and bytes
 
 Each file is written whole or not at all, and holds numbers and text only.
 """
@@ -12,40 +11,42 @@ Each file is written whole or not at all, and holds numbers and text only.
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import UsageError, atomic_writer, make_folder, output_error, write_atomically
+from tensorwright.farm import Payload
 
-_OWN = ("run.json", "*.npz", "values-*.u32")
+_OWN = ("run.json", "*.npz", "values-*.u32", "*.unit")
+_LENGTH = struct.Struct("<I")
 Arrays = dict[str, NDArray[Any]]
 
 
 class WorkFolder:
     """The files of one enumeration.
 
-    Raises:  UsageError where the folder holds other things, or another run and `resume` is asked
-             for; OutputError where it cannot be written.
+    Raises:  UsageError where the folder holds other things or another run; OutputError where it
+             cannot be written.
     """
 
-    def __init__(self, path: Path, run: Mapping[str, Any], *, resume: bool) -> None:
+    def __init__(self, path: Path, run: Mapping[str, Any]) -> None:
         self.path = make_folder(path)
         text = json.dumps(dict(run), indent=1, sort_keys=True)
         mark = path / "run.json"
-        if not mark.is_file() and any(path.iterdir()):
-            raise self._error("it holds files of something else", "name an empty or a new folder")
-        if mark.is_file() and resume:
+        if mark.is_file():
             if mark.read_text(encoding="utf-8") != text:
                 raise self._error(
-                    "it keeps another run", "the same preset, size and seed, or no --resume"
+                    "it keeps another run", "the same preset, size and seed, or another folder"
                 )
             return
-        _clear(path)
+        if any(path.iterdir()):
+            raise self._error("it holds files of something else", "name an empty or a new folder")
         write_atomically(mark, text)
 
     def _error(self, reason: str, remedy: str) -> UsageError:
@@ -71,7 +72,58 @@ class WorkFolder:
             with np.load(self.path / f"{name}.npz", allow_pickle=False) as file:
                 return {each: file[each] for each in file.files}
         except (OSError, ValueError, zipfile.BadZipFile) as error:
-            raise self._error(f"{name}.npz cannot be read: {error}", "no --resume") from error
+            raise self._unreadable(f"{name}.npz", error) from error
+
+    def has_unit(self, name: str) -> bool:
+        """Whether the result of a unit is kept."""
+        return self._unit(name).is_file()
+
+    def save_unit(self, name: str, result: Payload) -> None:
+        """Keep the result of a unit under a name."""
+        sizes = [len(blob) for blob in result.blobs]
+        head = json.dumps([result.data, sizes]).encode()
+        with atomic_writer(self._unit(name)) as file:
+            file.write(_LENGTH.pack(len(head)) + head)
+            for blob in result.blobs:
+                file.write(blob)
+
+    def unit(self, name: str, blobs: Sequence[int] | None = None) -> Payload:
+        """The result of a unit, or some blobs of it.
+
+        Raises:  UsageError where it cannot be read.
+        """
+        try:
+            with self._unit(name).open("rb") as file:
+                (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
+                data, sizes = json.loads(file.read(length))
+                starts = [_LENGTH.size + length, *sizes]
+                chosen = range(len(sizes)) if blobs is None else blobs
+                return Payload(data, tuple(_read(file, starts, at) for at in chosen))
+        except (OSError, ValueError, struct.error) as error:
+            raise self._unreadable(f"{name}.unit", error) from error
+
+    def remove_units(self, names: Iterable[str]) -> None:
+        """Remove results that are no longer needed.
+
+        Raises:  OutputError.
+        """
+        for name in names:
+            try:
+                self._unit(name).unlink(missing_ok=True)
+            except OSError as error:
+                raise output_error(self._unit(name), error) from error
+
+    def _unit(self, name: str) -> Path:
+        return self.path / f"{name}.unit"
+
+    def _unreadable(self, name: str, error: Exception) -> UsageError:
+        return self._error(f"{name} cannot be read: {error}", "remove the folder")
+
+
+def _read(file: IO[bytes], sizes: Sequence[int], at: int) -> bytes:
+    """Blob number `at`, where `sizes` has what stands before all of them first."""
+    file.seek(sum(sizes[: at + 1]))
+    return file.read(sizes[at + 1])
 
 
 def _clear(path: Path) -> None:

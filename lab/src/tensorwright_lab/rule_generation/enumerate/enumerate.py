@@ -22,22 +22,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
+from tensorwright.farm import CALLER, Farm
 from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
-    Chunk,
     batch_of,
-    chunk_keys,
-    chunk_values,
     chunks_of,
     effort,
-    located,
+    thinned,
+    value_effort,
 )
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.classes import (
@@ -51,18 +49,16 @@ from tensorwright_lab.rule_generation.enumerate.classes import (
 from tensorwright_lab.rule_generation.enumerate.counting import graphs_of_stored, sizes_of, smallest
 from tensorwright_lab.rule_generation.enumerate.grouping import Equalities, group_equal
 from tensorwright_lab.rule_generation.enumerate.last_level import LastLevel
+from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.enumerate.plan import Plan
+from tensorwright_lab.rule_generation.enumerate.shards import shard
 from tensorwright_lab.rule_generation.enumerate.sharing import families
 from tensorwright_lab.rule_generation.enumerate.state import begin, restore, save
 from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES
-from tensorwright_lab.rule_generation.parallel import map_chunks
 from tensorwright_lab.rule_generation.preset import Preset
-from tensorwright_lab.rule_generation.progress import Meter, Say
+from tensorwright_lab.rule_generation.progress import Say
 
-_FORMAT = 1
-_FEW = 1 << 17
-"""A level with fewer applications is not worth other processes."""
-_VALUES = 1 << 13
+_FORMAT = 2
 _ALL = tuple(range(SAMPLES))
 
 
@@ -103,12 +99,13 @@ def enumerate_terms(
     max_operators: int,
     folder: WorkFolder,
     seed: int = 0,
-    workers: int = 1,
+    farm: Farm = CALLER,
     say: Say = lambda line: None,
 ) -> Enumeration:
     """Enumerate; what is found is the same for the same preset, size and seed.
 
     folder  is written to, and what it holds of the same run is not done again
+    farm    who does the units
 
     Raises:  UsageError for too many operators, OutputError, MachineError.
     """
@@ -119,17 +116,17 @@ def enumerate_terms(
             reason="graphs have too many",
             remedy=f"1 to {MAX_OPERATORS}",
         )
-    return _Session(preset, folder, seed, workers, say).run(max_operators)
+    return Session(preset, folder, seed, farm, say).run(max_operators)
 
 
-class _Session:
-    def __init__(
-        self, preset: Preset, folder: WorkFolder, seed: int, workers: int, say: Say
-    ) -> None:
+class Session:
+    """An enumeration that grows level by level; see `enumerate_terms`."""
+
+    def __init__(self, preset: Preset, folder: WorkFolder, seed: int, farm: Farm, say: Say) -> None:
         self.preset = preset
         self.folder = folder
         self.seed = seed
-        self.workers = workers
+        self.farm = farm
         self.say = say
         self.family = families(preset)
         kept = restore(folder)
@@ -139,10 +136,9 @@ class _Session:
         self.table = self.state.table
 
     def run(self, max_operators: int) -> Enumeration:
+        """Find the levels that are not kept yet."""
         for level in range(len(self.state.counts) + 1, max_operators):
-            self._stored_level(level)
-            save(self.folder, self.state)
-            self._say_level(level)
+            self.store_level(level)
         graphs = self._last_level(max_operators)
         self._say_level(max_operators)
         counts = list(map(len, self.state.equal))
@@ -161,53 +157,64 @@ class _Session:
         line = f"level {level}: {count:,} applications, {equal:,} equalities, {classes:,} classes"
         self.say(f"{line} kept")
 
-    def _stored_level(self, level: int) -> None:
+    def _units(self, level: int) -> LevelUnits:
+        return LevelUnits(self.folder, self.farm, self.say, level)
+
+    def store_level(self, level: int, share: int = 1) -> None:
+        """Find the classes of a level and their values; of one of `share` applications only."""
         plan = Plan(self.preset, self.table, level)
-        chunks = chunks_of(plan.blocks)
-        efforts = [2 * sum(map(effort, chunk)) for chunk in chunks]
-        meter = Meter(self.say, f"level {level}, fingerprints", sum(efforts))
-        job = partial(chunk_keys, self.state.store, _ALL, self.seed)
-        results = map_chunks(job, located(chunks, self.table.row), self._workers_for(plan))
+        chunks = chunks_of(thinned(plan.blocks, share))
+        row, store = self.table.row, self.state.store
+        names = self._units(level).complete(
+            "keys",
+            lambda at: shard(chunks[at], store, row, _ALL, self.seed),
+            [SAMPLES * sum(map(effort, chunk)) for chunk in chunks],
+        )
         parts = []
-        for chunk, keys, spent in zip(chunks, results, efforts, strict=True):
-            parts.append(batch_of(chunk, keys, plan.kinds_of))
-            meter.add(spent)
+        for chunk, name in zip(chunks, names, strict=True):
+            keys = np.frombuffer(self.folder.unit(name).blobs[0], np.uint64)
+            parts.append(batch_of(chunk, keys.reshape(-1, SAMPLES), plan.kinds_of))
         batch = Batch.joined(parts)
         first = len(self.table)
         self.state.equal.append(group_equal(self.table, batch, level, self.family, is_last=False))
         self.state.counts.append(len(batch))
-        self._compute(first, self._workers_for(plan))
+        made = self._compute(first, level)
+        save(self.folder, self.state)
+        self.folder.remove_units([*names, *made])
+        self._say_level(level)
 
-    def _workers_for(self, plan: Plan) -> int:
-        return self.workers if sum(map(len, plan.blocks)) > _FEW else 1
-
-    def _compute(self, first: int, workers: int) -> None:
+    def _compute(self, first: int, level: int) -> list[str]:
         """The values of the classes from `first` on, which are sorted by shape."""
-        table = self.table
-        chunks = list(_value_chunks(self.preset, table, first))
-        job = partial(chunk_values, self.state.store, _ALL)
+        table, store = self.table, self.state.store
+        chunks = chunks_of(tuple(_value_blocks(self.preset, table, first)), value_effort)
+        names = self._units(level).complete(
+            "values",
+            lambda at: shard(chunks[at], store, table.row, _ALL, self.seed),
+            [sum(map(value_effort, chunk)) for chunk in chunks],
+        )
         at = first
-        for chunk, own in zip(
-            chunks, map_chunks(job, located(chunks, table.row), workers), strict=True
-        ):
-            row = self.state.store.append(chunk[0].shape, own)
-            table.row[at : at + len(own)] = np.arange(row, row + len(own))
-            at += len(own)
+        for chunk, name in zip(chunks, names, strict=True):
+            for block, blob in zip(chunk, self.folder.unit(name).blobs, strict=True):
+                count = len(block)
+                found = np.frombuffer(blob, np.uint32).reshape(count, SAMPLES, -1)
+                row = store.append(block.shape, found)
+                table.row[at : at + count] = np.arange(row, row + count)
+                at += count
+        return names
 
     def _last_level(self, level: int) -> tuple[float, float]:
         plan = Plan(self.preset, self.table, level)
         sizes = sizes_of(self.table, self.state.equal, level - 1)
         graphs = graphs_of_stored(sizes) + plan.graphs(smallest(self.table, sizes))
         two_outputs = plan.two_output_graphs(sizes)
-        workers = self._workers_for(plan)
-        passes = LastLevel(plan, self.state.store, self.folder, self.seed, workers, self.say)
+        passes = LastLevel(plan, self.state.store, self._units(level), self.seed)
         batch = passes.run()
         self.state.counts.append(passes.applications)
         self.state.equal.append(group_equal(self.table, batch, level, self.family, is_last=True))
         return graphs, two_outputs
 
 
-def _value_chunks(preset: Preset, table: ClassTable, first: int) -> Iterator[Chunk]:
+def _value_blocks(preset: Preset, table: ClassTable, first: int) -> Iterator[Block]:
     """The applications of new classes, in order, in blocks of one operator and shape."""
     own = np.arange(first, len(table))
     if not len(own):
@@ -220,9 +227,7 @@ def _value_chunks(preset: Preset, table: ClassTable, first: int) -> Iterator[Chu
     starts = np.concatenate([[0], changes])
     ends = np.append(changes, len(own))
     for low, high in zip(starts, ends, strict=True):
-        for at in range(low, high, _VALUES):
-            part = own[at : min(high, at + _VALUES)]
-            yield (_value_block(preset, table, listed, columns[at], part),)
+        yield _value_block(preset, table, listed, columns[low], own[low:high])
 
 
 def _value_block(

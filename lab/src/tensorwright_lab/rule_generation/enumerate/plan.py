@@ -28,14 +28,17 @@ _NONE: Ints = np.zeros(0, np.int32)
 
 
 class Plan:
-    """The blocks of one level, in a fixed order, over classes; and how to read them."""
+    """The blocks of one level, in a fixed order, over classes; and how to read them.
 
-    def __init__(self, preset: Preset, table: ClassTable, level: int) -> None:
+    share   see `Sharing`
+    """
+
+    def __init__(self, preset: Preset, table: ClassTable, level: int, share: int = 1) -> None:
         self.preset = preset
         self.table = table
         self.level = level
         self.shapes = table.stored()
-        sharing = Sharing(table, level - 1)
+        sharing = Sharing(table, level - 1, share)
         self._shared = self._by_shapes(sharing.first, sharing.second)
         self._repeated = self._by_shapes(*sharing.repeated)
         self._weights = np.array([kind.is_weight for kind in table.kinds])

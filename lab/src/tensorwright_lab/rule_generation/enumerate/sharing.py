@@ -88,10 +88,11 @@ class Sharing:
 
     first, second   pairs with `union` operators together, fewer than one by one; both orders
     repeated        pairs of this size one by one that have fewer together: tried before
+    share           of pairs of two smaller classes one of so many is listed, for forecasts
     """
 
-    def __init__(self, table: ClassTable, union: int) -> None:
-        first, second = shared_pairs(table, union)
+    def __init__(self, table: ClassTable, union: int, share: int = 1) -> None:
+        first, second = shared_pairs(table, union, share)
         total = table.cost[first].astype(np.intp) + table.cost[second]
         size = np.empty(len(first), np.intp)
         for at in range(0, len(first), _BLOCK):
@@ -103,7 +104,14 @@ class Sharing:
         self.repeated = first[kept], second[kept]
 
 
-def shared_pairs(table: ClassTable, union: int) -> tuple[Places, Places]:
+def count_shared(table: ClassTable, union: int) -> float:
+    """How many pairs `shared_pairs` looks at, those of two smaller classes."""
+    nodes = table.nodes[(table.row >= 0) & (table.cost < union)]
+    _, counts = np.unique(nodes[nodes != 0], return_counts=True)
+    return float((counts.astype(np.float64) ** 2).sum())
+
+
+def shared_pairs(table: ClassTable, union: int, share: int = 1) -> tuple[Places, Places]:
     """Pairs of different classes with an operator in common, either order, sorted.
 
     Among the pairs with `union` operators together that are more one by one, none is left out:
@@ -121,7 +129,7 @@ def shared_pairs(table: ClassTable, union: int) -> tuple[Places, Places]:
     big = table.cost[owner] == union
     i, j = _join(node[big], owner[big], own, stored)
     small = ~big
-    k, m = _join(node[small], owner[small], node[small], owner[small])
+    k, m = _join(node[small][::share], owner[small][::share], node[small], owner[small])
     first, second = np.concatenate([i, j, k]), np.concatenate([j, i, m])
     differ = first != second
     width = len(table)

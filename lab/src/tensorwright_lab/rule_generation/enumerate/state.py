@@ -150,7 +150,7 @@ def restore(folder: WorkFolder) -> State | None:
             stage="rules",
             where=f"work folder {folder.path}",
             reason="files of values are missing",
-            remedy="no --resume",
+            remedy="remove the folder",
         )
     table = _table(arrays, about)
     return State(table, store, _equalities(arrays, about), list(about["counts"]))

@@ -80,6 +80,12 @@ class ValueStore:
             self._maps[shape, sample] = found
         return self._maps[shape, sample]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all values."""
+        sizes = (count * prod(shape) for shape, count in self.counts.items())
+        return SAMPLES * _BYTES * sum(sizes)
+
     def is_whole(self) -> bool:
         """Whether the files hold all rows."""
         return all(

@@ -1,50 +1,62 @@
-"""Steps from candidate rules at the preset's shapes to rules for all shapes, in several processes.
+"""Steps from candidate rules at the preset's shapes to rules for all shapes, as units of a farm.
 
-    steps = GeneralizationSteps(preset.shapes, seed, workers=2, say=print)
+    steps = GeneralizationSteps(preset.shapes, seed, units)
     steps.holding(rules)               those that hold at other random inputs, too
     steps.general(steps.instances(rules))     rules for all shapes
 
-Each step is a plain function of a few rules, so that it can be spread like the enumeration; the
-order of the rules stays.
+Each step is a function of a few rules, so that it can be spread like the enumeration; the order of
+the rules stays.  Rules travel as text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
+from typing import Any
 
+from tensorwright.farm import Payload
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.terms import Rule
+from tensorwright.rewriting.text import parse_rule, rule_text
+from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.generalize.generalize import alike, generalize_alike
 from tensorwright_lab.rule_generation.generalize.widening import FoundRule, widened
-from tensorwright_lab.rule_generation.parallel import map_chunks
-from tensorwright_lab.rule_generation.progress import Meter, Say
 
-_ITEMS, _SLOW_ITEMS = 32, 4
-"""Items of a part, of quick steps and of slow ones."""
-_FEW = 16
-"""Parts that other processes are not worth."""
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+_EFFORTS = {"holding": 4e4, "widened": 3e4, "general": 3e5}
+"""Microseconds of a unit, about."""
 Shapes = dict[str, IntShape]
 
 
-def _holding(shapes: Shapes, seed: int, rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """The rules that hold at other inputs than those of the fingerprints."""
-    evaluator = Evaluator(shapes, seed)
-    return tuple(rule for rule in rules if evaluator.holds(rule))
+def holding(payload: Payload) -> Payload:
+    """Of each rule whether it holds at other inputs than those of the fingerprints."""
+    evaluator = Evaluator(_shapes(payload.data["shapes"]), payload.data["seed"])
+    return Payload([evaluator.holds(parse_rule(text)) for text in payload.data["items"]])
 
 
-def _widened(shapes: Shapes, rules: Sequence[Rule]) -> tuple[FoundRule, ...]:
-    """Rules with inputs in the place of what may be any tensor."""
-    return tuple(widened(rule, shapes) for rule in rules)
+def widened_rules(payload: Payload) -> Payload:
+    """Rules with inputs in the place of what may be any tensor, with the shapes of the inputs."""
+    shapes = _shapes(payload.data["shapes"])
+    return Payload([_plain(widened(parse_rule(text), shapes)) for text in payload.data["items"]])
 
 
-def _general(groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
-    return tuple(rule for group in groups for rule in generalize_alike(group))
+def general_rules(payload: Payload) -> Payload:
+    """What groups of rules that are alike become."""
+    groups = [[_found(each) for each in group] for group in payload.data["items"]]
+    return Payload([rule_text(rule) for group in groups for rule in generalize_alike(group)])
+
+
+def _shapes(listed: Sequence[tuple[str, Sequence[int]]]) -> Shapes:
+    return {name: tuple(shape) for name, shape in listed}
+
+
+def _plain(found: FoundRule) -> list[Any]:
+    return [rule_text(found.rule), found.shapes]
+
+
+def _found(plain: Sequence[Any]) -> FoundRule:
+    text, shapes = plain
+    return FoundRule(parse_rule(text), tuple(_shapes(shapes).items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +65,44 @@ class GeneralizationSteps:
 
     shapes: Shapes
     seed: int
-    workers: int
-    say: Say
+    units: LevelUnits
+
+    def trials(self, rules: Sequence[Rule], shapes: Shapes) -> list[bool]:
+        """Of each rule whether it holds at random inputs of these shapes."""
+        about = {"shapes": list(shapes.items()), "seed": self.seed}
+        return self._spread("holding", [rule_text(rule) for rule in rules], about, name="common")
 
     def holding(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """The rules that hold once more."""
-        return self._spread("evaluated", partial(_holding, self.shapes, self.seed + 1), rules)
+        holds = self._spread("holding", [rule_text(rule) for rule in rules], self._about)
+        return tuple(rule for rule, kept in zip(rules, holds, strict=True) if kept)
 
     def instances(self, rules: Sequence[Rule]) -> tuple[tuple[FoundRule, ...], ...]:
         """Rules as general as they hold, those together that are alike."""
-        return alike(self._spread("instances", partial(_widened, self.shapes), rules))
+        texts = [rule_text(rule) for rule in rules]
+        return alike(map(_found, self._spread("widened", texts, self._about)))
 
     def general(self, groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
         """Rules for all shapes."""
-        return self._spread("generalised", _general, groups, _SLOW_ITEMS)
+        plain = [[_plain(found) for found in group] for group in groups]
+        return tuple(map(parse_rule, self._spread("general", plain, {}, 4)))
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {"shapes": list(self.shapes.items()), "seed": self.seed + 1}
 
     def _spread(
         self,
-        label: str,
-        job: Callable[[Sequence[Item]], tuple[Result, ...]],
-        items: Sequence[Item],
-        count: int = _ITEMS,
-    ) -> tuple[Result, ...]:
-        parts = [tuple(items[at : at + count]) for at in range(0, len(items), count)]
-        meter = Meter(self.say, label, len(parts))
-        results: list[Result] = []
-        for result in map_chunks(job, parts, self.workers if len(parts) > _FEW else 1):
-            results += result
-            meter.add(1)
-        return tuple(results)
+        step: str,
+        items: Sequence[Any],
+        about: dict[str, Any],
+        count: int = 32,
+        name: str = "",
+    ) -> list[Any]:
+        """What units of so many items give for them, in their order; kept under a name."""
+        parts = [items[at : at + count] for at in range(0, len(items), count)]
+        efforts = [_EFFORTS[step]] * len(parts)
+        names = self.units.complete(
+            step, lambda at: Payload({**about, "items": parts[at]}), efforts, name
+        )
+        return [each for name in names for each in self.units.folder.unit(name).data]

@@ -3,17 +3,19 @@
 Question(rule, kept)              Implied(("relu-relu",)), or Open()
 Question(rule, None)              Holds(the rule with its stamp, axioms), or Fails(reason)
 Question(rule, kept, "old")       the same without the rule `old` and those that are larger
+examined(payload)                 the same as a unit of a farm; rules travel as text
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tensorwright.expr import IndexExpr, of_terms, terms_of
+from tensorwright.farm import Payload
 from tensorwright.rewriting.assumptions import assume
 from tensorwright.rewriting.derivation.derive import subsuming_rules
 from tensorwright.rewriting.derivation.ruleset import RuleSet, larger_side, rule_set
@@ -21,7 +23,7 @@ from tensorwright.rewriting.dims import Size, atoms_of
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.prove import Proved, Refuted, prove, stamped
 from tensorwright.rewriting.terms import ConditionAtom, Different, Equal, Rank, Rule
-from tensorwright.rewriting.text import parse_rules, rule_text
+from tensorwright.rewriting.text import parse_rule, parse_rules, rule_text
 from tensorwright_lab.rule_generation.selection.free_parameters import freed
 
 _FREEING_LIMITS = Limits(rounds=4, nodes=800, matches=100)
@@ -66,10 +68,7 @@ Answer: TypeAlias = Implied | Open | Holds | Fails
 
 
 class Kept:
-    """The rules that many questions share, each with a name.
-
-    A process that gets them a second time does not read them again.
-    """
+    """The rules that many questions share, each with a name."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
@@ -84,12 +83,10 @@ class Kept:
         """The rules, one a line."""
         return "\n".join(map(rule_text, self.rules))
 
-    def __reduce__(self) -> tuple[Callable[[str], Kept], tuple[str]]:
-        return _received, (self.text,)
-
 
 @lru_cache(maxsize=1)
 def _received(text: str) -> Kept:
+    """A process that gets the same rules a second time does not read them again."""
     return Kept(parse_rules(text.splitlines()))
 
 
@@ -105,28 +102,58 @@ class Question:
     kept: Kept | None
     without: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """The answer and the seconds that it took."""
-
-    answer: Answer
-    time_s: float
+    def payload(self) -> Payload:
+        """The question as plain data."""
+        kept = None if self.kept is None else self.kept.text
+        return Payload({"rule": rule_text(self.rule), "kept": kept, "without": self.without})
 
 
-def examine(question: Question) -> Examined:
-    """Answer a question.  Raises: MachineError where Z3 is missing."""
+def examined(payload: Payload) -> Payload:
+    """Answer a question; with the seconds that it took.
+
+    Raises:  MachineError where Z3 is missing.
+    """
     start = time.perf_counter()
-    answer: Answer
+    kept = payload.data["kept"]
+    rule, without = parse_rule(payload.data["rule"]), payload.data["without"]
+    answer = examine(Question(rule, None if kept is None else _received(kept), without))
+    return Payload({"time_s": time.perf_counter() - start, **plain_answer(answer)})
+
+
+def plain_answer(answer: Answer) -> dict[str, Any]:
+    """An answer as plain data."""
+    match answer:
+        case Implied(names):
+            return {"answer": "implied", "names": names}
+        case Open():
+            return {"answer": "open"}
+        case Holds(rule, axioms):
+            return {"answer": "proved", "as": rule_text(rule), "axioms": axioms}
+        case Fails(reason, is_refuted):
+            return {"answer": "refuted" if is_refuted else "unknown", "reason": reason}
+
+
+def answer_of(plain: Mapping[str, Any]) -> Answer:
+    """The inverse of `plain_answer`."""
+    kind = plain["answer"]
+    if kind == "implied":
+        return Implied(tuple(plain["names"]))
+    if kind == "open":
+        return Open()
+    if kind == "proved":
+        return Holds(parse_rule(plain["as"]), tuple(plain["axioms"]))
+    return Fails(plain["reason"], kind == "refuted")
+
+
+def examine(question: Question) -> Answer:
+    """Answer a question.  Raises: MachineError where Z3 is missing."""
     if question.kept is None:
-        answer = decide(question.rule)
-    else:
-        rules = question.kept.prepared
-        if question.without:
-            rules = instead_of(question.rule, rules.without(question.without))
-        names = subsuming_rules(question.rule, rules)
-        answer = Open() if names is None else Implied(names)
-    return Examined(answer, time.perf_counter() - start)
+        return decide(question.rule)
+    rules = question.kept.prepared
+    if question.without:
+        rules = instead_of(question.rule, rules.without(question.without))
+    names = subsuming_rules(question.rule, rules)
+    return Open() if names is None else Implied(names)
 
 
 def instead_of(rule: Rule, others: RuleSet) -> RuleSet:

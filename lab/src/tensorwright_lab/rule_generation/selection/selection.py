@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from tensorwright.base import InternalError
-from tensorwright.processes import Done, Job, Outcome, WorkerPool
+from tensorwright.farm import CALLER, Farm, FarmOutcome, Unit
+from tensorwright.processes import Done, Raised
 from tensorwright.rewriting.derivation.derive import QUICK_LIMITS, subsuming_rules
 from tensorwright.rewriting.derivation.ruleset import rule_set
 from tensorwright.rewriting.naming import (
@@ -40,14 +41,13 @@ from tensorwright.rewriting.terms import (
 from tensorwright.rewriting.text import rule_text
 from tensorwright_lab.rule_generation.selection.examine import (
     Answer,
-    Examined,
     Fails,
     Holds,
     Implied,
     Kept,
     Open,
     Question,
-    examine,
+    answer_of,
     instead_of,
     without_ranks,
 )
@@ -106,27 +106,26 @@ def selection_order(rule: Rule) -> tuple[int, int, int, str]:
 
 def select_rules(
     candidates: Sequence[Rule],
-    workers: int = 2,
+    farm: Farm = CALLER,
     kept: Sequence[Rule] = (),
     verdicts: Path | None = None,
     progress: Callable[[Progress], None] = lambda each: None,
     names: Mapping[str, str] = MappingProxyType({}),
-    pool: WorkerPool | None = None,
 ) -> Selection:
     """Keep the proved rules among candidates that those kept before do not imply.
 
     Equalities of constants are left out: without a tensor they speak of one size alone.
 
+    farm      who answers questions
     kept      rules that are there already; the result has them first
     verdicts  where answers are kept as they come, so that a run that was stopped goes on
     names     of rules by `sides_key`; the others get systematic names
-    pool      processes that are there already, instead of so many workers
 
     Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
     """
     ordered = sorted(filter(_has_tensors, candidates), key=selection_order)
-    with _processes(workers, pool) as processes, closing(Verdicts(verdicts)) as store:
-        selector = _Selector(list(kept), store, processes, progress, len(ordered), names)
+    with closing(Verdicts(verdicts)) as store:
+        selector = _Selector(list(kept), store, farm, progress, len(ordered), names)
         for start in range(0, len(ordered), BATCH):
             selector.batch(ordered[start : start + BATCH])
         selector.minimise(len(kept))
@@ -141,33 +140,23 @@ def _has_tensors(rule: Rule) -> bool:
 
 
 def minimise_rules(
-    rules: Sequence[Rule],
-    workers: int = 2,
-    verdicts: Path | None = None,
-    pool: WorkerPool | None = None,
+    rules: Sequence[Rule], farm: Farm = CALLER, verdicts: Path | None = None
 ) -> Selection:
     """Leave out proved rules that others of no more operators imply, the last ones first.
 
-    pool  processes that are there already, instead of so many workers
-
     Raises:  OutputError where verdicts cannot be written.
     """
-    with _processes(workers, pool) as processes, closing(Verdicts(verdicts)) as store:
-        selector = _Selector(list(rules), store, processes)
+    with closing(Verdicts(verdicts)) as store:
+        selector = _Selector(list(rules), store, farm)
         selector.minimise(0)
     return selector.result()
-
-
-def _processes(workers: int, pool: WorkerPool | None) -> AbstractContextManager[WorkerPool]:
-    """Processes of its own, or those that stay after it."""
-    return WorkerPool(workers) if pool is None else nullcontext(pool)
 
 
 @dataclass(slots=True)
 class _Selector:
     kept: list[Rule]
     verdicts: Verdicts
-    pool: WorkerPool
+    farm: Farm
     report: Callable[[Progress], None] = lambda each: None
     total: int = 0
     names: Mapping[str, str] = field(default_factory=dict)
@@ -233,8 +222,10 @@ class _Selector:
             self.done += len(questions) - len(unknown)
         if unknown and self.resumed is None:
             self.resumed = self.done
-        jobs = [Job(examine, (questions[number],)) for number in unknown]
-        for index, outcome in self.pool.results(jobs, _PATIENCE_S):
+        units = (
+            Unit("rules.examine", questions[number].payload(), _PATIENCE_S) for number in unknown
+        )
+        for index, outcome in self.farm.results(units):
             question = questions[unknown[index]]
             answer = self._answer(question, outcome)
             answers[unknown[index]] = answer
@@ -243,15 +234,17 @@ class _Selector:
             self._tell()
         return [answer for answer in answers.values() if answer is not None]
 
-    def _answer(self, question: Question, outcome: Outcome) -> Answer:
+    def _answer(self, question: Question, outcome: FarmOutcome) -> Answer:
+        if isinstance(outcome, Raised) and outcome.error is not None:
+            raise outcome.error
         if not isinstance(outcome, Done):
             return Fails(str(outcome), is_refuted=False, is_lost=True)
-        examined: Examined = outcome.value
+        plain = outcome.value.data
         if question.kept is None:
-            self.prove_s += examined.time_s
+            self.prove_s += plain["time_s"]
         else:
-            self.derive_s += examined.time_s
-        return examined.answer
+            self.derive_s += plain["time_s"]
+        return answer_of(plain)
 
     def _tell(self) -> None:
         here = self.done - (self.resumed or 0)

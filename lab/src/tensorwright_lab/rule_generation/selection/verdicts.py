@@ -14,19 +14,18 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from tensorwright.base import output_error
 from tensorwright.rewriting.prove import stamp_of
-from tensorwright.rewriting.text import parse_rule, rule_text
+from tensorwright.rewriting.text import rule_text
 from tensorwright_lab.rule_generation.selection.examine import (
     Answer,
     Fails,
-    Holds,
-    Implied,
     Kept,
-    Open,
     Question,
+    answer_of,
+    plain_answer,
 )
 
 SELECTION_VERSION = 4
@@ -64,7 +63,7 @@ class Verdicts:
         self._known[key] = answer
         if self._path is None:
             return
-        line = json.dumps({"key": key, "rule": rule_text(question.rule), **_plain(answer)})
+        line = json.dumps({"key": key, "rule": rule_text(question.rule), **plain_answer(answer)})
         try:
             if self._file is None:
                 self._file = self._path.open("a", encoding="utf-8")
@@ -109,29 +108,10 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def _plain(answer: Answer) -> dict[str, Any]:
-    match answer:
-        case Implied(names):
-            return {"answer": "implied", "names": names}
-        case Open():
-            return {"answer": "open"}
-        case Holds(rule, axioms):
-            return {"answer": "proved", "as": rule_text(rule), "axioms": axioms}
-        case Fails(reason, is_refuted):
-            return {"answer": "refuted" if is_refuted else "unknown", "reason": reason}
-
-
 def _entry(line: str) -> tuple[str, Answer] | None:
     """A line's key and answer; None for a line that was cut off."""
     try:
         found = json.loads(line)
     except json.JSONDecodeError:
         return None
-    kind = found["answer"]
-    if kind == "implied":
-        return found["key"], Implied(tuple(found["names"]))
-    if kind == "open":
-        return found["key"], Open()
-    if kind == "proved":
-        return found["key"], Holds(parse_rule(found["as"]), tuple(found["axioms"]))
-    return found["key"], Fails(found["reason"], kind == "refuted")
+    return found["key"], answer_of(found)

@@ -1,0 +1,146 @@
+"""Shards: parts of a level as units of work, which any process on any machine can do.
+
+    level 3      conv2d of the classes 0, 1, 2 ... with the kernels 7, 8, 9
+    a shard      the prefix "conv2d of the classes 120 to 180"; their values travel with it
+    words        one word of fingerprint for each application, sorted, cut into a run for each owner
+    keys         the fingerprints of applications, in order
+    values       the values of applications, in order
+
+A unit is a payload: what is applied as JSON, arguments and values as bytes.  It has all that its
+function needs, so where and how often it is done changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.farm import Payload
+from tensorwright.rewriting.operators import IntShape
+from tensorwright_lab.rule_generation.enumerate.blocks import (
+    Block,
+    Chunk,
+    Order,
+    Tensors,
+    keys,
+    values,
+)
+from tensorwright_lab.rule_generation.enumerate.classes import Ints
+from tensorwright_lab.rule_generation.enumerate.owners import runs_of
+from tensorwright_lab.rule_generation.enumerate.store import ValueStore
+from tensorwright_lab.rule_generation.fingerprint.fingerprints import Keys
+from tensorwright_lab.rule_generation.fingerprint.kernels import Values
+
+
+def shard(
+    chunk: Chunk, store: ValueStore, row: Ints, samples: Sequence[int], seed: int, owners: int = 1
+) -> Payload:
+    """A chunk and the values of its arguments as a unit.
+
+    row     of each class in the store
+    owners  into how many runs `words` are cut
+    """
+    classes = _classes_by_shape(chunk)
+    tensors = {
+        shape: store.take(shape, row[numbers], samples) for shape, numbers in classes.items()
+    }
+    numbered = [_numbered(block, classes) for block in chunk]
+    data = {
+        "seed": seed,
+        "samples": list(samples),
+        "owners": owners,
+        "blocks": [_head(block) for block in numbered],
+        "tensors": [[list(shape), len(value)] for shape, value in tensors.items()],
+    }
+    arguments = [side.tobytes() for block in numbered for side in (block.left, block.right)]
+    return Payload(data, (b"".join(arguments), b"".join(t.tobytes() for t in tensors.values())))
+
+
+def _classes_by_shape(chunk: Chunk) -> dict[IntShape, NDArray[Any]]:
+    """The classes that a chunk names, once each, in rising order."""
+    named: dict[IntShape, list[NDArray[Any]]] = {}
+    for block in chunk:
+        for shape, numbers in zip(block.shapes, _arguments(block), strict=True):
+            named.setdefault(shape, []).append(numbers)
+    return {shape: np.unique(np.concatenate(numbers)) for shape, numbers in named.items()}
+
+
+def _arguments(block: Block) -> list[NDArray[Any]]:
+    own = [block.left, block.right][: block.arity]
+    return [*own, *(np.array([each]) for each in block.operands)]
+
+
+def _numbered(block: Block, classes: dict[IntShape, NDArray[Any]]) -> Block:
+    """The block by rows of the tensors that travel with it."""
+    pairs = zip(block.shapes, _arguments(block), strict=True)
+    own = [np.searchsorted(classes[shape], each).astype(np.int32) for shape, each in pairs]
+    left, right = (*own, block.right)[:2] if own else (block.left, block.right)
+    right = right if block.arity == 2 else block.right
+    operands = tuple(int(each[0]) for each in own[block.arity :])
+    return replace(block, left=left, right=right, operands=operands)
+
+
+def _head(block: Block) -> list[Any]:
+    about = [block.operator, block.params, block.shapes, block.shape]
+    return [*about, block.is_table, block.order.value, block.operands, *map(len, _sides(block))]
+
+
+def _sides(block: Block) -> tuple[Ints, Ints]:
+    return block.left, block.right
+
+
+def _chunk_of(payload: Payload) -> tuple[Chunk, Tensors]:
+    """The chunk and the tensors of a unit."""
+    rows = np.frombuffer(payload.blobs[0], np.int32)
+    blocks = []
+    at = 0
+    for operator, params, shapes, shape, is_table, order, operands, left, right in payload.data[
+        "blocks"
+    ]:
+        sides = rows[at : at + left], rows[at + left : at + left + right]
+        at += left + right
+        of = tuple(map(tuple, shapes))
+        about = (operator, tuple(params), of, tuple(shape), *sides, is_table, Order(order))
+        blocks.append(Block(0, 0, *about, tuple(operands)))
+    return tuple(blocks), _tensors_of(payload)
+
+
+def _tensors_of(payload: Payload) -> Tensors:
+    words = np.frombuffer(payload.blobs[1], np.uint32)
+    samples = len(payload.data["samples"])
+    tensors: dict[IntShape, Values] = {}
+    at = 0
+    for shape, rows in payload.data["tensors"]:
+        size = rows * samples * prod(shape)
+        tensors[tuple(shape)] = words[at : at + size].reshape(rows, samples, -1)
+        at += size
+    return tensors
+
+
+def shard_keys(payload: Payload) -> Payload:
+    """The fingerprints of the applications that count, (applications, samples)."""
+    return Payload(blobs=(_keys_of(payload).tobytes(),))
+
+
+def shard_words(payload: Payload) -> Payload:
+    """The fingerprints of one sample as sorted runs, one for each owner; `data` is their number."""
+    words = _keys_of(payload)[:, 0]
+    return Payload(len(words), runs_of(words, payload.data["owners"]))
+
+
+def shard_values(payload: Payload) -> Payload:
+    """The values of the applications of each block, (applications, samples, size)."""
+    chunk, tensors = _chunk_of(payload)
+    found = (values(block, tensors, payload.data["samples"]) for block in chunk)
+    return Payload(blobs=tuple(each.tobytes() for each in found))
+
+
+def _keys_of(payload: Payload) -> Keys:
+    chunk, tensors = _chunk_of(payload)
+    samples, seed = payload.data["samples"], payload.data["seed"]
+    return np.concatenate([keys(block, tensors, samples, seed) for block in chunk])
