@@ -42,7 +42,12 @@ from tensorwright.runtime.measuring.this_machine import (
     measure_peak_alone,
     this_machine,
 )
-from tensorwright.runtime.measuring.turns import faster_half, seconds_in_turns, typical_seconds
+from tensorwright.runtime.measuring.turns import (
+    faster_half,
+    samples_in_turns,
+    seconds_in_turns,
+    typical_seconds,
+)
 from tensorwright.runtime.native.jit import (
     LoadedFunction,
     LoadedObject,
@@ -194,6 +199,7 @@ __all__ = [
     "plan_to_data",
     "random_array",
     "read_container",
+    "samples_in_turns",
     "seconds_in_turns",
     "set_spin",
     "spans_of_step",

@@ -13,7 +13,15 @@ from dataclasses import replace
 from tensorwright.base import knobs
 from tensorwright.build import Kernel, build_request
 from tensorwright.processes import hold_turn
-from tensorwright.records import Record, RecordStore, Status, session_id
+from tensorwright.records import (
+    Prediction,
+    Record,
+    RecordStore,
+    Status,
+    save_predictions,
+    session_id,
+    trace_digest,
+)
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
 from tensorwright.tuning.population.candidate import Candidate
@@ -238,6 +246,7 @@ class Session:
                 self.budget.trials_here += 1
                 search.note(candidate, record)
         self._keep(measured)
+        self._keep_predictions(pairs[: len(measured)])
         self.rounds += 1
         self._save(is_finished=False)
         self._tell(phase)
@@ -331,6 +340,17 @@ class Session:
                 own = [record for owner, record in measured if owner is search]
                 if own and search.strategy is not None:
                     search.strategy.observe(own)
+
+    def _keep_predictions(self, measured: Sequence[Pair]) -> None:
+        """Keep what was expected of the candidates of a round."""
+        of_key: dict[str, list[Prediction]] = {}
+        for search, candidate in measured:
+            if candidate.predicted_s is not None:
+                digest = trace_digest(candidate.trace)
+                prediction = Prediction(digest, self.rounds, candidate.predicted_s)
+                of_key.setdefault(search.key, []).append(prediction)
+        for key, predictions in of_key.items():
+            save_predictions(self.store, **self.setting.filters(key), predictions=predictions)
 
     def _rank(self) -> None:
         """Measure the best few of every workload again, in turns; the most expensive first."""
