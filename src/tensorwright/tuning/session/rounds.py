@@ -448,4 +448,5 @@ def _row(state: TaskState) -> TaskRow:
         state.best_s,
         state.error,
         state.task.uses,
+        state.task.workload.key,
     )
