@@ -14,8 +14,8 @@ function logTicks(least, most) {
   return ticks.length > 7 ? ticks.filter((value) => /^1(0*|e.*)$/.test(String(value)) || value < 1 && Math.abs(Math.log10(value) % 1) < 1e-9) : ticks;
 }
 
-function linearTicks(most) {
-  const raw = most / 5 || 1, power = 10 ** Math.floor(Math.log10(raw));
+function linearTicks(most, least) {
+  const raw = Math.max(least, most / 5), power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw);
   const ticks = [];
   for (let value = 0; value <= most * 1.0001; value += step) ticks.push(Number(value.toPrecision(6)));
@@ -65,7 +65,7 @@ function bestChart(search, isBySeconds) {
   const captions = spread([["best", "best", now], ...marks].filter(([, , value]) => value >= least && value <= most)
     .map(([kind, text, value]) => ({kind, text: `${shortened(text, 12)} ${time(value)}`, y: y(value)})), 14, top, height - bottom);
   return picture(`Best time of ${search.name}`,
-    axes(linearTicks(xMost), logTicks(least, most), x, y, (value) => String(value), time, isBySeconds ? "seconds of searching" : "trials", "time"),
+    axes(linearTicks(xMost, isBySeconds ? 0.1 : 1), logTicks(least, most), x, y, (value) => String(value), time, isBySeconds ? "seconds of searching" : "trials", "time"),
     shown.map((trial) => draw("circle", {class: "trial", cx: x(of(trial)).toFixed(1), cy: y(trial.time_us).toFixed(1), r: 2.5},
       draw("title", {}, `trial ${trial.number}: ${time(trial.time_us)}${trial.status === "censored" ? ", stopped early" : ""}`))),
     marks.filter(([, , value]) => value >= least).map(([kind, , value]) => draw("line", {class: `mark ${kind}`, x1: left, x2: width - right, y1: y(value), y2: y(value)})),

@@ -1,17 +1,24 @@
 // First the answer: how fast, against whom, what is left.
 
+const MOST_SPREAD = 2; // the range of a ratio over the turns; a wider one says nothing
+
+/** A ratio in words, with its range. */
+function against(ratio, {is_sure, least, most}, name) {
+  const between = `(${range(least, most)})`;
+  if (!is_sure && most > MOST_SPREAD * least) return `Too unsteady a machine to compare with ${name} ${between}`;
+  if (!is_sure) return `As fast as ${name}, within the noise ${between}`;
+  return `${digits(ratio)} times ${ratio >= 1 ? "as fast as" : "the speed of"} ${name} ${between}`;
+}
+
 /** The answer in one sentence. */
 function headline(report) {
   const {rival, left_us, untuned} = report.answer;
   const words = [];
   if (rival) {
-    if (!rival.is_sure) words.push(`As fast as ${rival.name}, within the noise`);
-    else if (rival.ratio >= 1) words.push(`${digits(rival.ratio)} times as fast as ${rival.name}`);
-    else words.push(`${digits(rival.ratio)} times the speed of ${rival.name}`);
+    words.push(against(rival.ratio, rival, rival.name));
   } else if (untuned) {
     if (untuned.is_same) words.push("Nothing was faster than the untuned program");
-    else if (!untuned.is_sure) words.push("As fast as untuned, within the noise");
-    else words.push(`${digits(untuned.speed_up)} times as fast as untuned`);
+    else words.push(against(untuned.speed_up, untuned, "untuned"));
   }
   if (isNumber(left_us)) words.push(`${time(left_us)} left on the table`);
   if (report.live) words.push(report.live.phase === "done" ? "the search has ended" : `now: ${report.live.phase}`);

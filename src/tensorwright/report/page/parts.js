@@ -37,7 +37,7 @@ function partsSection(report) {
   const first = parts[0], last = parts[parts.length - 1];
   const missing = report.parts.missing || [];
   return section("parts", "From untuned to tuned",
-    `Each row is the network with one more part of the compiler at work: ${times(first.time_us / last.time_us)} in all. All rows were run in turns; the dark line is the range of the faster half of the turns.`,
+    `Each row is the network with one more part of the compiler at work, ${digits(first.time_us / last.time_us)} times as fast in all. All rows were run in turns; the dark line is the range of the faster half of the turns.`,
     el("div", {class: "bar"}, copyButton(PART_COLUMNS, parts, "parts")),
     el("div", {class: "fall card"}, rows),
     missing.length > 0 && el("p", {class: "soft", style: {marginTop: "10px"}},

@@ -19,8 +19,11 @@ function table(columns, rows, options = {}) {
   }
   return el("div", {class: "scroll"}, el("table", {"aria-label": options.caption},
     el("thead", {}, el("tr", {}, columns.map((column) =>
-      el("th", {scope: "col", class: column.isNumber ? "number" : null}, column.title)))), body));
+      el("th", {scope: "col", class: column.isNumber ? "number" : null}, shownTitle(column.title))))), body));
 }
+
+/** The head of a column: a copy says the unit there, the page beside each number. */
+const shownTitle = (title) => title.replace(/_us$/, "").replace("gflops_per_s", "GFLOP/s").replace("gbytes_per_s", "GB/s").replaceAll("_", " ");
 
 /** A button that copies rows as CSV: the header first, numbers as they are in the data. */
 function copyButton(columns, rows, name) {

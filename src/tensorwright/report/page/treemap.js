@@ -3,7 +3,8 @@
 /** The colour of a share of the roofline: red where much is left, blue where nothing is. */
 function shareColour(share) {
   const kept = Math.max(0, Math.min(1, share));
-  return `oklch(var(--cell-light) 0.105 ${Math.round(35 + 205 * kept)})`;
+  const hue = Math.round(35 + 205 * kept);
+  return `light-dark(oklch(84% 0.105 ${hue}), oklch(42% 0.1 ${hue}))`;
 }
 
 /**
