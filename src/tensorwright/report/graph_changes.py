@@ -30,7 +30,7 @@ from tensorwright.runtime import faster_half, samples_in_turns, typical_seconds
 
 _MOST_NODES = 3000
 _MOST_RULES = 12  # that are measured one by one
-_MOST_PLACES = 20  # of a rule, of which the page says what its variables stand for
+_MOST_PLACES = 6  # of a rule, of which the page says what its variables stand for
 _TURNS = 30
 _TURNS_S = 6.0
 _LATE = "the seconds for the report were spent"

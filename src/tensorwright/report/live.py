@@ -137,6 +137,7 @@ class LiveReport:
                     "number": row.trials,
                     "at_s": short(elapsed_s),
                     "time_us": micro(row.best_s),
+                    "best_us": micro(row.best_s),
                     "status": "ok",
                 }
             )

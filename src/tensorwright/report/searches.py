@@ -13,7 +13,7 @@ from tensorwright.schedule import Workload
 from tensorwright.tuning.session import Comparison, SessionSetting
 
 _PAUSE_S = 60.0  # nothing was measured for so long: the session had stopped
-_MOST_TRIALS = 1000  # of a workload; of more, the gains and an even choice of the others are shown
+_MOST_TRIALS = 1000  # of a workload; of more, those that matter and an even choice of the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,15 @@ def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordSt
     }
     if searched.compared is not None:
         values["compared"] = comparison_values(searched.compared)
-    seconds = _seconds(records)
-    best_s = math.inf
     every: list[tuple[bool, Values]] = []
-    for record, passed_s in zip(records, seconds, strict=True):
-        gains = record.status is Status.OK and record.median_s < best_s
-        best_s = record.median_s if gains else best_s
+    before_s = math.inf
+    for record, passed_s, best_s in zip(
+        records, _seconds(records), _best_so_far(records), strict=True
+    ):
         prediction = expected.get(trace_digest(record.trace))
         trial: Values = {"at_s": round(passed_s, 1), "status": record.status.value}
+        if math.isfinite(best_s):
+            trial["best_us"] = micro(best_s)
         if record.times_s:
             trial["time_us"] = micro(record.median_s)
         if prediction is not None:
@@ -76,19 +77,36 @@ def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordSt
             trial["round"] = prediction.round
         if record.trace == searched.default:
             trial["is_default"] = True
-        every.append((gains, trial))
+        every.append((best_s != before_s, trial))
+        before_s = best_s
     values["trials"] = _some(every)
     values["trial_count"] = len(every)
     return values
 
 
+def _best_so_far(records: Sequence[Record]) -> list[float]:
+    """The best time after each record; of a schedule that was measured again the last one counts,
+    as in `RecordStore.top`, so that a lucky measurement does not stay.
+    """
+    valid: dict[str, float] = {}
+    best: list[float] = []
+    now_s = math.inf
+    for record in records:
+        was_s = valid.pop(record.trace, math.inf)
+        time_s = record.median_s if record.status is Status.OK else math.inf
+        valid[record.trace] = time_s
+        now_s = min(valid.values()) if was_s == now_s else min(now_s, time_s)
+        best.append(now_s)
+    return best
+
+
 def _some(trials: Sequence[tuple[bool, Values]]) -> list[Values]:
-    """All trials, or of many the gains and every so many-th; each with its number."""
+    """All trials; of many those that change the best, and every so many-th. Each has its number."""
     stride = math.ceil(len(trials) / _MOST_TRIALS)
     return [
         {"number": number, **trial}
-        for number, (gains, trial) in enumerate(trials, 1)
-        if gains or number % stride == 0
+        for number, (changes_best, trial) in enumerate(trials, 1)
+        if changes_best or number % stride == 0
     ]
 
 

@@ -55,14 +55,14 @@ function bestChart(search, isBySeconds) {
   const {width, height, left, right, top, bottom} = CHART;
   const x = (value) => left + (width - left - right) * value / xMost;
   const y = (value) => top + (height - top - bottom) * Math.log(most / value) / Math.log(most / least);
-  let path = "", now = Infinity;
-  for (const trial of timed) {
-    if (trial.status !== "ok" || trial.time_us >= now) continue;
-    path += path ? `H${x(of(trial)).toFixed(1)}V${y(trial.time_us).toFixed(1)}` : `M${x(of(trial)).toFixed(1)} ${y(trial.time_us).toFixed(1)}`;
-    now = trial.time_us;
+  let path = "", now = null;
+  for (const trial of search.trials) {
+    if (!isNumber(trial.best_us) || trial.best_us === now) continue;
+    path += path ? `H${x(of(trial)).toFixed(1)}V${y(trial.best_us).toFixed(1)}` : `M${x(of(trial)).toFixed(1)} ${y(trial.best_us).toFixed(1)}`;
+    now = trial.best_us;
   }
   if (path) path += `H${x(xMost).toFixed(1)}`;
-  const captions = spread([["best", "best", now], ...marks].filter(([, , value]) => value >= least && value <= most)
+  const captions = spread([["best", "best", now], ...marks].filter(([, , value]) => value !== null && value >= least && value <= most)
     .map(([kind, text, value]) => ({kind, text: `${shortened(text, 12)} ${time(value)}`, y: y(value)})), 14, top, height - bottom);
   return picture(`Best time of ${search.name}`,
     axes(linearTicks(xMost, isBySeconds ? 0.1 : 1), logTicks(least, most), x, y, (value) => String(value), time, isBySeconds ? "seconds of searching" : "trials", "time"),

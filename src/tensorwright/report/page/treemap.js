@@ -48,6 +48,12 @@ function leastTime(step) {
   return Math.max(step.arithmetic_us, step.memory_us + step.cache_us);
 }
 
+/** The share of the roofline as text: a question mark behind what nothing explains. */
+function roofText(row) {
+  const share = row.least_us / row.time_us;
+  return `${percent(share)}${share > 1.15 && !row.saves_by ? "?" : ""}`;
+}
+
 /** Steps, or the steps of each workload together. */
 function grouped(steps, isByWorkload) {
   if (!isByWorkload) return steps.map((step) => ({...step, least_us: leastTime(step), count: 1}));
@@ -76,7 +82,7 @@ const LAYER_COLUMNS = [
   {title: "share", value: (row) => row.share, text: (row) => percent(row.share), isNumber: true},
   {title: "gflops_per_s", value: (row) => row.flops / row.time_us / 1e3, text: (row) => row.flops ? digits(row.flops / row.time_us / 1e3) : "-", isNumber: true},
   {title: "gbytes_per_s", value: (row) => row.bytes_moved / row.time_us / 1e3, text: (row) => digits(row.bytes_moved / row.time_us / 1e3), isNumber: true},
-  {title: "roofline", value: (row) => row.least_us / row.time_us, text: (row) => row.kind === "host operator" ? "-" : percent(row.least_us / row.time_us), isNumber: true},
+  {title: "roofline", value: (row) => row.least_us / row.time_us, text: (row) => row.kind === "host" ? "-" : roofText(row), isNumber: true},
   {title: "limited by", value: (row) => row.bottleneck},
 ];
 
@@ -100,9 +106,11 @@ function layers(report) {
   };
   const describe = (row) => detail.replaceChildren(...layerDetail(row, report));
   show();
+  const isDoubted = profile.steps.some((step) => step.kind !== "host" && !step.saves_by && leastTime(step) > 1.15 * step.time_us);
   return section("layers", "Where the time goes",
-    `Each area is the time of a ${"step"} in the running network, each colour its share of what this machine could do at most (the roofline). Large and red is where to look.`,
-    controls, view, detail);
+    "Each area is the time of a step in the running network, each colour its share of what this machine could do at most (the roofline). Large and red is where to look.",
+    controls, view, detail, isDoubted && el("p", {class: "soft", style: {marginTop: "10px"}},
+      "? above 115 %: peak and bandwidths were measured too low, on a busy machine or at a lower clock, or the data lay in a nearer cache than is assumed."));
 }
 
 function treemap(rows, describe) {
@@ -110,11 +118,11 @@ function treemap(rows, describe) {
   const width = 100, height = 37;
   squarify(rows.map((row) => row.time_us), width, height).forEach((at, number) => {
     const row = rows[number], share = row.least_us / row.time_us;
-    const isHost = row.kind !== "kernel" && row.kind !== "copy";
+    const isHost = row.kind === "host";
     const area = at.width * at.height / (width * height);
     const label = row.count > 1 ? `${row.count} × ${row.label}` : row.label;
     box.append(el("button", {
-      type: "button", class: "cell", title: `${label}: ${time(row.time_us)}, ${percent(row.share)} of the time, ${percent(share)} of the roofline`,
+      type: "button", class: "cell", title: `${label}: ${time(row.time_us)}, ${percent(row.share)} of the time, ${roofText(row)} of the roofline`,
       style: {
         left: `${100 * at.x / width}%`, top: `${100 * at.y / height}%`,
         width: `${100 * at.width / width}%`, height: `${100 * at.height / height}%`,
@@ -123,7 +131,7 @@ function treemap(rows, describe) {
       onclick: () => describe(row), onfocus: () => describe(row),
     }, area > 0.006 && at.width > 6 && at.height > 3.2 ? [el("b", {}, label),
       at.height > 5 && el("span", {}, time(row.time_us)),
-      at.height > 7 && el("span", {}, isHost ? "on the host" : `${percent(share)} of roofline`)] : []));
+      at.height > 7 && el("span", {}, isHost ? "on the host" : `${roofText(row)} of roofline`)] : []));
   });
   return box;
 }
