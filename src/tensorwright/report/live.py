@@ -23,6 +23,7 @@ from tensorwright.tuning.session import Progress, TaskRow
 _HERE = "127.0.0.1"
 _NAMES = (_HERE, "localhost")
 _LOOKS_S = 3.0  # since a page last asked: then somebody looks
+_EVERY_S = 0.05
 _SEEN_S = 2.5  # at the end, until a page that is open has asked for the last state
 
 
@@ -48,6 +49,7 @@ class LiveReport:
         self._asked_s = -math.inf
         self._reports: list[Values] = [self._document]
         self._is_done = False
+        self._is_seen = False  # the present state, by a page that is open
         try:
             self._server = _Server((_HERE, port), self)
         except OSError as error:
@@ -57,7 +59,7 @@ class LiveReport:
                 reason=f"it cannot be had: {error}",
                 remedy="give another one, or 0 for any that is free",
             ) from error
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(_EVERY_S,), daemon=True).start()
 
     @property
     def address(self) -> str:
@@ -85,30 +87,27 @@ class LiveReport:
             "live": live,
             "workloads": [self._workload(row) for row in rows],
         }
-        with self._lock:
-            self._reports = [document]
+        self._show([document])
 
     def tell(self, part: str) -> None:
         """Say what is done after the search."""
-        with self._lock:
-            document = dict(self._reports[-1])
-            document["live"] = {**document.get("live", {}), "phase": f"measuring {part}"}
-            self._reports = [document]
+        document = dict(self._reports[-1])
+        document["live"] = {**document.get("live", {}), "phase": f"measuring {part}"}
+        self._show([document])
 
     def finish(self, reports: Sequence[Values]) -> None:
         """Show the report itself from now on."""
-        with self._lock:
-            self._reports, self._is_done = list(reports), True
+        self._is_done = True
+        self._show(reports)
 
     def close(self) -> None:
         """A session has ended; the page stays until `stop`."""
 
     def stop(self) -> None:
         """End the server, as soon as a page that is open has the last state."""
-        if self._is_looked_at:
-            started, before = time.monotonic(), self._asked_s
-            while self._asked_s == before and time.monotonic() - started < _SEEN_S:
-                time.sleep(0.05)
+        end = time.monotonic() + _SEEN_S if self._is_looked_at else 0.0
+        while not self._is_seen and time.monotonic() < end:
+            time.sleep(_EVERY_S)
         self._server.shutdown()
         self._server.server_close()
 
@@ -120,8 +119,12 @@ class LiveReport:
     def data(self) -> str:
         """The state of now, for a page that is open."""
         with self._lock:
-            self._asked_s = time.monotonic()
+            self._asked_s, self._is_seen = time.monotonic(), True
             return json.dumps({"is_live": not self._is_done, "reports": self._reports})
+
+    def _show(self, reports: Sequence[Values]) -> None:
+        with self._lock:
+            self._reports, self._is_seen = list(reports), False
 
     @property
     def _is_looked_at(self) -> bool:
