@@ -22,9 +22,9 @@ PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
     "base machine machine_code processes farm expr ops graph rewriting schedule loop codegen "
-    "runtime build records tuning peers integrations profiling drivers cli"
+    "runtime build records tuning peers integrations profiling drivers report cli"
 ).split()
-SURFACES = ("peers", "integrations", "profiling", "drivers", "cli")
+SURFACES = ("peers", "integrations", "profiling", "drivers", "report", "cli")
 BY_FILE = ("drivers",)
 """Folders whose files are imported one by one: nobody needs all of them."""
 ROOMS = {
@@ -32,7 +32,7 @@ ROOMS = {
     # only what stands before them. All folders are named, modules need not be.
     "base": "errors files dtypes cores knobs linux targets",
     "build": "backend kernel opaque_kernels assemble c_library",
-    "cli": "printing arguments doctor farm operators rules",
+    "cli": "printing arguments reporting doctor farm operators rules",
     "codegen": "analysis source backend llvm c_family c opencl cuda",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "interned symbolic index value tensor evaluation building",

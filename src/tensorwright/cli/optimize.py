@@ -22,7 +22,7 @@ from tensorwright.cli.arguments.options import (
     program_argument,
     refuse_given,
 )
-from tensorwright.cli.arguments.output import check_executable
+from tensorwright.cli.arguments.output import check_executable, check_writable
 from tensorwright.cli.arguments.programs import (
     read_constants,
     read_expression,
@@ -39,10 +39,19 @@ from tensorwright.cli.printing.summary import (
     print_untuned,
     print_workloads,
 )
+from tensorwright.cli.reporting import (
+    Searched,
+    expression_subject,
+    model_subject,
+    opened_page,
+    report_options,
+    write_after_search,
+)
 from tensorwright.drivers.optimize import search_jointly
 from tensorwright.drivers.tune import search_tasks, setting_of
 from tensorwright.pipeline import compile_program
 from tensorwright.records import default_path, opened
+from tensorwright.report import Subject
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.tuning import Task
 from tensorwright.tuning.session import (
@@ -69,6 +78,7 @@ from tensorwright.tuning.space import SpaceKind
     help="Look for a faster graph first, by proved rules.",
 )
 @workers_options
+@report_options
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def command(
@@ -83,6 +93,8 @@ def command(
     space: SpaceKind,
     rewrite: bool,
     workers: Workers,
+    report: str | None,
+    live: bool,
     quiet: bool,
 ) -> None:
     """Tune on this machine, compile with the best graph and schedules, and save.
@@ -96,28 +108,36 @@ def command(
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
     check_executable(output, program, constants, how.records)
+    if report is not None:
+        check_writable(report, program, constants, how.records, output)
     workers.check(how.target)
-    wanted = SearchArguments(
-        Budget(minutes, trials),
-        how.seed,
-        (*choose_callbacks(quiet), *workers.callbacks()),
-        TuneOptions(strategy=strategy),
-        space=space,
-    )
 
     def say_stopped() -> None:
         click.echo(f"stopped; writing {output} from the best so far ...", err=True)
 
-    try:
-        if is_reference(program):
-            optimized = _optimize_expression(program, how, constants, wanted, workers, say_stopped)
-        else:
-            optimized = _optimize_model(program, how, wanted, rewrite, workers, say_stopped)
-    except KeyboardInterrupt:
-        click.echo(f"{output} is not written", err=True)
-        raise
-    result = optimized.result
-    _save(optimized.executable, output, program, how.records)
+    with opened_page(program, is_live=live) as page:
+        wanted = SearchArguments(
+            Budget(minutes, trials),
+            how.seed,
+            (*choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page])),
+            TuneOptions(strategy=strategy),
+            space=space,
+        )
+        try:
+            if is_reference(program):
+                optimized = _optimize_expression(
+                    program, how, constants, wanted, workers, say_stopped
+                )
+            else:
+                optimized = _optimize_model(program, how, wanted, rewrite, workers, say_stopped)
+        except KeyboardInterrupt:
+            click.echo(f"{output} is not written", err=True)
+            raise
+        result = optimized.result
+        _save(optimized.executable, output, program, how.records)
+        if report is not None and not result.is_interrupted:
+            searched = Searched(program, result, optimized.subject)
+            write_after_search(report, searched, setting_of(how.target, how.threads), how, page)
     if not quiet:
         print_workloads(result.tasks)
     print_networks(result.networks, [short_name(program)] * len(result.networks))
@@ -134,10 +154,13 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _Optimized:
-    """The executable, the result of tuning, and how the graph changed ("" if it did not)."""
+    """The executable, the result of tuning, what a report measures, how the graph changed ("" if
+    it did not).
+    """
 
     executable: Executable
     result: TuneResult
+    subject: Subject
     rewritten: str = ""
 
 
@@ -163,10 +186,11 @@ def _optimize_model(
             rewrite=rewrite,
             on_interrupt=on_interrupt,
         )
+    subject = model_subject(model, how, best.executable, source, best.graph, best.result)
     if best.graph is source:
-        return _Optimized(best.executable, best.result)
+        return _Optimized(best.executable, best.result, subject)
     counts = f"{len(source.nodes)} operators became {len(best.graph.nodes)}"
-    return _Optimized(best.executable, best.result, counts)
+    return _Optimized(best.executable, best.result, subject, counts)
 
 
 def _optimize_expression(
@@ -191,7 +215,7 @@ def _optimize_expression(
         if result.is_interrupted:
             on_interrupt()
         executable = compile_program(workload, how.target, how.threads, store, values)
-    return _Optimized(executable, result)
+    return _Optimized(executable, result, expression_subject(text, executable, result))
 
 
 def _save(executable: Executable, output: str, program: str, records: Path | None) -> None:

@@ -17,7 +17,8 @@ from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.learning import learning_options
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import budget_options, points_option, refuse_given
-from tensorwright.cli.arguments.programs import prepare
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.arguments.programs import compile_any, prepare, read_network
 from tensorwright.cli.arguments.references import read_function, read_program
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import same_command
@@ -28,6 +29,14 @@ from tensorwright.cli.printing.summary import (
     print_networks,
     print_untuned,
     print_workloads,
+)
+from tensorwright.cli.reporting import (
+    Searched,
+    expression_subject,
+    model_subject,
+    opened_page,
+    report_options,
+    write_after_search,
 )
 from tensorwright.drivers.sized_network import (
     SizedNetwork,
@@ -44,7 +53,9 @@ from tensorwright.drivers.tune import (
     tasks_of,
 )
 from tensorwright.graph import Partition, SizesAt
+from tensorwright.pipeline import cut, finish
 from tensorwright.records import default_path, opened
+from tensorwright.report import Subject
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
@@ -52,6 +63,7 @@ from tensorwright.tuning.session import (
     Budget,
     SearchArguments,
     TuneOptions,
+    TuneResult,
     choose_callbacks,
     make_space,
 )
@@ -101,6 +113,7 @@ _PROPOSING = LaboratoryPart("option --proposing", "proposing", "load_proposing_m
 @learning_options
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
 @workers_options
+@report_options
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def command(
@@ -120,6 +133,8 @@ def command(
     space: SpaceKind,
     flush: bool,
     workers: Workers,
+    report: str | None,
+    live: bool,
     quiet: bool,
 ) -> None:
     """Tune models and tensor expressions on this machine; every measurement is kept.
@@ -134,6 +149,8 @@ def command(
     if not is_guided(strategy):
         unused = ("features", "model", "fading", "start", "proposing")
         refuse_given(unused, because=f"the strategy {strategy} does not use a model")
+    if report is not None:
+        check_writable(report, *programs, how.records)
     proposer = _PROPOSING.load()(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
     tasks, networks = read_tasks(programs, how, at, is_weighted=wanted is None)
@@ -143,31 +160,35 @@ def command(
         names = dict.fromkeys(task.network for task in tasks)
         wanted(tuple(NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
     measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*networks)
-    search = SearchArguments(
-        Budget(minutes, trials),
-        how.seed,
-        (*choose_callbacks(quiet), *workers.callbacks()),
-        TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
-        objective=wanted,
-        learning=learning,
-        space=space,
-    )
     name = " ".join(programs)
-    if search.space is not SpaceKind.SKETCHES and not quiet:
-        print_spaces(tasks, how.target, search.space)
-    with opened(how.records, create=True) as store, workers.opened() as farm:
-        workers.check(how.target)
-        setting = setting_of(how.target, how.threads, farm)
-        workers.warn_if_unfit(setting.target, setting.threads)
-        result = search_networks(
-            tasks,
-            networks,
-            setting,
-            store,
-            replace(search, farm=farm),
-            name=name,
-            measuring=measuring,
+    with opened_page(name, is_live=live) as page:
+        search = SearchArguments(
+            Budget(minutes, trials),
+            how.seed,
+            (*choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page])),
+            TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
+            objective=wanted,
+            learning=learning,
+            space=space,
         )
+        if search.space is not SpaceKind.SKETCHES and not quiet:
+            print_spaces(tasks, how.target, search.space)
+        with opened(how.records, create=True) as store, workers.opened() as farm:
+            workers.check(how.target)
+            setting = setting_of(how.target, how.threads, farm)
+            workers.warn_if_unfit(setting.target, setting.threads)
+            result = search_networks(
+                tasks,
+                networks,
+                setting,
+                store,
+                replace(search, farm=farm),
+                name=name,
+                measuring=measuring,
+            )
+        if report is not None and not result.is_interrupted:
+            subject = _subject(programs, how, result)
+            write_after_search(report, Searched(name, result, subject), setting, how, page)
     if not quiet:
         print_workloads(result.tasks)
     models = [short_name(text) for text in programs if not is_reference(text)]
@@ -180,6 +201,20 @@ def command(
         again = same_command()
         click.echo(f"{result.resume_text}\n  {again}", err=True)
         ctx.exit(INTERRUPTED)
+
+
+def _subject(programs: Sequence[str], how: Compilation, result: TuneResult) -> Subject | None:
+    """What a report measures: the only program, with the schedules on record."""
+    if len(programs) > 1:
+        return None
+    (text,) = programs
+    if is_reference(text):
+        return expression_subject(text, compile_any(text, how, draws=True), result)
+    source = read_network(text, how)
+    with opened(how.records) as store:
+        parts = cut(source, how.target, how.threads)
+        executable = finish(parts, how.target, how.threads, store)
+    return model_subject(text, how, executable, source, source, result)
 
 
 def read_tasks(

@@ -29,6 +29,7 @@ def step_values(step: StepProfile) -> dict[str, Any]:
         "calls_us": step.bounds.calls_s * 1e6,
         "bottleneck": step.bottleneck.value,
         "tuned": step.is_tuned,
+        "saves_by": step.saves_by,
     }
 
 

@@ -12,6 +12,7 @@ from tensorwright.rewriting.networks.certificates import (
     parse_certificate,
     read_certificate,
     replay,
+    replay_some,
     without_spare_steps,
 )
 from tensorwright.rewriting.networks.extract import (
@@ -77,6 +78,7 @@ __all__ = [
     "read_certificate",
     "read_network",
     "replay",
+    "replay_some",
     "saturate_network",
     "steps_between",
     "unsaturated",

@@ -20,7 +20,19 @@ def seconds_in_turns(
     limit_s: float,
     should_stop: Callable[[], bool] | None = None,
 ) -> list[float] | None:
-    """Seconds of one run of each; None if `should_stop` became true.
+    """Seconds of one run of each, typical ones of `samples_in_turns`, whose arguments these are."""
+    samples = samples_in_turns(executables, inputs, rounds, limit_s, should_stop)
+    return None if samples is None else [typical_seconds(taken) for taken in samples]
+
+
+def samples_in_turns(
+    executables: Sequence[Executable],
+    inputs: Mapping[str, Array],
+    rounds: int,
+    limit_s: float,
+    should_stop: Callable[[], bool] | None = None,
+) -> list[list[float]] | None:
+    """Seconds of each executable, one number for each turn; None if `should_stop` became true.
 
     rounds    turns of each               limit_s   if they take longer, fewer turns, at least two
     """
@@ -35,7 +47,7 @@ def seconds_in_turns(
             taken.append(run.run_seconds())
         if number + 1 >= _LEAST_ROUNDS and time.monotonic() > deadline:
             break
-    return [typical_seconds(taken) for taken in samples]
+    return samples
 
 
 def typical_seconds(times: Sequence[float]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.space.sketch import Sketch, Space
@@ -14,11 +14,13 @@ class Candidate:
 
     sketch      name of the sketch, "" for a trace from elsewhere
     decisions   sorted pairs (name, value)
+    predicted_s what its proposer expects, as `Prediction.seconds`; None where it expects nothing
     """
 
     trace: str
     sketch: str = ""
     decisions: tuple[tuple[str, int], ...] = ()
+    predicted_s: float | None = field(default=None, compare=False)
 
 
 def candidate_of(sketch: Sketch, decisions: tuple[tuple[str, int], ...]) -> Candidate:

@@ -147,8 +147,9 @@ class Predictor:
                 break
             trace = ranked.trace(number)
             if candidates.is_sound(trace):
-                candidate = ranked.candidate(number, trace)
                 estimate = _estimate(ranked.price(number), 0)
+                candidate = ranked.candidate(number, trace)
+                candidate = replace(candidate, predicted_s=estimate.seconds)
                 elites.setdefault(candidate.trace, Elite(candidate, estimate))
         return tuple(elites.values())
 

@@ -58,6 +58,7 @@ class TaskRow:
     weight    how often it runs           trials   candidates on record
     error     why nothing could be measured, "" otherwise
     uses      how often each network runs it, pairs (network, weight)
+    key       of the workload
     """
 
     name: str
@@ -67,6 +68,7 @@ class TaskRow:
     best_s: float
     error: str = ""
     uses: tuple[tuple[str, float], ...] = ()
+    key: str = ""
 
     @property
     def cost_s(self) -> float:

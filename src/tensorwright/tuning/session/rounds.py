@@ -12,7 +12,15 @@ from dataclasses import replace
 
 from tensorwright.base import knobs
 from tensorwright.build import Kernel, build_request
-from tensorwright.records import Record, RecordStore, Status, session_id
+from tensorwright.records import (
+    Prediction,
+    Record,
+    RecordStore,
+    Status,
+    save_predictions,
+    session_id,
+    trace_digest,
+)
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
 from tensorwright.tuning.measuring.runner import Trial
@@ -237,6 +245,7 @@ class Session:
                 search.note(candidate, record)
         measured.sort(key=lambda each: each[0])
         self._keep([(search, record) for _, search, record in measured])
+        self._keep_predictions([pairs[index] for index, _, _ in measured])
         self.rounds += 1
         self._save(is_finished=False)
         self._tell(phase)
@@ -346,6 +355,17 @@ class Session:
                 if own and search.strategy is not None:
                     search.strategy.observe(own)
 
+    def _keep_predictions(self, measured: Sequence[Pair]) -> None:
+        """Keep what was expected of the candidates of a round."""
+        of_key: dict[str, list[Prediction]] = {}
+        for search, candidate in measured:
+            if candidate.predicted_s is not None:
+                digest = trace_digest(candidate.trace)
+                prediction = Prediction(digest, self.rounds, candidate.predicted_s)
+                of_key.setdefault(search.key, []).append(prediction)
+        for key, predictions in of_key.items():
+            save_predictions(self.store, **self.setting.filters(key), predictions=predictions)
+
     def _rank(self) -> None:
         """Measure the best few of every workload again, in turns; the most expensive first."""
         ranking = Ranking(self.setting, self.store, self.tools, self._should_end)
@@ -442,4 +462,5 @@ def _row(state: TaskState) -> TaskRow:
         state.best_s,
         state.error,
         state.task.uses,
+        state.task.workload.key,
     )

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from tensorwright.base import TensorwrightError
@@ -254,10 +254,12 @@ def _default(
             return default_candidate(make_space())
         return tools.make_default(state.task, setting.target)
     chosen = tools.predictor.best(state.task.workload)
-    if chosen.estimate is not None:
-        state.predicted_s = chosen.estimate.seconds
-        state.upper_s = chosen.estimate.upper_seconds
-    return Candidate(format_trace(chosen.trace), decisions=chosen.decisions)
+    candidate = Candidate(format_trace(chosen.trace), decisions=chosen.decisions)
+    if chosen.estimate is None:
+        return candidate
+    state.predicted_s = chosen.estimate.seconds
+    state.upper_s = chosen.estimate.upper_seconds
+    return replace(candidate, predicted_s=chosen.estimate.seconds)
 
 
 def failure_text(record: Record) -> str:

@@ -93,6 +93,12 @@ class History:
                 found.append(candidate)
         return found
 
+    def programs_of(self, candidates: Sequence[Candidate]) -> Population:
+        """Candidates that `take_new` has given, as a population."""
+        programs = [place for each in candidates if (place := self._places[each.trace])]
+        sketches = np.array([sketch for sketch, _ in programs], np.int32)
+        return Population(sketches, np.array([genes for _, genes in programs], np.int64))
+
     def knows(self, trace: str) -> bool:
         """Whether the program is on record, or was proposed."""
         return trace in self._times or trace in self._places

@@ -4,7 +4,9 @@ by what draws better than evenly.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tensorwright.machine import Machine
+from tensorwright.tuning.population.candidate import Candidate
 from tensorwright.tuning.population.picking import find_new
 from tensorwright.tuning.population.population import Population
 from tensorwright.tuning.population.space_tables import SpaceTables
@@ -80,6 +83,21 @@ def draw_partly(
     drawn = proposer.draw(round(share * count), random, allowed)
     rest = even.take(np.arange(min(len(even), count - len(drawn))))
     return Population.joined([drawn, rest])
+
+
+def with_predictions(
+    candidates: Sequence[Candidate], history: History, guide: Guide
+) -> tuple[Candidate, ...]:
+    """New candidates with the seconds that a guide expects: its scores are minus the logarithms of
+    these to base 2, up to a constant once it has learned.
+    """
+    if not candidates:
+        return ()
+    seconds = np.exp2(-guide.scores(history.programs_of(candidates)))
+    return tuple(
+        replace(each, predicted_s=time_s if 0 < time_s < math.inf else None)
+        for each, time_s in zip(candidates, seconds.tolist(), strict=True)
+    )
 
 
 def rest_of(tables: SpaceTables, history: History, random: Generator) -> Population:

@@ -7,6 +7,7 @@ from tensorwright.rewriting.networks.certificates.certificate import (
     CertifiedTerm,
     certify,
     replay,
+    replay_some,
     without_spare_steps,
 )
 from tensorwright.rewriting.networks.certificates.certificate_file import (
@@ -25,5 +26,6 @@ __all__ = [
     "parse_certificate",
     "read_certificate",
     "replay",
+    "replay_some",
     "without_spare_steps",
 ]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NoReturn, TypeAlias
@@ -211,6 +211,16 @@ def replay(certificate: Certificate, network: Network, is_proved: Callable[[Rule
     return _Replay(certificate, network, is_proved).graph()
 
 
+def replay_some(certificate: Certificate, network: Network, rules: Collection[str]) -> Graph:
+    """As `replay`, by some of the rules of a certificate that was checked: each tensor that they
+    show to be one of the other network is computed as there.
+
+    Each step is an equality by itself, so any of them make an equal network.
+    """
+    steps = tuple(step for step in certificate.steps if step.rule in rules)
+    return _Replay(replace(certificate, steps=steps), network, lambda _: True).graph_so_far()
+
+
 def write_terms(certificate: Certificate, network: Network) -> tuple[Id, ...]:
     """The terms of a certificate among those of the network that was just read.
 
@@ -255,13 +265,7 @@ class _Replay:
         self._wide: set[str] = set()  # rules that are applied at many dimensions alone
 
     def graph(self) -> Graph:
-        steps = self._certificate.steps
-        self._wide = {step.rule for step in steps} - {
-            step.rule for step in steps if self._is_of_few(step)
-        }
-        rules = {name: self._rule(name, text) for name, text in self._certificate.rules.items()}
-        for place, step in enumerate(self._certificate.steps):
-            self._apply(f"step {place}, {step.rule}", step, rules)
+        self._apply_all()
         names = self._network.graph.outputs
         if len(names) != len(self._certificate.outputs):
             _refuse("its outputs", f"the network has {len(names)}")
@@ -270,8 +274,26 @@ class _Replay:
         ):
             if not self._terms.are_equal(source, self._term(place, f"output {name}")):
                 _refuse(f"output {name}", "the steps do not show that it is the same")
-        chosen = [self._ids[place] for place in self._certificate.outputs]
-        return write_network(self._network, choice_of(self._network, chosen))
+        return write_network(self._network, choice_of(self._network, self._chosen()))
+
+    def graph_so_far(self) -> Graph:
+        """What a part of the steps shows: all below a term of the other network is as there."""
+        self._apply_all()
+        own = choice_of(self._network, self._network.outputs)
+        return write_network(self._network, own | choice_of(self._network, self._chosen()))
+
+    def _chosen(self) -> list[Id]:
+        """The terms of the outputs of the other network."""
+        return [self._ids[place] for place in self._certificate.outputs]
+
+    def _apply_all(self) -> None:
+        steps = self._certificate.steps
+        self._wide = {step.rule for step in steps} - {
+            step.rule for step in steps if self._is_of_few(step)
+        }
+        rules = {name: self._rule(name, text) for name, text in self._certificate.rules.items()}
+        for place, step in enumerate(steps):
+            self._apply(f"step {place}, {step.rule}", step, rules)
 
     def _rule(self, name: str, text: str) -> Rule:
         rule = _parsed(text)

@@ -36,6 +36,7 @@ from tensorwright.tuning.strategies.sources import (
     least_tried,
     rest_of,
     starts_of,
+    with_predictions,
 )
 from tensorwright.tuning.task import Task
 
@@ -85,7 +86,7 @@ class AnnealingSearch:
         if len(found) < count:
             rest = rest_of(self.tables, self.history, random)
             found += self.history.take_new(rest, count - len(found))
-        return tuple(found)
+        return with_predictions(found, self.history, self.guide)
 
     def observe(self, records: Sequence[Record]) -> None:
         """As `Strategy.observe`."""

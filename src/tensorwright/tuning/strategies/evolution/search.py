@@ -37,6 +37,7 @@ from tensorwright.tuning.strategies.sources import (
     least_tried,
     rest_of,
     starts_of,
+    with_predictions,
 )
 from tensorwright.tuning.task import Task
 
@@ -84,7 +85,7 @@ class EvolutionarySearch:
             found += self.history.take_new(
                 rest_of(self.tables, self.history, random), count - len(found)
             )
-        return tuple(found)
+        return with_predictions(found, self.history, self.guide)
 
     def observe(self, records: Sequence[Record]) -> None:
         """As `Strategy.observe`."""

@@ -1,0 +1,151 @@
+"""`tensorwright report`: what a search has found, as one HTML file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from tensorwright.base import UsageError
+from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
+from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
+from tensorwright.cli.arguments.machine import check_before_measuring
+from tensorwright.cli.arguments.models import short_name
+from tensorwright.cli.arguments.options import constants_option, refuse_given
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.arguments.programs import (
+    compile_any,
+    read_expression,
+    read_network,
+    refuse_constants,
+)
+from tensorwright.cli.group import same_command
+from tensorwright.cli.reporting import expression_subject, model_subject
+from tensorwright.cli.reporting.writing import write_subject
+from tensorwright.drivers.tune import setting_of
+from tensorwright.pipeline import cut, finish, recorded_graph
+from tensorwright.records import SavedSession, default_path, opened
+from tensorwright.report import (
+    Subject,
+    load_measured,
+    read_report,
+    report_values,
+    searched_of_session,
+    searched_of_workloads,
+    write_report,
+)
+
+_FILES = (".html", ".htm", ".json")
+
+
+@click.command()
+@click.argument(
+    "sources", metavar="[REPORT|PROFILE|MODEL|MODULE:EXPR|EXECUTABLE] [REPORT]", nargs=-1
+)
+@click.option(
+    "-o", "--output", metavar="FILE.html", help="The file to write; by default report.html."
+)
+@click.option("--json", "is_json", is_flag=True, help="Print the data; write only what -o names.")
+@click.option(
+    "--session", metavar="ID|NAME", help="The session of the records; by default the last."
+)
+@constants_option
+@compile_options
+def command(
+    sources: tuple[str, ...],
+    output: str | None,
+    is_json: bool,
+    session: str | None,
+    constants: Path | None,
+    how: Compilation,
+) -> None:
+    """Write a report: one HTML file that needs nothing else.
+
+    Without arguments it shows the last search on record, and what was measured for it then. For a
+    MODEL or an expression the schedules on record are measured now, beside other runtimes. REPORT
+    is a file that this command or `--report` has written, PROFILE one of `profile --json`. Two of
+    these files are compared: the second is the newer.
+
+    Example: tensorwright report light:squeezenet -o squeezenet.html
+    """
+    path = output or (None if is_json else "report.html")
+    if path is not None:
+        check_writable(path, *sources, constants, how.records)
+    if len(sources) > 2:
+        raise UsageError(
+            stage="report",
+            where=" ".join(sources),
+            reason="more than two reports cannot be compared",
+            remedy="give two",
+        )
+    if session is not None and sources:
+        refuse_given(("session",), because=f"{sources[0]} says what the report is about")
+    if sources and all(each.lower().endswith(_FILES) for each in sources):
+        refuse_given(("target", "threads", "records"), because="the files have all data")
+        reports = [read_report(each) for each in sources]
+    elif len(sources) == 2:
+        raise UsageError(
+            stage="report",
+            where=" ".join(sources),
+            reason="only two files can be compared",
+            remedy="write the report of each first:\n  tensorwright report MODEL -o FILE.html",
+        )
+    else:
+        reports = [_measured(sources[0], how, constants) if sources else _recorded(session, how)]
+    if path is not None:
+        write_report(path, reports)
+        click.echo(f"{path}: {Path(path).stat().st_size / 1e6:.2f} MB")
+    if is_json:
+        click.echo(json.dumps(reports[0] if len(reports) == 1 else reports, indent=1))
+
+
+def _measured(program: str, how: Compilation, constants: Path | None) -> dict[str, object]:
+    """The report of a program with the schedules on record, measured now."""
+    setting = setting_of(how.target, how.threads)
+    check_before_measuring(how.target, setting.threads)
+    if kind_of(program) is ProgramKind.EXECUTABLE:
+        executable = open_program(program, how, constants, draws=True)
+        subject = Subject(executable.plan.name, same_command(), executable)
+        return write_subject(None, subject.name, subject, (), setting, how)
+    if is_reference(program):
+        workload = read_expression(program)
+        executable = compile_any(program, how, constants, draws=True)
+        subject = expression_subject(program, executable, None)
+        searched = searched_of_workloads([(workload, 1.0)], setting, is_cold=False)
+        return write_subject(None, program, subject, searched, setting, how)
+    refuse_constants(program)
+    source = read_network(program, how)
+    with opened(how.records) as store:
+        graph = recorded_graph(store, source, how.target, how.threads) or source
+        parts = cut(graph, how.target, how.threads)
+        executable = finish(parts, how.target, how.threads, store)
+    subject = model_subject(program, how, executable, source, graph)
+    counted = [(each, float(parts.count(each))) for each in parts.workloads if not each.sizes]
+    searched = searched_of_workloads(counted, setting, is_cold=True)
+    return write_subject(None, short_name(program), subject, searched, setting, how)
+
+
+def _recorded(wanted: str | None, how: Compilation) -> dict[str, object]:
+    """The report of a session of the records, with what was measured for it then."""
+    with opened(how.records) as store:
+        named: SavedSession | None = None if wanted is None else store.session(wanted)
+        sessions = store.sessions() if wanted is None else [named] if named else []
+        for session in sessions:
+            searched = searched_of_session(session, store, how.target)
+            if searched is None:
+                continue
+            setting, workloads = searched
+            measured = load_measured(store, setting, workloads) or {
+                "name": session.name,
+                "command": "",
+                "missing": {"profile": "nothing was measured but the candidates"},
+            }
+            return report_values(setting, store, workloads, measured)
+    path = how.records or default_path()
+    raise UsageError(
+        stage="report",
+        where=f"session {wanted}" if wanted else f"records {path}",
+        reason=f"there is no search for {how.target.name} on record",
+        remedy="tune first, or name a model:\n  tensorwright report MODEL -o FILE.html",
+    )

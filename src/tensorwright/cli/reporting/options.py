@@ -1,0 +1,42 @@
+"""The options --report and --live, and the page of the latter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from tensorwright.cli.group import same_command
+from tensorwright.report import LiveReport
+
+Command = Callable[..., Any]
+
+
+def report_options(function: Command) -> Command:
+    """--report, as a name, and --live."""
+    function = click.option(
+        "--live",
+        is_flag=True,
+        help="Show the search in a browser while it runs, on this machine only.",
+    )(function)
+    return click.option(
+        "--report",
+        metavar="FILE.html",
+        help="Measure what was reached, and write a report; FILE.json has its data alone.",
+    )(function)
+
+
+@contextmanager
+def opened_page(name: str, *, is_live: bool) -> Iterator[LiveReport | None]:
+    """Serve the page of a search while the block runs, and say where; None without --live."""
+    if not is_live:
+        yield None
+        return
+    page = LiveReport(name, same_command())
+    click.echo(f"live: {page.address}", err=True)
+    try:
+        yield page
+    finally:
+        page.stop()

@@ -1,0 +1,119 @@
+"""Make the report of a search that has ended, and write it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from tensorwright.cli.arguments.compilation import Compilation
+from tensorwright.cli.arguments.models import read_proto, save_proto, short_name
+from tensorwright.cli.group import same_command
+from tensorwright.graph import Graph
+from tensorwright.records import opened
+from tensorwright.report import (
+    LiveReport,
+    SearchedWorkload,
+    Subject,
+    measure,
+    report_values,
+    searched_of,
+    write_report,
+)
+from tensorwright.runtime import Executable
+from tensorwright.tuning.session import SessionSetting, TuneResult
+
+_SEVERAL = "several programs were tuned; `tensorwright report MODEL` measures one of them"
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search leaves for its report.
+
+    name      for people           subject   what is measured; None for several programs
+    """
+
+    name: str
+    result: TuneResult
+    subject: Subject | None
+
+
+def model_subject(
+    model: str,
+    how: Compilation,
+    executable: Executable,
+    source: Graph,
+    graph: Graph,
+    result: TuneResult | None = None,
+) -> Subject:
+    """A MODEL argument: other runtimes get the model itself, as it was before any pass."""
+
+    def write_model(path: Path) -> None:
+        save_proto(read_proto(model, how.shapes, how.seed), path)
+
+    networks = result.networks if result is not None else ()
+    return Subject(
+        short_name(model),
+        same_command(),
+        executable,
+        source,
+        graph,
+        networks[0].whole if len(networks) == 1 else None,
+        None if source.sizes else write_model,
+    )
+
+
+def expression_subject(text: str, executable: Executable, result: TuneResult | None) -> Subject:
+    """A tensor expression, which has no graph."""
+    tasks = result.tasks if result is not None else ()
+    compared = tasks[0].compared if len(tasks) == 1 else None
+    return Subject(text, same_command(), executable, whole=compared)
+
+
+def write_after_search(
+    path: str,
+    searched: Searched,
+    setting: SessionSetting,
+    how: Compilation,
+    page: LiveReport | None,
+) -> None:
+    """Measure what a report needs, write it, and show it on the page that is open."""
+    is_network = searched.subject is None or searched.subject.source is not None
+    workloads = searched_of(searched.result, setting, is_cold=is_network)
+    write_subject(path, searched.name, searched.subject, workloads, setting, how, page)
+
+
+def write_subject(
+    path: str | None,
+    name: str,
+    subject: Subject | None,
+    workloads: Sequence[SearchedWorkload],
+    setting: SessionSetting,
+    how: Compilation,
+    page: LiveReport | None = None,
+) -> dict[str, object]:
+    """Measure a program, and write its report; return the document."""
+
+    def tell(part: str) -> None:
+        click.echo(f"report: measuring {part} ...", err=True)
+        if page is not None:
+            page.tell(part)
+
+    with opened(how.records, create=True) as store:
+        if subject is None:
+            measured = {
+                "name": name,
+                "command": same_command(),
+                "missing": {"profile": _SEVERAL},
+            }
+        else:
+            measured = measure(subject, setting, store, workloads, on_part=tell)
+        values = report_values(setting, store, workloads, measured)
+    if path is not None:
+        write_report(path, [values])
+        click.echo(f"{path}: {Path(path).stat().st_size / 1e6:.2f} MB")
+    if page is not None:
+        page.finish([values])
+    return values

@@ -1,0 +1,128 @@
+"""The document of a report: one object of JSON, which the page shows and other programs read.
+
+    format      "tensorwright report 1"       name, command, written (UTC)
+    answer      our time, other runtimes, untuned, the roofline and what is left to it
+    profile     as `profile --json`           parts, graphs, rivals, whole   as they were measured
+    workloads   the search of each            missing   what is not there, and why
+
+Times are in microseconds (`_us`), ratios plain numbers; what was not measured is absent or null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tensorwright.base import UsageError, now_utc
+from tensorwright.records import RecordStore
+from tensorwright.report.conditions import machine_values
+from tensorwright.report.nests import nest_values
+from tensorwright.report.numbers import Values, short
+from tensorwright.report.searches import SearchedWorkload, search_values
+from tensorwright.tuning.session import SessionSetting
+
+FORMAT = "tensorwright report 1"
+_MOST_NESTS = 16
+_OF_MEASURED = (
+    *("name", "command", "machine", "noise", "profile", "whole"),
+    *("rivals", "parts", "graphs", "missing"),
+)
+
+
+def report_values(
+    setting: SessionSetting,
+    store: RecordStore,
+    searched: Sequence[SearchedWorkload],
+    measured: Mapping[str, Any],
+) -> Values:
+    """The document, from records and from what was measured beside them.
+
+    measured   as of `measure`; a name and a command at least
+    """
+    values: Values = {"format": FORMAT, "written": now_utc()}
+    values |= {name: measured[name] for name in _OF_MEASURED if name in measured}
+    values.setdefault("machine", machine_values(setting))
+    values.setdefault("missing", {})
+    values["workloads"] = search_values(searched, setting, store)
+    _add_rooflines(values["workloads"], values.get("profile"))
+    _add_nests(values["workloads"], searched, setting)
+    values["answer"] = answer_values(values)
+    return values
+
+
+def profile_document(profile: Mapping[str, Any]) -> Values:
+    """The document of a profile alone, as `profile --json` has written it."""
+    values: Values = {
+        "format": FORMAT,
+        "written": now_utc(),
+        "name": profile["network"],
+        "command": "",
+        "profile": dict(profile),
+        "workloads": [],
+        "missing": {"workloads": "a profile has no records"},
+    }
+    values["answer"] = answer_values(values)
+    return values
+
+
+def answer_values(values: Mapping[str, Any]) -> Values:
+    """What a reader wants to know first."""
+    answer: Values = {}
+    profile, rivals = values.get("profile"), values.get("rivals") or {}
+    if profile:
+        time_us = profile["network_us"]
+        least_us = min(time_us, profile["roofline_share"] * time_us)
+        answer |= {
+            "time_us": short(time_us),
+            "roofline_us": short(least_us),
+            "left_us": short(time_us - least_us),
+        }
+    timed = [each for each in rivals.get("rivals", ()) if each.get("ratio")]
+    if timed:
+        answer["rival"] = min(timed, key=lambda each: float(each["ratio"]))
+    if "whole" in values:
+        answer["untuned"] = values["whole"]
+    return answer
+
+
+def _add_rooflines(workloads: Sequence[Values], profile: Mapping[str, Any] | None) -> None:
+    """Give each workload the least time of a call, where the profile has steps of it."""
+    steps: dict[str, list[float]] = {}
+    for step in profile["steps"] if profile else ():
+        moving_us = step["memory_us"] + step["cache_us"]
+        steps.setdefault(step["workload"], []).append(max(step["arithmetic_us"], moving_us))
+    for each in workloads:
+        own = steps.get(each["key"])
+        if own:
+            each["roofline_us"] = short(sum(own) / len(own))
+
+
+def _add_nests(
+    workloads: Sequence[Values],
+    searched: Sequence[SearchedWorkload],
+    setting: SessionSetting,
+) -> None:
+    """Give the most expensive workloads the loop nests of the default and the best schedule."""
+    of_key = {each.key: each.workload for each in searched}
+    for each in workloads[:_MOST_NESTS]:
+        workload = of_key[each["key"]]
+        schedules = {
+            name: each[f"{name}_schedule"]
+            for name in ("default", "best")
+            if each[f"{name}_schedule"]
+        }
+        if workload is not None:
+            each["program"] = str(workload)
+            each["nests"] = nest_values(workload, setting.target, schedules)
+
+
+def check_document(values: object, where: str) -> Values:
+    """A document that was read.  Raises: UsageError if it is not one, or of a later version."""
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise UsageError(
+            stage="report",
+            where=where,
+            reason="it is not a report of this version",
+            remedy="give what `optimize --report` or `report` has written, or `profile --json`",
+        )
+    return values

@@ -1,0 +1,194 @@
+"""The page of a report while a search runs: a small server on this machine only.
+
+The page asks every second for newer data.  The session's thread makes them between measurements,
+and only if somebody looks; the server's threads send bytes that are ready.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections.abc import Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tensorwright.base import MachineError, now_utc
+from tensorwright.report.document import FORMAT
+from tensorwright.report.numbers import Values, micro, short
+from tensorwright.report.page import render
+from tensorwright.tuning.session import Progress, TaskRow
+
+_HERE = "127.0.0.1"
+_NAMES = (_HERE, "localhost")
+_LOOKS_S = 3.0  # since a page last asked: then somebody looks
+_EVERY_S = 0.05
+_SEEN_S = 2.5  # at the end, until a page that is open has asked for the last state
+
+
+class LiveReport:
+    """A `Callback` of a session that serves its page on the loopback interface.  Mutable.
+
+    port   0 for any that is free
+    Raises:  MachineError if the port cannot be had.
+    """
+
+    def __init__(self, name: str, command: str, port: int = 0) -> None:
+        self._document: Values = {
+            "format": FORMAT,
+            "name": name,
+            "command": command,
+            "written": now_utc(),
+            "answer": {},
+            "workloads": [],
+            "missing": {},
+        }
+        self._trials: dict[str, list[Values]] = {}
+        self._lock = threading.Lock()
+        self._asked_s = -math.inf
+        self._reports: list[Values] = [self._document]
+        self._is_done = False
+        self._is_seen = False  # the present state, by a page that is open
+        try:
+            self._server = _Server((_HERE, port), self)
+        except OSError as error:
+            raise MachineError(
+                stage="report",
+                where=f"port {port}",
+                reason=f"it cannot be had: {error}",
+                remedy="give another one, or 0 for any that is free",
+            ) from error
+        threading.Thread(target=self._server.serve_forever, args=(_EVERY_S,), daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds the page."""
+        return f"http://{_HERE}:{self._server.server_port}/"
+
+    def on_progress(self, progress: Progress) -> None:
+        """As `Callback.on_progress`."""
+        for row in progress.rows:
+            self._note(row, progress.elapsed_s)
+        live: Values = {
+            "phase": progress.phase.value,
+            "round": progress.round,
+            "trials": progress.trials,
+            "elapsed_s": short(progress.elapsed_s),
+            "left_s": short(progress.eta_s),
+            "trials_budget": progress.trials_budget,
+            "default_us": micro(progress.default_s),
+            "best_us": micro(progress.best_s),
+        }
+        rows = sorted(progress.rows, key=lambda row: -row.cost_s)
+        document = {
+            **self._document,
+            "written": now_utc(),
+            "live": live,
+            "workloads": [self._workload(row) for row in rows],
+        }
+        self._show([document])
+
+    def tell(self, part: str) -> None:
+        """Say what is done after the search."""
+        document = dict(self._reports[-1])
+        document["live"] = {**document.get("live", {}), "phase": f"measuring {part}"}
+        self._show([document])
+
+    def finish(self, reports: Sequence[Values]) -> None:
+        """Show the report itself from now on."""
+        self._is_done = True
+        self._show(reports)
+
+    def close(self) -> None:
+        """A session has ended; the page stays until `stop`."""
+
+    def stop(self) -> None:
+        """End the server, as soon as a page that is open has the last state."""
+        end = time.monotonic() + _SEEN_S if self._is_looked_at else 0.0
+        while not self._is_seen and time.monotonic() < end:
+            time.sleep(_EVERY_S)
+        self._server.shutdown()
+        self._server.server_close()
+
+    def page(self) -> str:
+        """The page with the state of now."""
+        with self._lock:
+            return render(self._reports, is_live=not self._is_done)
+
+    def data(self) -> str:
+        """The state of now, for a page that is open."""
+        with self._lock:
+            self._asked_s, self._is_seen = time.monotonic(), True
+            return json.dumps({"is_live": not self._is_done, "reports": self._reports})
+
+    def _show(self, reports: Sequence[Values]) -> None:
+        with self._lock:
+            self._reports, self._is_seen = list(reports), False
+
+    @property
+    def _is_looked_at(self) -> bool:
+        return time.monotonic() - self._asked_s < _LOOKS_S
+
+    def _note(self, row: TaskRow, elapsed_s: float) -> None:
+        """Keep the best time of a workload, if it was tried since the last time."""
+        trials = self._trials.setdefault(row.key, [])
+        is_new = not trials or trials[-1]["number"] != row.trials
+        if is_new and row.trials and math.isfinite(row.best_s):
+            trials.append(
+                {
+                    "number": row.trials,
+                    "at_s": short(elapsed_s),
+                    "time_us": micro(row.best_s),
+                    "best_us": micro(row.best_s),
+                    "status": "ok",
+                }
+            )
+
+    def _workload(self, row: TaskRow) -> Values:
+        return {
+            "key": row.key,
+            "name": row.name,
+            "weight": short(row.weight),
+            "best_us": micro(row.best_s),
+            "default_us": micro(row.default_s),
+            "trials": list(self._trials.get(row.key, ())),
+            "trial_count": row.trials,
+        }
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], report: LiveReport) -> None:
+        super().__init__(address, _Handler)
+        self.report = report
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_GET(self) -> None:
+        """Send the page or its data.  Another name of this machine is refused: a page of the web
+        may not read them by a name that it has pointed here.
+        """
+        if self.headers.get("Host", "").rpartition(":")[0] not in _NAMES:
+            self.send_error(HTTPStatus.FORBIDDEN)
+        elif self.path == "/":
+            self._send(self.server.report.page(), "text/html")
+        elif self.path == "/data.json":
+            self._send(self.server.report.data(), "application/json")
+        else:
+            self.send_error(HTTPStatus.NOT_FOUND)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is printed."""
+
+    def _send(self, text: str, kind: str) -> None:
+        body = text.encode()
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(body)

@@ -1,0 +1,188 @@
+"""What a report measures beside the records: profile, other runtimes, parts of the compiler, rules.
+
+The store keeps it as a session, so that a report can be made again without measuring.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tensorwright.base import Array, TensorwrightError
+from tensorwright.graph import Graph, random_inputs
+from tensorwright.profiling import profile, profile_values
+from tensorwright.records import RecordStore, SavedSession, load_rewriting, session_id
+from tensorwright.report.conditions import machine_values, noise_values
+from tensorwright.report.graph_changes import GraphChanges, add_gains, add_proofs, graph_values
+from tensorwright.report.numbers import Values
+from tensorwright.report.rivals import WriteModel, rival_values
+from tensorwright.report.searches import SearchedWorkload, comparison_values
+from tensorwright.report.variants import variant_values, variants_of
+from tensorwright.rewriting.networks import Certificate, parse_certificate
+from tensorwright.runtime import Executable
+from tensorwright.tuning.session import Comparison, SessionSetting
+
+USUAL_SECONDS = 60.0
+_PROOF_SHARE = 0.15
+_KIND = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A program that a report measures.
+
+    name         for people         command   what was called, for copying
+    executable   the tuned program
+    source       the simplified network; None for a tensor expression
+    graph        the compiled graph: the source, or what rules made of it
+    whole        the untuned and the tuned program in turns, if a search has compared them
+    write_model  writes the model for other runtimes; None where they cannot have it
+    """
+
+    name: str
+    command: str
+    executable: Executable
+    source: Graph | None = None
+    graph: Graph | None = None
+    whole: Comparison | None = None
+    write_model: WriteModel | None = None
+
+
+def measure(
+    subject: Subject,
+    setting: SessionSetting,
+    store: RecordStore,
+    searched: Sequence[SearchedWorkload],
+    seconds: float = USUAL_SECONDS,
+    on_part: Callable[[str], object] = lambda part: None,
+) -> Values:
+    """Measure what a report shows, and keep it in the store.
+
+    seconds   after which nothing further is begun      on_part   called with what is measured next
+    """
+    deadline = time.monotonic() + seconds
+    on_part("every step")
+    profiled = profile(subject.executable)
+    values: Values = {
+        "name": subject.name,
+        "command": subject.command,
+        "machine": machine_values(setting),
+        "profile": profile_values(profiled),
+        "noise": noise_values(profiled.state),
+        "missing": {},
+    }
+    if subject.whole is not None:
+        values["whole"] = comparison_values(subject.whole)
+    if subject.source is not None:
+        _measure_network(values, subject, subject.source, setting, store, deadline, on_part)
+    save_measured(store, setting, searched, values)
+    return values
+
+
+def _measure_network(
+    values: Values,
+    subject: Subject,
+    source: Graph,
+    setting: SessionSetting,
+    store: RecordStore,
+    deadline: float,
+    on_part: Callable[[str], object],
+) -> None:
+    """Add what only networks have.  What fails is left out, and the reason is shown."""
+    inputs = random_inputs(source)
+    missing: dict[str, str] = values["missing"]
+    graph = subject.graph or source
+
+    def part(name: str, text: str, make: Callable[[], Values]) -> None:
+        on_part(text)
+        try:
+            values[name] = make()
+        except TensorwrightError as error:
+            missing[name] = error.reason
+
+    write_model = subject.write_model
+    if write_model is None:
+        missing["rivals"] = "other runtimes cannot have this program"
+    else:
+        part(
+            "rivals",
+            "other runtimes",
+            lambda: rival_values(subject.executable, inputs, write_model),
+        )
+    certificate = _certificate(source, graph, setting, store)
+    part(
+        "graphs",
+        "each rule",
+        lambda: _graphs(source, certificate, inputs, setting, deadline, missing),
+    )
+    target, threads = setting.target, setting.threads
+    variants = variants_of(source, graph, subject.executable, target, threads)
+    part("parts", "each part of the compiler", lambda: variant_values(variants, inputs, deadline))
+
+
+def _certificate(
+    source: Graph, graph: Graph, setting: SessionSetting, store: RecordStore
+) -> Certificate | None:
+    """Why the compiled graph is equal to the network; None if it is the network."""
+    if graph is source:
+        return None
+    text = load_rewriting(store, source, setting.target, setting.hardware, setting.threads)
+    return parse_certificate(text, "the record store") if text else None
+
+
+def _graphs(
+    source: Graph,
+    certificate: Certificate | None,
+    inputs: Mapping[str, Array],
+    setting: SessionSetting,
+    deadline: float,
+    missing: dict[str, str],
+) -> Values:
+    if certificate is None:
+        return graph_values(source)
+    changes = GraphChanges.of(source, certificate)
+    values = graph_values(source, changes)
+    left_s = max(0.0, deadline - time.monotonic())
+    until = time.monotonic() + _PROOF_SHARE * left_s
+    add_proofs(values["rules"], certificate, until)
+    reason = add_gains(values["rules"], changes, inputs, setting.target, setting.threads, deadline)
+    if reason:
+        missing["gains"] = reason
+    return values
+
+
+def save_measured(
+    store: RecordStore,
+    setting: SessionSetting,
+    searched: Sequence[SearchedWorkload],
+    values: Values,
+) -> None:
+    """Keep what was measured for a set of workloads; it replaces what was measured before."""
+    arguments = _arguments(setting, searched)
+    name = f"report of {values['name']}"
+    store.renew_session(
+        SavedSession(session_id(arguments), name, values["name"], arguments, json.dumps(values))
+    )
+
+
+def load_measured(
+    store: RecordStore, setting: SessionSetting, searched: Sequence[SearchedWorkload]
+) -> Values | None:
+    """What was measured for a set of workloads; None if nothing was kept."""
+    identity = session_id(_arguments(setting, searched))
+    state = next((each.state for each in store.sessions() if each.id == identity), None)
+    values = None if state is None else json.loads(state)
+    return values if isinstance(values, dict) else None
+
+
+def _arguments(setting: SessionSetting, searched: Sequence[SearchedWorkload]) -> str:
+    fields = {
+        "kind": _KIND,
+        "workloads": {each.key: each.weight for each in searched},
+        "target": setting.target.key,
+        "hardware": setting.hardware,
+        "threads": setting.threads,
+    }
+    return json.dumps(fields, sort_keys=True)

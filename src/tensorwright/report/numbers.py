@@ -1,0 +1,33 @@
+"""Numbers of reports: short, and plain JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from tensorwright.runtime import faster_half
+
+_DIGITS = 5
+
+Values = dict[str, Any]
+"""An object of JSON: text, numbers, lists and objects."""
+
+
+def short(number: float | None) -> float | None:
+    """A number with five digits; None, which JSON has, for what is not finite."""
+    if number is None or not math.isfinite(number):
+        return None
+    return float(f"{number:.{_DIGITS}g}")
+
+
+def micro(seconds: float | None) -> float | None:
+    """Seconds as microseconds, short."""
+    return None if seconds is None else short(seconds * 1e6)
+
+
+def timing(samples_s: Sequence[float]) -> Values:
+    """The typical time of some turns, and the range of the faster half, as microseconds."""
+    half = faster_half(samples_s)
+    return {"time_us": micro(median(half)), "least_us": micro(half[0]), "most_us": micro(half[-1])}

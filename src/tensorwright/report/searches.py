@@ -1,0 +1,134 @@
+"""The search of each workload, from the records: what was tried, when, how fast it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tensorwright.records import Record, RecordStore, Status, load_predictions, trace_digest
+from tensorwright.report.numbers import Values, micro, short
+from tensorwright.schedule import Workload
+from tensorwright.tuning.session import Comparison, SessionSetting
+
+_PAUSE_S = 60.0  # nothing was measured for so long: the session had stopped
+_MOST_TRIALS = 1000  # of a workload; of more, those that matter and an even choice of the others
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedWorkload:
+    """A workload of a session.
+
+    weight     how often it runs         workload   None where only its key is known
+    default    the text of the schedule that it has without a search; "" where that is not known
+    compared   the default and the best schedule in turns
+    """
+
+    key: str
+    name: str
+    weight: float
+    workload: Workload | None = None
+    default: str = ""
+    compared: Comparison | None = None
+
+
+def search_values(
+    searched: Sequence[SearchedWorkload], setting: SessionSetting, store: RecordStore
+) -> list[Values]:
+    """The searches, the most expensive workload first."""
+    values = [_search(each, setting, store) for each in searched]
+    return sorted(values, key=lambda each: -(each["weight"] * (each["best_us"] or 0.0)))
+
+
+def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordStore) -> Values:
+    filters = setting.filters(searched.key)
+    records = sorted(store.query(**filters), key=lambda record: record.when)
+    expected = {each.trace: each for each in load_predictions(store, **filters)}
+    best = store.best(**filters)
+    own = [record for record in records if record.trace == searched.default]
+    default = next((each for each in reversed(own) if each.status is Status.OK), None)
+    values: Values = {
+        "key": searched.key,
+        "name": searched.name,
+        "weight": short(searched.weight),
+        "best_us": micro(best.median_s) if best is not None else None,
+        "default_us": micro(default.median_s) if default is not None else None,
+        "best_schedule": best.trace if best is not None else "",
+        "default_schedule": searched.default,
+        "failed": sum(not record.status.is_timed for record in records),
+        "trials": [],
+    }
+    if searched.compared is not None:
+        values["compared"] = comparison_values(searched.compared)
+    every: list[tuple[bool, Values]] = []
+    before_s = math.inf
+    for record, passed_s, best_s in zip(
+        records, _seconds(records), _best_so_far(records), strict=True
+    ):
+        prediction = expected.get(trace_digest(record.trace))
+        trial: Values = {"at_s": round(passed_s, 1), "status": record.status.value}
+        if math.isfinite(best_s):
+            trial["best_us"] = micro(best_s)
+        if record.times_s:
+            trial["time_us"] = micro(record.median_s)
+        if prediction is not None:
+            trial["predicted_us"] = micro(prediction.seconds)
+            trial["round"] = prediction.round
+        if record.trace == searched.default:
+            trial["is_default"] = True
+        every.append((best_s != before_s, trial))
+        before_s = best_s
+    values["trials"] = _some(every)
+    values["trial_count"] = len(every)
+    return values
+
+
+def _best_so_far(records: Sequence[Record]) -> list[float]:
+    """The best time after each record; of a schedule that was measured again the last one counts,
+    as in `RecordStore.top`, so that a lucky measurement does not stay.
+    """
+    valid: dict[str, float] = {}
+    best: list[float] = []
+    now_s = math.inf
+    for record in records:
+        was_s = valid.pop(record.trace, math.inf)
+        time_s = record.median_s if record.status is Status.OK else math.inf
+        valid[record.trace] = time_s
+        now_s = min(valid.values()) if was_s == now_s else min(now_s, time_s)
+        best.append(now_s)
+    return best
+
+
+def _some(trials: Sequence[tuple[bool, Values]]) -> list[Values]:
+    """All trials; of many those that change the best, and every so many-th. Each has its number."""
+    stride = math.ceil(len(trials) / _MOST_TRIALS)
+    return [
+        {"number": number, **trial}
+        for number, (changes_best, trial) in enumerate(trials, 1)
+        if changes_best or number % stride == 0
+    ]
+
+
+def _seconds(records: Sequence[Record]) -> list[float]:
+    """When each record was made, in seconds of searching: pauses do not count."""
+    moments = [datetime.fromisoformat(record.when).timestamp() for record in records]
+    seconds, passed_s = [], 0.0
+    for before, now in zip(moments[:1] + moments, moments, strict=False):
+        step_s = max(0.0, now - before)
+        passed_s += step_s if step_s < _PAUSE_S else 0.0
+        seconds.append(passed_s)
+    return seconds
+
+
+def comparison_values(compared: Comparison) -> Values:
+    """Untuned and tuned in turns."""
+    return {
+        "untuned_us": micro(compared.untuned_s),
+        "tuned_us": micro(compared.tuned_s),
+        "speed_up": short(compared.speed_up),
+        "least": short(compared.least),
+        "most": short(compared.most),
+        "is_same": compared.is_same,
+        "is_sure": compared.is_sure,
+    }
