@@ -61,7 +61,7 @@ from tensorwright.base.size_text import (
 )
 from tensorwright.base.sources import source_digest
 from tensorwright.base.targets import (
-    BYTE_LANES,
+    BYTE_PRODUCTS,
     BYTE_TERMS,
     CPU_TARGETS,
     GPU_TARGETS,
@@ -69,6 +69,7 @@ from tensorwright.base.targets import (
     ON_THREADS,
     TARGETS,
     ByKind,
+    ByteProduct,
     CpuTarget,
     Extents,
     GpuApi,
@@ -99,7 +100,7 @@ from tensorwright.base.tensors import (
 )
 
 __all__ = [
-    "BYTE_LANES",
+    "BYTE_PRODUCTS",
     "BYTE_TERMS",
     "CPU_TARGETS",
     "DUMP_STAGES",
@@ -119,6 +120,7 @@ __all__ = [
     "AttributeValue",
     "Attributes",
     "ByKind",
+    "ByteProduct",
     "Cache",
     "CpuTarget",
     "DType",
