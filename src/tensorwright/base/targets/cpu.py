@@ -142,6 +142,14 @@ class CpuTarget:
         return self.arch != "x86-64" or "avx512f" in self.features
 
     @property
+    def multiplies_by_lane(self) -> bool:
+        """Whether a multiply-add takes any lane of a register as all lanes of an operand.
+
+        One load then serves several multiply-adds that take elements side by side in memory.
+        """
+        return self.arch == "aarch64"
+
+    @property
     def byte_products(self) -> tuple[ByteProduct, ...]:
         """The instructions that multiply four pairs of bytes for each lane and add them up."""
         return tuple(each for each in BYTE_PRODUCTS if set(each.features) <= set(self.features))

@@ -8,6 +8,7 @@ from functools import partial
 
 from tensorwright.base import BYTE_PRODUCTS, BYTE_TERMS, CpuTarget
 from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.machine_code import shuffle_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,12 @@ def _emit_neon_dot(instruction: str, function: Function, windows: tuple[str, ...
     """
     total, data, weights = windows
     start = function.emit(f"load <4 x i32>, ptr {total}, align 4")
-    group = function.emit(f"load i32, ptr {data}, align 1")
-    spread = function.splat_name("i32", group, 4)
+    group = function.emit(
+        f"load float, ptr {data}, align 1"
+    )  # an i32 would be spread as it is read
+    first = function.pure(f"insertelement <4 x float> poison, float {group}, i64 0", group)
+    lane = function.pure(f"bitcast <4 x float> {first} to <4 x i32>", first)
+    spread = function.pure(shuffle_text("<4 x i32>", lane, "poison", (0,) * 4), lane)
     factors = function.pure(f"bitcast <4 x i32> {spread} to <16 x i8>", spread)
     matrix = function.emit(f"load <16 x i8>, ptr {weights}, align 1")
     result = function.emit(
