@@ -63,7 +63,7 @@ from tensorwright.base.size_text import (
 )
 from tensorwright.base.sources import package_digest, source_digest
 from tensorwright.base.targets import (
-    BYTE_LANES,
+    BYTE_PRODUCTS,
     BYTE_TERMS,
     CPU_TARGETS,
     GPU_TARGETS,
@@ -71,6 +71,7 @@ from tensorwright.base.targets import (
     ON_THREADS,
     TARGETS,
     ByKind,
+    ByteProduct,
     CpuTarget,
     Extents,
     GpuApi,
@@ -101,7 +102,7 @@ from tensorwright.base.tensors import (
 )
 
 __all__ = [
-    "BYTE_LANES",
+    "BYTE_PRODUCTS",
     "BYTE_TERMS",
     "CPU_TARGETS",
     "DUMP_STAGES",
@@ -121,6 +122,7 @@ __all__ = [
     "AttributeValue",
     "Attributes",
     "ByKind",
+    "ByteProduct",
     "Cache",
     "CpuTarget",
     "DType",

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
 LINE_BYTES = 64
 """Of a cache: so long on all processors that code is made for."""
+
+_AUXILIARY_PAIR = struct.Struct("@LL")
+_HWCAP, _HWCAP2 = 16, 26
+_ARM_BITS = (
+    *((_HWCAP, 1, "asimd"), (_HWCAP, 9, "fphp"), (_HWCAP, 10, "asimdhp"), (_HWCAP, 20, "asimddp")),
+    *((_HWCAP, 22, "sve"), (_HWCAP, 23, "asimdfhm"), (_HWCAP2, 1, "sve2"), (_HWCAP2, 13, "i8mm")),
+    *((_HWCAP2, 9, "svei8mm"), (_HWCAP2, 14, "bf16"), (_HWCAP2, 12, "svebf16")),
+    *((_HWCAP2, 23, "sme"), (_HWCAP2, 37, "sme2")),
+)
+"""Entry of the auxiliary vector, bit, name: <asm/hwcap.h> of Linux on 64-bit ARM."""
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -48,6 +59,21 @@ def read_flags(cpuinfo: Path) -> frozenset[str]:
     rows = re.findall(r"^(?:flags|Features)\s*:(.*)$", read_text(cpuinfo), re.MULTILINE)
     flags = [frozenset(row.split()) for row in rows]
     return frozenset.intersection(*flags) if flags else frozenset()
+
+
+def read_arm_flags(auxiliary_vector: Path) -> frozenset[str]:
+    """The instruction sets of 64-bit ARM that Linux tells a program when it starts it.
+
+    All processors of the machine have them, and an emulator tells its own there. What it prints
+    as /proc/cpuinfo may be that of the machine around.
+    """
+    try:
+        data = auxiliary_vector.read_bytes()
+    except OSError:
+        return frozenset()
+    whole = len(data) // _AUXILIARY_PAIR.size * _AUXILIARY_PAIR.size
+    entries = dict(_AUXILIARY_PAIR.iter_unpack(data[:whole]))
+    return frozenset(name for entry, bit, name in _ARM_BITS if entries.get(entry, 0) >> bit & 1)
 
 
 def parse_cores(text: str) -> set[int]:

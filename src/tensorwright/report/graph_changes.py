@@ -26,7 +26,7 @@ from tensorwright.rewriting.networks import (
     replay_some,
 )
 from tensorwright.rewriting.prove import prove
-from tensorwright.runtime import faster_half, samples_in_turns, typical_seconds
+from tensorwright.runtime.measuring import faster_half, samples_in_turns, typical_seconds
 
 _MOST_NODES = 3000
 _MOST_RULES = 12  # that are measured one by one

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from tensorwright.runtime import faster_half
+from tensorwright.runtime.measuring import faster_half
 
 _DIGITS = 5
 

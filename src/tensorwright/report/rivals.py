@@ -20,7 +20,8 @@ from tensorwright.peers.process import (
 )
 from tensorwright.processes import hold_turn
 from tensorwright.report.numbers import Values, short, timing
-from tensorwright.runtime import Executable, faster_half
+from tensorwright.runtime import Executable
+from tensorwright.runtime.measuring import faster_half
 from tensorwright.tuning.session import Comparison
 
 NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}

@@ -17,7 +17,8 @@ from tensorwright.graph import Graph, Limits, Partition, partition, run_target_p
 from tensorwright.pipeline import cut, finish, open_price
 from tensorwright.records import MemoryStore
 from tensorwright.report.numbers import Values, timing
-from tensorwright.runtime import Executable, samples_in_turns
+from tensorwright.runtime import Executable
+from tensorwright.runtime.measuring import samples_in_turns
 
 _ALONE = Limits(nodes=1)
 _TURNS = 30

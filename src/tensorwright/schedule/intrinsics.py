@@ -7,23 +7,23 @@ Source: the idea that an instruction's body is its meaning is Exo's (Ikarashi et
 
 from __future__ import annotations
 
-from tensorwright.base import DType
+from tensorwright.base import BYTE_PRODUCTS, BYTE_TERMS, ByteProduct, DType
 from tensorwright.expr import Compute, cast, compute, placeholder, reduce_axis, sum_over
 
 
-def _dot4_u8i8_i32() -> Compute:
+def _dot4(product: ByteProduct) -> Compute:
     """total[q] += sum over m of data[m] * weights[q, m]: four products of bytes to each lane."""
-    data = placeholder("data", (4,), DType.U8)
-    weights = placeholder("weights", (16, 4), DType.I8)
-    m = reduce_axis("m", 4)
+    data = placeholder("data", (BYTE_TERMS,), product.data)
+    weights = placeholder("weights", (product.lanes, BYTE_TERMS), DType.I8)
+    m = reduce_axis("m", BYTE_TERMS)
     return compute(
-        "dot4_u8i8_i32",
-        (16,),
+        product.intrinsic,
+        (product.lanes,),
         lambda q: sum_over(cast(data[m], DType.I32) * cast(weights[q, m], DType.I32), m),
     )
 
 
-INTRINSICS: tuple[Compute, ...] = (_dot4_u8i8_i32(),)
+INTRINSICS: tuple[Compute, ...] = tuple(map(_dot4, BYTE_PRODUCTS))
 
 
 def find_meaning(name: str) -> Compute | None:

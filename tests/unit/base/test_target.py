@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import platform
 import re
+import struct
 import sys
 from pathlib import Path
 
@@ -181,6 +182,56 @@ def test_caches_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     target = fake_machine(monkeypatch, tmp_path, FLAGS_AVX2)
     sizes = (target.l1_bytes, target.l2_bytes, target.l3_bytes)
     assert sizes == (48 << 10, 2 << 20, 16 << 20)
+
+
+def auxiliary_vector(*entries: tuple[int, int]) -> bytes:
+    return b"".join(struct.pack("@LL", *entry) for entry in (*entries, (0, 0)))
+
+
+@pytest.mark.parametrize(
+    ("entries", "features", "products"),
+    [
+        ((), ("neon",), []),
+        (((16, 1 << 1 | 1 << 10), (26, 0)), ("neon", "fullfp16"), []),
+        (((6, 4096), (16, 1 << 1 | 1 << 20)), ("neon", "dotprod"), [DType.I8]),
+        (
+            ((16, 1 << 20 | 1 << 1), (26, 1 << 13 | 1 << 14)),
+            ("neon", "dotprod", "i8mm", "bf16"),
+            [DType.U8, DType.I8],
+        ),
+    ],
+)
+def test_the_kernel_tells_what_an_arm_has(
+    entries: tuple[tuple[int, int], ...],
+    features: tuple[str, ...],
+    products: list[DType],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "auxv").write_bytes(auxiliary_vector(*entries) + b"torn")
+    monkeypatch.setattr(cpu_module, "_LINUX_AUXV", tmp_path / "auxv")
+    target = fake_machine(monkeypatch, tmp_path, FLAGS_AVX512, machine="aarch64")
+    assert target.features == features
+    assert [each.data for each in target.byte_products] == products
+    assert target.computes_halves == ("fullfp16" in features)
+    assert target.missing_on(cpu_target("aarch64-neon+dotprod+fullfp16+i8mm+bf16")) == ""
+
+
+@pytest.mark.parametrize("text", ["aarch64-neon+dotprod+i8mm", "x86-64-avx512+avx512vnni"])
+def test_features_are_added_by_name(text: str) -> None:
+    base, *more = text.split("+")
+    target = cpu_target(text)
+    assert target.name == text
+    assert target.features == (*cpu_target(base).features, *more)
+    assert target.missing_on(cpu_target(base)) == "it has no " + ", ".join(sorted(more))
+    assert cpu_target(base).missing_on(target) == ""
+
+
+def test_features_of_others_are_refused() -> None:
+    with pytest.raises(UsageError, match="there is no feature avx2, sve9 to add to it"):
+        parse_target("aarch64-neon+avx2+dotprod+sve9")
+    with pytest.raises(MachineError, match="only processors have what this asks for"):
+        parse_target("cuda:sm_90+dotprod")
 
 
 def test_other_systems_get_a_conservative_target(

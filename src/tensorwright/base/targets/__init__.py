@@ -7,9 +7,10 @@ calls a kernel.
 
 from tensorwright.base.targets.by_kind import ByKind, of_kind
 from tensorwright.base.targets.cpu import (
-    BYTE_LANES,
+    BYTE_PRODUCTS,
     BYTE_TERMS,
     CPU_TARGETS,
+    ByteProduct,
     CpuTarget,
     detect_target,
 )
@@ -26,7 +27,7 @@ from tensorwright.base.targets.named import (
 from tensorwright.base.targets.protocol import TargetKind, TargetProtocol
 
 __all__ = [
-    "BYTE_LANES",
+    "BYTE_PRODUCTS",
     "BYTE_TERMS",
     "CPU_TARGETS",
     "GPU_TARGETS",
@@ -34,6 +35,7 @@ __all__ = [
     "ON_THREADS",
     "TARGETS",
     "ByKind",
+    "ByteProduct",
     "CpuTarget",
     "Extents",
     "GpuApi",

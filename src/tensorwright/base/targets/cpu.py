@@ -13,11 +13,18 @@ from typing import ClassVar
 from tensorwright.base.cores import available_cores
 from tensorwright.base.dtypes import DType
 from tensorwright.base.errors import UsageError
-from tensorwright.base.linux import parse_cores, read_caches, read_flags, read_text
+from tensorwright.base.linux import (
+    parse_cores,
+    read_arm_flags,
+    read_caches,
+    read_flags,
+    read_text,
+)
 from tensorwright.base.targets.protocol import TargetKind, TargetProtocol
 
 _LINUX_CPUINFO = Path("/proc/cpuinfo")
 _LINUX_CPU0 = Path("/sys/devices/system/cpu/cpu0")
+_LINUX_AUXV = Path("/proc/self/auxv")
 
 # What Linux calls a feature -> what LLVM calls it; only what the code generator can make use of.
 _X86_FEATURES = {
@@ -49,8 +56,40 @@ _AVX2 = (*_SSE, "avx", "f16c", "fma", "movbe", "lzcnt", "bmi", "bmi2", "avx2")
 _AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl")
 
 
-BYTE_TERMS, BYTE_LANES = 4, 16
-"""What the instruction of `adds_byte_products` takes: pairs of bytes for each lane, and lanes."""
+_ARM_FEATURES = {
+    "asimd": "neon",
+    "asimdhp": "fullfp16",
+    "asimddp": "dotprod",
+    "asimdfhm": "fp16fml",
+    "i8mm": "i8mm",
+    "bf16": "bf16",
+}
+
+BYTE_TERMS = 4
+"""So many pairs of bytes an instruction of `ByteProduct` multiplies and adds up for each lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteProduct:
+    """An instruction that multiplies four pairs of bytes for each lane and adds them up.
+
+    `intrinsic`  its name in a schedule
+    `features`   what a target must have, in LLVM's names
+    `data`       the type of what lies along the terms alone; the other factor is i8
+    `lanes`      so many sums a call makes
+    """
+
+    intrinsic: str
+    features: tuple[str, ...]
+    data: DType
+    lanes: int
+
+
+BYTE_PRODUCTS: tuple[ByteProduct, ...] = (
+    ByteProduct("dot4_u8i8_i32", ("avx512f", "avx512vnni"), DType.U8, 16),
+    ByteProduct("dot4_u8i8_i32x4", ("neon", "i8mm"), DType.U8, 4),
+    ByteProduct("dot4_i8i8_i32x4", ("neon", "dotprod"), DType.I8, 4),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +142,22 @@ class CpuTarget:
         return self.arch != "x86-64" or "avx512f" in self.features
 
     @property
-    def adds_byte_products(self) -> bool:
-        """Whether one instruction multiplies four pairs of bytes for each lane and adds them up."""
-        return {"avx512f", "avx512vnni"} <= set(self.features)
+    def multiplies_by_lane(self) -> bool:
+        """Whether a multiply-add takes any lane of a register as all lanes of an operand.
+
+        One load then serves several multiply-adds that take elements side by side in memory.
+        """
+        return self.arch == "aarch64"
+
+    @property
+    def byte_products(self) -> tuple[ByteProduct, ...]:
+        """The instructions that multiply four pairs of bytes for each lane and add them up."""
+        return tuple(each for each in BYTE_PRODUCTS if set(each.features) <= set(self.features))
+
+    @property
+    def computes_halves(self) -> bool:
+        """Whether it adds and multiplies f16 without converting to f32."""
+        return "fullfp16" in self.features
 
     def lanes(self, dtype: DType) -> int:
         """How many elements of the type one vector register holds."""
@@ -173,6 +225,29 @@ CPU_TARGETS: tuple[CpuTarget, ...] = (
 )
 
 
+def with_features(target: CpuTarget, names: tuple[str, ...]) -> CpuTarget:
+    """A target that has some features more, by LLVM's names.
+
+    Raises:  UsageError for a name that no processor of the target's kind has.
+    """
+    usable = _X86_FEATURES if target.arch == "x86-64" else _ARM_FEATURES
+    unknown = [name for name in names if name not in usable.values()]
+    if unknown:
+        raise UsageError(
+            stage="target",
+            where=f"target {target}",
+            reason=f"there is no feature {', '.join(unknown)} to add to it",
+            remedy="one of " + ", ".join(dict.fromkeys(usable.values())),
+        )
+    features = tuple(dict.fromkeys((*target.features, *names)))
+    name = "+".join((target.name, *names))
+    return (
+        _x86(name, features)
+        if target.arch == "x86-64"
+        else replace(target, name=name, features=features)
+    )
+
+
 def _triple(arch: str) -> str:
     """LLVM's name of this machine's operating system and binary interface."""
     llvm_arch = {"x86-64": "x86_64", "aarch64": "aarch64"}[arch]
@@ -192,7 +267,9 @@ def detect_target() -> CpuTarget:
     if machine in ("x86_64", "amd64"):
         base = _x86("native", _usable_x86(read_flags(_LINUX_CPUINFO)))
     elif machine in ("aarch64", "arm64"):
-        base = _NEON
+        flags = read_arm_flags(_LINUX_AUXV)
+        named = (llvm for linux, llvm in _ARM_FEATURES.items() if linux in flags)
+        base = replace(_NEON, features=tuple(dict.fromkeys((*_NEON.features, *named))))
     else:
         raise UsageError(
             stage="target",

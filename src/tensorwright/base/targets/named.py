@@ -4,6 +4,7 @@
 
 parse_target("native")        this machine's processor
 parse_target("cuda:sm_90")    a named target, the same on every machine
+parse_target("aarch64-neon+dotprod")    a named processor that has a feature more
 cpu_target("x86-64-avx2")     likewise, for code that has to do with processors only
 """
 
@@ -13,7 +14,7 @@ import functools
 from typing import TypeAlias
 
 from tensorwright.base.errors import MachineError, UsageError, did_you_mean
-from tensorwright.base.targets.cpu import CPU_TARGETS, CpuTarget, detect_target
+from tensorwright.base.targets.cpu import CPU_TARGETS, CpuTarget, detect_target, with_features
 from tensorwright.base.targets.gpu import GPU_TARGETS, GpuTarget
 
 Target: TypeAlias = CpuTarget | GpuTarget
@@ -24,15 +25,16 @@ NAMES_OF_DEVICES = ("opencl", "cuda")
 
 
 def parse_target(text: str) -> Target:
-    """Read "native" or a name of `TARGETS`.
+    """Read "native" or a name of `TARGETS`; features that a processor has more follow each a "+".
 
-    Raises:  UsageError for an unknown name, with the nearest known one.
+    Raises:  UsageError for an unknown name, with the nearest known one, or an unknown feature.
     """
     if text == "native":
         return detect_target()
+    base, *more = text.split("+")
     for target in TARGETS:
-        if target.name == text:
-            return target
+        if target.name == base:
+            return with_features(cpu_target(target), tuple(more)) if more else target
     names = ["native", *NAMES_OF_DEVICES, *(target.name for target in TARGETS)]
     hint = did_you_mean(text, names)
     listed = "one of " + ", ".join(names)

@@ -42,7 +42,25 @@ def keeps_steps_apart(loop: For, facts: Facts) -> bool:
     return _most_waiting(own) < waiting
 
 
-def _is_fold(statement: Stmt, var: Var) -> bool:
+def reads_by_lane(loop: For, facts: Facts) -> bool:
+    """Whether elements that are spread over lanes shall come from vectors along a written-out loop:
+    the steps of a fold, or the rows of a tile.
+
+    True where multiply-adds take any lane of a register, and where those vectors fit beside the
+    sums of the tile and the vectors of its columns.
+    """
+    if not facts.target.multiplies_by_lane or facts.kind(loop) is not ForKind.UNROLLED:
+        return False
+    if facts.copies(loop) > _MOST_COPIES or not _is_fold(loop.body):
+        return False
+    steps = list(_steps(loop, facts, {}))
+    sums = {place for place, _ in steps}
+    own = steps[: len(steps) // facts.extent(loop)]
+    operands = {place for _, read in own for place in read}
+    return len(sums) + len(operands) <= facts.target.vector_registers
+
+
+def _is_fold(statement: Stmt, var: Var | None = None) -> bool:
     """Whether loops without a condition fold into sums in registers that `var` does not move."""
     match statement:
         case Store(buffer, indices):

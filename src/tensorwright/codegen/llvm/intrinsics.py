@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import BYTE_PRODUCTS, BYTE_TERMS, CpuTarget
 from tensorwright.codegen.llvm.text.builder import Function
+from tensorwright.machine_code import shuffle_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Intrinsic:
     emit: Callable[[Function, tuple[str, ...]], None]
 
 
-def _emit_dot4(function: Function, windows: tuple[str, ...]) -> None:
+def _emit_vpdpbusd(function: Function, windows: tuple[str, ...]) -> None:
     """Write vpdpbusd as its text, because the types of LLVM's intrinsic vary by version."""
     total, data, weights = windows
     start = function.emit(f"load <16 x i32>, ptr {total}, align 4")
@@ -38,9 +40,47 @@ def _emit_dot4(function: Function, windows: tuple[str, ...]) -> None:
     function.effect(f"store <16 x i32> {result}, ptr {total}, align 4")
 
 
-INTRINSICS: tuple[Intrinsic, ...] = (
-    # total[16] i32 += sum over 4 of data[4] u8 * weights[16][4] i8
-    Intrinsic("dot4_u8i8_i32", ("avx512f", "avx512vnni"), (16, 4, 64), _emit_dot4),
+def _emit_neon_dot(instruction: str, function: Function, windows: tuple[str, ...]) -> None:
+    """Write sdot or usdot: the four bytes of the data are one lane of a register, which it takes
+    for all lanes.
+    """
+    total, data, weights = windows
+    start = function.emit(f"load <4 x i32>, ptr {total}, align 4")
+    group = function.emit(
+        f"load float, ptr {data}, align 1"
+    )  # an i32 would be spread as it is read
+    first = function.pure(f"insertelement <4 x float> poison, float {group}, i64 0", group)
+    lane = function.pure(f"bitcast <4 x float> {first} to <4 x i32>", first)
+    spread = function.pure(shuffle_text("<4 x i32>", lane, "poison", (0,) * 4), lane)
+    factors = function.pure(f"bitcast <4 x i32> {spread} to <16 x i8>", spread)
+    matrix = function.emit(f"load <16 x i8>, ptr {weights}, align 1")
+    result = function.emit(
+        function.call_text(
+            "<4 x i32>",
+            f"llvm.aarch64.neon.{instruction}.v4i32.v16i8",
+            ("<4 x i32>", start),
+            ("<16 x i8>", factors),
+            ("<16 x i8>", matrix),
+        )
+    )
+    function.effect(f"store <4 x i32> {result}, ptr {total}, align 4")
+
+
+_EMITTERS: dict[str, Callable[[Function, tuple[str, ...]], None]] = {
+    "dot4_u8i8_i32": _emit_vpdpbusd,
+    "dot4_u8i8_i32x4": partial(_emit_neon_dot, "usdot"),
+    "dot4_i8i8_i32x4": partial(_emit_neon_dot, "sdot"),
+}
+
+INTRINSICS: tuple[Intrinsic, ...] = tuple(
+    # total[lanes] i32 += sum over 4 of data[4] * weights[lanes][4] i8
+    Intrinsic(
+        product.intrinsic,
+        product.features,
+        (product.lanes, BYTE_TERMS, product.lanes * BYTE_TERMS),
+        _EMITTERS[product.intrinsic],
+    )
+    for product in BYTE_PRODUCTS
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import MOST_ITERATIONS, Facts
 from tensorwright.codegen.analysis.linear import Linear
-from tensorwright.codegen.analysis.live_operands import keeps_steps_apart
+from tensorwright.codegen.analysis.live_operands import keeps_steps_apart, reads_by_lane
 from tensorwright.codegen.analysis.partial_tiles import ends_at_guard
 from tensorwright.codegen.analysis.tiles import tile_width
 from tensorwright.codegen.analysis.transposition import Transposition, find_transposition
@@ -163,10 +163,13 @@ class Statements(Values):
             self._partial_tile(loop, extent)
             return
         is_apart = keeps_steps_apart(loop, self.facts)
+        if self.lanes == 1 and not is_apart and reads_by_lane(loop, self.facts):
+            self.read_by_lane[loop.var.name] = extent
         for iteration in range(extent):
             if is_apart and iteration:
                 self.function.separate_loads()
             self._copy(loop, iteration)
+        self.read_by_lane.pop(loop.var.name, None)
 
     def _partial_tile(self, loop: For, extent: int) -> None:
         """Each iteration inside the guard of the one before: the first guard that fails ends the

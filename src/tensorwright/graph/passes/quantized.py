@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensorwright.base import BYTE_LANES, BYTE_TERMS, CpuTarget, DType
+from tensorwright.base import BYTE_TERMS, ByteProduct, CpuTarget, DType
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
@@ -148,8 +148,8 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
             return None
         wish = node.outputs[0]
         is_suited = made.operator == "matmul_integer" or wish in in_blocks
-        is_suited = is_suited and _suits_instruction(copy, made, target)
-        data = _unsigned(copy, made, wish) if is_suited else None
+        products = _suited_instructions(copy, made, target) if is_suited else ()
+        data = _data_for(copy, made, wish, products)
         if data is not None:
             return _multiply_bytes(copy, data, made, node.outputs)
         floats = _codes_less_zero(copy, made, f"{wish}.codes")
@@ -174,37 +174,47 @@ def _kept_in_blocks(graph: Graph) -> set[str]:
     return graph.types.keys() - plain
 
 
-def _suits_instruction(copy: Copy, node: Node, target: CpuTarget) -> bool:
-    """Whether weights are a matrix of whole vectors (or pixels of whole blocks) around 0."""
+def _suited_instructions(copy: Copy, node: Node, target: CpuTarget) -> tuple[ByteProduct, ...]:
+    """Those for which weights are a matrix of whole vectors, or pixels of blocks, around 0."""
+    return tuple(each for each in target.byte_products if _suits(copy, node, each))
+
+
+def _suits(copy: Copy, node: Node, product: ByteProduct) -> bool:
     codes = copy.constant(node.inputs[1])
     zeros = [copy.constant(name) for name in node.inputs[3:]]
-    if not target.adds_byte_products or codes is None or codes.dtype != np.int8:
+    if codes is None or codes.dtype != np.int8:
         return False
     if any(zero is None or zero.any() for zero in zeros):
         return False
     if node.operator == "matmul_integer":
         rank = len(copy.type_of(node.inputs[0]).shape)
-        is_whole = codes.shape[0] % BYTE_TERMS == 0 and codes.shape[-1] % BYTE_LANES == 0
+        is_whole = codes.shape[0] % BYTE_TERMS == 0 and codes.shape[-1] % product.lanes == 0
         return codes.ndim == _MATRIX and rank >= _MATRIX and is_whole
     is_padded = any(node.ints("pads")) and len(node.inputs) > 2
     if node.attribute_map["groups"] != 1 or (is_padded and copy.constant(node.inputs[2]) is None):
         return False
-    return bool(codes.shape[0] % BYTE_LANES == 0 and codes.shape[1] % BYTE_LANES == 0)
+    return all(extent % product.lanes == 0 for extent in codes.shape[:2])
 
 
-def _unsigned(copy: Copy, node: Node, wish: str) -> tuple[str, ...] | None:
-    """The data of a product as u8, and its zero point if it has one; signed codes that are made
-    here are made unsigned, others are not.
+def _data_for(
+    copy: Copy, node: Node, wish: str, products: Sequence[ByteProduct]
+) -> tuple[str, ...] | None:
+    """The data of a product as an instruction takes them, and their zero point if they have one;
+    codes that are made here are made signed or unsigned, others are not.
     """
     data, zeros = node.inputs[0], node.inputs[2:3]
-    if copy.type_of(data).dtype is DType.U8:
-        return (data, *zeros)
+    taken = {product.data for product in products}
+    own = copy.type_of(data).dtype
+    if not taken or own in taken:
+        return (data, *zeros) if taken else None
     made, zero = copy.producer(data), copy.constant(zeros[0]) if zeros else None
     if made is None or zero is None or made.operator != "quantize_linear":
         return None
     if len(made.inputs) < 3 or not _are_equal(copy, made.inputs[2:], zeros):
         return None
-    shifted = copy.hold((zero.astype(np.int16) + 128).astype(np.uint8), f"{wish}.zero")
+    other = products[0].data
+    shift = int(other.lowest) - int(own.lowest)
+    shifted = copy.hold((zero.astype(np.int16) + shift).astype(other.numpy), f"{wish}.zero")
     inputs, axis = (*made.inputs[:2], shifted), made.attribute_map["axis"]
     return _new(copy, "quantize_linear", inputs, f"{wish}.bytes", axis=axis), shifted
 

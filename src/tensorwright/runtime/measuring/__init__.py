@@ -10,7 +10,12 @@ from tensorwright.runtime.measuring.this_machine import (
     measure_peak_alone,
     this_machine,
 )
-from tensorwright.runtime.measuring.turns import faster_half, seconds_in_turns, typical_seconds
+from tensorwright.runtime.measuring.turns import (
+    faster_half,
+    samples_in_turns,
+    seconds_in_turns,
+    typical_seconds,
+)
 
 __all__ = [
     "CallCosts",
@@ -22,6 +27,7 @@ __all__ = [
     "measure_peak",
     "measure_peak_alone",
     "measure_rates",
+    "samples_in_turns",
     "seconds_in_turns",
     "this_machine",
     "typical_seconds",

@@ -41,6 +41,8 @@ class Memory(Accesses):
     def __init__(self, function: Function, target: CpuTarget) -> None:
         super().__init__(function, target)
         self.storages: dict[str, Piece | Slots] = {}
+        self.read_by_lane: dict[str, int] = {}
+        """Loops, with their extents, along which elements that are spread come from vectors."""
 
     def load(self, buffer: Buffer, indices: tuple[Index, ...]) -> Val:
         """Read an element, or one for each lane."""
@@ -56,6 +58,8 @@ class Memory(Accesses):
         if known is not None:
             return known
         depth = self._load_depth(buffer.name, place, guard)
+        if lanes == 1 and (lane := self._load_lane(storage, buffer, indices, place)) is not None:
+            return lane
         if lanes == 1:
             raw = self.load_scalar(storage, place, guard, depth)
         elif place.step == 1 and not self.vector_terms(place):
@@ -67,6 +71,43 @@ class Memory(Accesses):
         value = self.from_memory(raw, storage.dtype, lanes)
         self.function.remember(depth, buffer.name, access, value)
         return value
+
+    def _load_lane(
+        self, storage: Piece, buffer: Buffer, indices: tuple[Index, ...], place: Linear
+    ) -> Val | None:
+        """An element as a lane of the vector of those that the next steps of a loop read.
+
+        None where no loop reads elements side by side, and where its last steps fill no vector.
+        """
+        if self.lanes == 1 or storage.dtype not in (DType.F32, DType.F64):
+            return None
+        width = self.target.lanes(storage.dtype)
+        for name, extent in self.read_by_lane.items():
+            step = self.env[name]
+            assert isinstance(step, int), "the loop is written out"
+            first = step - step % width
+            self.env[name] = step + 1
+            is_beside = self.offset(buffer, indices) == place._replace(const=place.const + 1)
+            self.env[name] = step
+            start = place._replace(const=place.const - (step - first))
+            if is_beside and first + width <= extent and self.is_safe(storage, start, width):
+                return self.lanewise.part(
+                    self._load_beside(storage, buffer, start, width), step - first
+                )
+        return None
+
+    def _load_beside(self, storage: Piece, buffer: Buffer, start: Linear, width: int) -> Val:
+        """Elements side by side, the same for all lanes."""
+        access = ("beside", start, width)
+        known = self.function.known(buffer.name, access)
+        if known is None:
+            depth = self._load_depth(buffer.name, start, None)
+            kind, align = memory_type(storage.dtype, width), storage.dtype.size_bytes
+            pointer = self.pointer(storage, start)
+            raw = self.function.emit_at(depth, f"load {kind}, ptr {pointer}, align {align}")
+            known = Val(raw, storage.dtype, width)
+            self.function.remember(depth, buffer.name, access, known)
+        return known
 
     def _lane_groups(
         self,

@@ -2,11 +2,12 @@
 
     for row tiles, for column tiles @parallel:
       for k in 0..K/4:                         sums of the tile in registers
-        dot4: 4 bytes of a row, times 4 bytes of each of 16 columns
+        dot4: 4 bytes of a row, times 4 bytes of each column of a vector
       what follows the product, for the tile
 
 Rows are those of a matrix, or pixels of a row whose channels lie in blocks; then the blocks of the
-result are more columns. The weights are packed so that four rows of 16 columns lie side by side.
+result are more columns. The weights are packed so that four rows of a vector's columns lie side by
+side.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tensorwright.base import BYTE_LANES, BYTE_TERMS, CpuTarget, DType
+from tensorwright.base import BYTE_TERMS, ByteProduct, CpuTarget, DType
 from tensorwright.expr import (
     Apply,
     Axis,
@@ -60,7 +61,6 @@ from tensorwright.tuning.space.steps import (
     schedule_at_root,
 )
 
-INTRINSIC = "dot4_u8i8_i32"
 _COLUMNS = (1, 2, 3, 4)  # vectors of a tile
 _MOST_ROWS = 14
 _REGISTERS = 31  # one holds the bytes of a row
@@ -70,10 +70,10 @@ _DATA_BYTES = 512 << 10  # so much stays in the second cache, beside some weight
 
 def byte_product_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """The sketch; none where the target has no such instruction, or the program is no product of
-    bytes (u8) with constant ones (i8) of whole vectors.
+    bytes with constant ones of whole vectors.
     """
-    product = only_fold(state) if target.adds_byte_products else None
-    operands = _operands(state, product) if product is not None else None
+    product = only_fold(state) if target.byte_products else None
+    operands = _operands(state, product, target) if product is not None else None
     if product is None or operands is None:
         return
     builder = SketchBuilder(state)
@@ -91,8 +91,11 @@ def byte_product_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[S
 class _Operands:
     """The data, of which four neighbours along `folded` are read at a time, and the weights.
 
+    instruction   multiplies them
     row, blocks   positions of the axis of rows, and of that of blocks of columns (None: no blocks)
     """
+
+    instruction: ByteProduct
 
     data: Load
     weights: Load
@@ -101,15 +104,18 @@ class _Operands:
     blocks: int | None
 
 
-def _operands(state: ScheduleState, product: Stage) -> _Operands | None:
+def _operands(state: ScheduleState, product: Stage, target: CpuTarget) -> _Operands | None:
     tensor = product.tensor
     loads = _factors(tensor.body)
     if loads is None or len(tensor.axes) < 2 or tensor.dtype is not DType.I32:
         return None
     data, weights = loads
-    last = tensor.axes[-1]
+    instruction = next((each for each in target.byte_products if each.data is data.dtype), None)
+    if instruction is None:
+        return None
+    last, lanes = tensor.axes[-1], instruction.lanes
     folded = [axis for axis in tensor.reduce_axes if _is_run(data, axis)]
-    if len(folded) != 1 or last.length % BYTE_LANES or reads_along(data, last.var):
+    if len(folded) != 1 or last.length % lanes or reads_along(data, last.var):
         return None
     if weights.source.name not in state.constants or not reads_along(weights, last.var):
         return None
@@ -118,9 +124,9 @@ def _operands(state: ScheduleState, product: Stage) -> _Operands | None:
     if not rows or len(own) > 1 or any(reads_along(data, tensor.axes[at].var) for at in own):
         return None
     is_block = bool(own)
-    if is_block and last.length != BYTE_LANES:
+    if is_block and last.length != lanes:
         return None
-    return _Operands(data, weights, folded[0], rows[-1], own[0] if is_block else None)
+    return _Operands(instruction, data, weights, folded[0], rows[-1], own[0] if is_block else None)
 
 
 def _is_run(load: Load, axis: Axis) -> bool:
@@ -140,12 +146,12 @@ def _is_run(load: Load, axis: Axis) -> bool:
 
 
 def _factors(value: Value) -> tuple[Load, Load] | None:
-    """i32(u8 load) * i32(i8 load)."""
+    """i32(load of bytes) * i32(i8 load)."""
     if not isinstance(value, Apply) or value.fn is not Fn.MUL:
         return None
     loads = [each.operand for each in value.args if isinstance(each, Cast)]
     factors = [each for each in loads if isinstance(each, Load)]
-    if [each.dtype for each in factors] != [DType.U8, DType.I8]:
+    if len(factors) != 2 or factors[1].dtype is not DType.I8:
         return None
     return factors[0], factors[1]
 
@@ -164,8 +170,9 @@ def _tile(builder: SketchBuilder, name: str, stored: str, operands: _Operands) -
     names = [axis.name for axis in axes]
     row, column = names[operands.row], names[-1]
     rows = extent_of(axes[operands.row].extent)
+    lanes = operands.instruction.lanes
     if operands.blocks is None:
-        vectors = axes[-1].length // BYTE_LANES
+        vectors = axes[-1].length // lanes
     else:
         vectors = extent_of(axes[operands.blocks].extent)
     sizes = row_sizes(rows, min(_MOST_ROWS, rows))
@@ -176,12 +183,12 @@ def _tile(builder: SketchBuilder, name: str, stored: str, operands: _Operands) -
     high = builder.choose(f"{stored}_rows", sizes, usual)
     builder.limit((high, wide), _REGISTERS, added=(wide,))
     if operands.blocks is None:
-        builder.do(Split(stored, column, (wide, BYTE_LANES)))
-        tiles, inside, lanes = f"{column}_0", f"{column}_1", f"{column}_2"
+        builder.do(Split(stored, column, (wide, lanes)))
+        tiles, inside, vector = f"{column}_0", f"{column}_1", f"{column}_2"
     else:
         block = names[operands.blocks]
         builder.do(Split(stored, block, (wide,), Tail.EXACT))
-        tiles, inside, lanes = f"{block}_o", f"{block}_i", column
+        tiles, inside, vector = f"{block}_o", f"{block}_i", column
     builder.do(Split(stored, row, (high,), Tail.SHIFT))
     others = [
         n for n in names if n not in (row, column, *names[operands.blocks or len(names) :][:1])
@@ -190,8 +197,8 @@ def _tile(builder: SketchBuilder, name: str, stored: str, operands: _Operands) -
     data_bytes = elements_of(operands.data.source)
     # data that stay in the second cache are read again for every column, or else the weights are
     outer = [tiles, *outer] if data_bytes <= _DATA_BYTES else [*outer, tiles]
-    nest(builder, stored, outer, (inside, f"{row}_i"), lanes)
-    work = points(builder.state.stage(name).tensor) // (BYTE_LANES * BYTE_TERMS)
+    nest(builder, stored, outer, (inside, f"{row}_i"), vector)
+    work = points(builder.state.stage(name).tensor) // (lanes * BYTE_TERMS)
     fused = parallelise(builder, stored, outer, work)
     builder.do(ComputeAt(name, stored, fused or outer[-1]))
     _tensorize(builder, name, operands)
@@ -206,7 +213,7 @@ def _tensorize(builder: SketchBuilder, name: str, operands: _Operands) -> None:
     columns = []
     vector = column
     if operands.blocks is None:
-        builder.do(Split(name, column, (BYTE_LANES,)))
+        builder.do(Split(name, column, (operands.instruction.lanes,)))
         columns, vector = [f"{column}_o"], f"{column}_i"
     builder.do(Split(name, folded, (BYTE_TERMS,), Tail.EXACT))
     order = (f"{folded}_o", *others, *spatial, *columns, vector, f"{folded}_i")
@@ -214,7 +221,7 @@ def _tensorize(builder: SketchBuilder, name: str, operands: _Operands) -> None:
     for loop in (*spatial, *columns):
         builder.do(Unroll(name, loop))
     builder.do(PackConstant(operands.weights.source.name, name))
-    builder.do(Tensorize(name, vector, INTRINSIC))
+    builder.do(Tensorize(name, vector, operands.instruction.intrinsic))
 
 
 def _default_rows(rows: int, sizes: tuple[int, ...]) -> int:

@@ -56,8 +56,9 @@ def default_tile(
     """The register tile (vectors, rows, second rows) with the best estimated share of peak.
 
     A tile of c vectors by r rows takes c*r multiply-adds, c + r reads and c*r + c + 1 registers
-    per step of the reduction; two multiply-adds and two reads start per cycle, and a multiply-add
-    takes four cycles.  Sums that only just hide that wait whenever something else is late: eight
+    per step of the reduction (c*r + c + r where a vector of each row serves several steps); two
+    multiply-adds and two reads start per cycle, and a multiply-add takes four cycles.  Sums that
+    only just hide that wait whenever something else is late: eight
     vectors reach 0.85 of the speed of twelve.  The vectors come from the second cache, in 1.3
     cycles each, and every row that uses one again saves reading it: few rows cost up to half.
     Tails count as work done for nothing.
@@ -81,8 +82,9 @@ def default_tile(
         for second in range(1, min(more_rows, most_rows[1], 4) + 1):
             for r in range(1, min(rows, most_rows[0], CPU_LIMITS.rows) + 1):
                 held = c * r * second
+                spread = r * second if target.multiplies_by_lane else 1
                 is_whole = all(map(_fits, (c, r, second), (columns, rows, more_rows), blocks))
-                if held + c + 1 > target.vector_registers or not is_whole:
+                if held + c + spread > target.vector_registers or not is_whole:
                     continue
                 reads = c + r * second
                 cycles = max(held / 2, reads / 2, vector_cycles * c, latency_cycles)

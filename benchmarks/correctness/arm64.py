@@ -1,0 +1,330 @@
+"""Run this checkout on 64-bit ARM, emulated: compile, tune, run, save, and the conformance suite.
+
+    python benchmarks/correctness/arm64.py root              make the root (4 minutes, 1.1 GB)
+    python benchmarks/correctness/arm64.py check             cross over, and tune there
+    python benchmarks/correctness/arm64.py suite [--whole]   the conformance suite there
+    python benchmarks/correctness/arm64.py run python3 -m tensorwright doctor
+
+The root is a Debian system for arm64 whose packages are unpacked and not configured, with this
+package and what it needs from wheels, in TENSORWRIGHT_ARM64_ROOT (by default in the user's cache).
+`check` and `suite` bring this checkout's sources there first.  qemu-user runs its programs.  Linux
+starts them by itself once binfmt_misc knows qemu, which this script registers where it may: worker
+processes are started inside.  Needs root, qemu-user-static, debootstrap, gcc-aarch64-linux-gnu.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from tensorwright.base import DType
+from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.graph.onnx_export import to_onnx
+
+CHECKOUT = Path(__file__).parents[2]
+DEBIAN = "bookworm"
+PYTHON_VERSION = "311"  # of that Debian
+_PACKAGES = "python3,libgomp1,gcc,libc6-dev,make"
+_TEST_PACKAGES = ("pytest>=8.3", "hypothesis>=6.100")
+_SITE = "opt/tensorwright"
+_WORK = "root/work"
+_BINFMT = Path("/proc/sys/fs/binfmt_misc")
+_ELF_MAGIC = r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
+_ELF_MASK = r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff"
+_PRIVATE = 'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; exec chroot "$0" "$@"'
+_TARGETS = ("aarch64-neon", "aarch64-neon+dotprod", "aarch64-neon+fullfp16+dotprod+i8mm")
+_TOLERANCE = 1e-5
+_BACKENDS = "tests/conformance/test_backends.py"
+_WHOLE = ("tests/conformance", "tests/unit/codegen", "tests/unit/runtime", "tests/unit/base")
+
+
+def main() -> int:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("root")
+    commands.add_parser("check")
+    commands.add_parser("suite").add_argument("--whole", action="store_true")
+    commands.add_parser("run").add_argument("words", nargs=argparse.REMAINDER)
+    given = parser.parse_args()
+    root = _folder()
+    if given.command == "root":
+        make_root(root)
+        return 0
+    if not is_made(root):
+        print(f"there is no root in {root}: make it with `arm64.py root`", file=sys.stderr)
+        return 2
+    reason = register_emulator()
+    if reason:
+        print(reason, file=sys.stderr)
+        return 2
+    if given.command == "run":
+        return call(root, given.words)
+    install_sources(root)
+    started = time.monotonic()
+    failed = check(root) if given.command == "check" else suite(root, is_whole=given.whole)
+    print(f"{given.command} on arm64: {(time.monotonic() - started) / 60:.1f} minutes")
+    return failed
+
+
+def _folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("TENSORWRIGHT_ARM64_ROOT") or cache / "tensorwright" / "arm64")
+
+
+def is_made(root: Path) -> bool:
+    """Whether a root is complete: what was begun and not ended has another name."""
+    return (root / _SITE).is_dir()
+
+
+def make_root(root: Path) -> None:
+    """Unpack Debian's packages and install this package's wheels, all without an emulator."""
+    if is_made(root):
+        print(f"{root} is there already")
+        return
+    root.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix="arm64-", dir=root.parent))
+    fetch = ("--arch=arm64", "--foreign", "--variant=minbase", f"--include={_PACKAGES}")
+    _do("debootstrap", *fetch, DEBIAN, str(made))
+    unpack = (
+        'dpkg-deb --fsys-tarfile "$1" | tar --extract --keep-directory-symlink --directory "$0"'
+    )
+    for package in sorted((made / "var/cache/apt/archives").glob("*.deb")):
+        _do("sh", "-c", unpack, str(made), str(package))
+    with tempfile.TemporaryDirectory() as wheels:
+        _wheels(Path(wheels))
+        ours = sorted(map(str, Path(wheels).glob("*.whl")))
+        _install(made, *ours, *_TEST_PACKAGES)
+    (made / "root").mkdir(exist_ok=True)
+    made.chmod(0o755)
+    made.rename(root)
+    print(f"{root} is made")
+
+
+def _wheels(folder: Path) -> None:
+    """Build the wheels of this checkout: they are the same for every processor."""
+    with tempfile.TemporaryDirectory() as copy:
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
+        for name in ("src", "lab"):
+            shutil.copytree(CHECKOUT / name, Path(copy) / name, ignore=ignored)
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(CHECKOUT / name, copy)
+        pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps")
+        _do(*pip, "--wheel-dir", str(folder), copy, f"{copy}/lab")
+
+
+def _install(root: Path, *requirements: str) -> None:
+    """Install wheels for arm64 into the root, by the pip of this machine."""
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--upgrade")
+    platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (17, 26, 27, 28)]
+    kind = ("--only-binary=:all:", f"--python-version={PYTHON_VERSION}", *platforms)
+    _do(*pip, *kind, f"--target={root / _SITE}", *requirements)
+
+
+def install_sources(root: Path) -> None:
+    """Bring the sources and tests of this checkout into the root."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    for source, target in (
+        ("src/tensorwright", f"{_SITE}/tensorwright"),
+        ("lab/src/tensorwright_lab", f"{_SITE}/tensorwright_lab"),
+        ("tests", "root/checkout/tests"),
+    ):
+        shutil.rmtree(root / target, ignore_errors=True)
+        shutil.copytree(CHECKOUT / source, root / target, ignore=ignored)
+    for name in ("pyproject.toml", "conftest.py"):
+        shutil.copy(CHECKOUT / name, root / "root/checkout")
+
+
+def register_emulator() -> str:
+    """Let Linux start programs for arm64 by qemu; why that cannot be, "" where it can."""
+    if not _BINFMT.is_dir():
+        return "this Linux has no binfmt_misc: it cannot start programs for arm64"
+    if not (_BINFMT / "register").exists():
+        subprocess.run(["mount", "-t", "binfmt_misc", "binfmt_misc", str(_BINFMT)], check=False)
+    if any(_BINFMT.glob("qemu-aarch64*")):
+        return ""
+    emulator = shutil.which("qemu-aarch64-static")
+    if emulator is None:
+        return "qemu-aarch64-static is missing (on Debian: apt-get install qemu-user-static)"
+    line = f":qemu-aarch64:M::{_ELF_MAGIC}:{_ELF_MASK}:{emulator}:F"
+    try:
+        (_BINFMT / "register").write_text(line)
+    except OSError as error:
+        return f"qemu cannot be registered with binfmt_misc: {error}"
+    return ""
+
+
+def call(root: Path, words: list[str]) -> int:
+    """Run a program inside the root, with mounts of its own; its exit status."""
+    environment = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/root",
+        "PYTHONPATH": f"/{_SITE}",
+        "TENSORWRIGHT_HOME": "/root/home",
+        "LANG": "C.UTF-8",
+    }
+    told = {k: v for k, v in os.environ.items() if k.startswith(("TENSORWRIGHT_", "QEMU_"))}
+    told.pop("TENSORWRIGHT_ARM64_ROOT", None)
+    command = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        _PRIVATE,
+        str(root),
+        "env",
+        "--chdir=/root",
+        *words,
+    ]
+    return subprocess.run(command, check=False, env={**told, **environment}).returncode
+
+
+def small_network() -> Graph:
+    """A convolution in blocks of channels, a fold of rows, and two products of matrices."""
+    random = np.random.default_rng(7)
+
+    def weights(*shape: int) -> np.ndarray:
+        return random.standard_normal(shape).astype(np.float32) / 8
+
+    b = GraphBuilder("small")
+    x = b.input("x", (1, 8, 14, 14))
+    y = b.add("relu", b.add("conv", x, b.constant(weights(32, 8, 3, 3)), pads=(1, 1, 1, 1)))
+    y = b.add("relu", b.add("conv", y, b.constant(weights(32, 32, 3, 3)), pads=(1, 1, 1, 1)))
+    y = b.add("reshape", y, shape=(32, 196))
+    y = b.add("matmul", y, b.constant(weights(196, 48)))
+    return b.finish([b.add("softmax", y, output="y", axis=1)])
+
+
+def byte_network() -> Graph:
+    """A product of bytes, whose data are quantised here."""
+    random = np.random.default_rng(8)
+    b = GraphBuilder("bytes")
+    scale = b.constant(np.array(0.03, np.float32))
+    zero = b.constant(np.array(117, np.uint8))
+    codes = b.add("quantize_linear", b.input("x", (24, 64)), scale, zero)
+    weights = random.integers(-127, 128, (64, 48)).astype(np.int8)
+    sums = b.add("matmul_integer", codes, b.constant(weights), zero)
+    scaled = b.add("mul", b.add("cast", sums, to=DType.F32), scale)
+    return b.finish([b.add("relu", scaled, output="y")])
+
+
+def half_network() -> Graph:
+    """Halves that are added and multiplied element by element."""
+    b = GraphBuilder("halves")
+    x = b.input("x", (16, 40), DType.F16)
+    return b.finish([b.add("relu", b.add("add", b.add("mul", x, x), x), output="y")])
+
+
+NETWORKS = {"small": small_network, "bytes": byte_network, "halves": half_network}
+
+
+def check(root: Path) -> int:
+    """Cross over executables and a C library, then tune there; how many answers are wrong."""
+    work = root / _WORK
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    wrong = 0
+    for name, build in NETWORKS.items():
+        graph = build()
+        (work / f"{name}.onnx").write_bytes(to_onnx(graph).SerializeToString())
+        kind = graph.types["x"]
+        given = np.random.default_rng(3).standard_normal(kind.shape).astype(kind.dtype.numpy)
+        np.save(work / f"{name}-x.npy", given)
+        (expected,) = interpret(graph, {"x": given}).values()
+        np.save(work / f"{name}-y.npy", expected)
+        wrong += sum(_crossed(root, name, target) for target in _TARGETS)
+    wrong += _crossed_library(root, "small")
+    wrong += _tuned(root, "small")
+    print("all answers are right" if not wrong else f"{wrong} WRONG")
+    return int(wrong > 0)
+
+
+def _here(*words: str) -> None:
+    _do(sys.executable, "-m", "tensorwright", *words)
+
+
+def _crossed(root: Path, name: str, target: str) -> bool:
+    """Compile here, run there; whether the answer is wrong."""
+    made = f"{name}-{target}.tw"
+    model = str(root / _WORK / f"{name}.onnx")
+    _here("compile", model, "--target", target, "--threads", "1", "-o", f"{root / _WORK / made}")
+    return _runs_wrong(root, name, made, f"{name} for {target}, compiled here")
+
+
+def _runs_wrong(root: Path, name: str, made: str, what: str) -> bool:
+    words = ("python3", "-m", "tensorwright", "run", f"work/{made}")
+    status = call(root, [*words, "--input", f"x=work/{name}-x.npy", "-o", "work/answer.npy"])
+    return _differs(root, name, what) if status == 0 else _said(what, "failed")
+
+
+def _differs(root: Path, name: str, what: str) -> bool:
+    work = root / _WORK
+    answer, expected = (
+        np.load(work / f).astype(np.float64) for f in ("answer.npy", f"{name}-y.npy")
+    )
+    difference = float(np.abs(answer - expected).max() / np.abs(expected).max())
+    (work / "answer.npy").unlink()
+    if difference > _TOLERANCE:
+        return _said(what, f"differs by {difference:.1e}")
+    print(f"  {what}: right, to {difference:.1e}")
+    return False
+
+
+def _said(what: str, fault: str) -> bool:
+    print(f"  {what}: {fault.upper()}")
+    return True
+
+
+def _crossed_library(root: Path, name: str) -> bool:
+    """Write a C library here, build it by a cross-compiler, let its example check itself there."""
+    work = root / _WORK
+    library = work / "library"
+    # Where the code runs the library gets an example with its answers: of the same graph, in plain
+    # C for this machine, they are those that the other machine must give.
+    for target in ("native", "aarch64-neon"):
+        folder = work / f"library-{target}"
+        words = ("--target", target, "--threads", "1", "--emit", "c", "-o", str(folder))
+        _here("compile", str(work / f"{name}.onnx"), *words)
+    library = work / "library-aarch64-neon"
+    for each in (work / "library-native").glob("example*.bin"):
+        shutil.copy(each, library)
+    _do("make", "-C", str(library), "CC=aarch64-linux-gnu-gcc", "example")
+    status = call(root, ["env", "--chdir=/root/work/library-aarch64-neon", "./example"])
+    return _said("C library", "failed") if status else False
+
+
+def _tuned(root: Path, name: str) -> bool:
+    """Tune, compile, run and save there; whether an answer is wrong."""
+    tensorwright = ["python3", "-m", "tensorwright"]
+    model = f"work/{name}.onnx"
+    if call(root, [*tensorwright, "tune", model, "--trials", "8", "--threads", "1"]):
+        return _said("tuning there", "failed")
+    if call(root, [*tensorwright, "compile", model, "--threads", "1", "-o", "work/tuned.tw"]):
+        return _said("compiling there", "failed")
+    return _runs_wrong(root, name, "tuned.tw", f"{name}, tuned there")
+
+
+def suite(root: Path, *, is_whole: bool) -> int:
+    """The conformance suite of back ends there; whole, also the tests of code and runtime."""
+    words = ["python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=5"]
+    chosen = list(_WHOLE) if is_whole else [_BACKENDS, "-k", _SAMPLE]
+    return call(root, ["env", "--chdir=/root/checkout", *words, *chosen])
+
+
+_SAMPLE = "llvm"
+
+
+def _do(*words: str) -> None:
+    subprocess.run(words, check=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
