@@ -81,7 +81,7 @@ def compile(
     """Compile a model or a tensor expression, or take the executable that was compiled before.
 
     model     an ONNX file or a .pt2 file of PyTorch: its path, its bytes or an open handle; a
-              ModelProto, an ExportedProgram, a Graph, tensor expressions, or the result of `program`
+              ModelProto, an ExportedProgram, a Graph, tensor expressions, a result of `program`
     The other arguments and the errors are those of `pipeline.compile`.  With `on_kernel`, which is
     to see every kernel, a network is compiled in any case.
     """

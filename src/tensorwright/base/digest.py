@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tensorwright.base.knobs import available_cores
+from tensorwright.base.cores import available_cores
 
 _BLOCK_BYTES = 8 << 20
 _SMALL_BYTES = 2 * _BLOCK_BYTES
