@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ROOMS = [ROOT / name for name in ("src", "lab", "tests", "examples", "benchmarks", "docs")]
+ROOMS = [
+    ROOT / name for name in ("src", "lab", "runtime", "tests", "examples", "benchmarks", "docs")
+]
 EVERYTHING = [str(path) for room in ROOMS for path in (room, *room.glob("**/*"))]
 PATH = re.compile(r"`([\w./]+(?:\.py|/))`")
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#\s]+)")
