@@ -60,7 +60,7 @@ from tensorwright.base.size_text import (
     read_size,
     typical_number,
 )
-from tensorwright.base.sources import package_digest, source_digest
+from tensorwright.base.sources import EXTENSIONS, package_digest, source_digest
 from tensorwright.base.targets import (
     BYTE_LANES,
     BYTE_TERMS,
@@ -106,6 +106,7 @@ __all__ = [
     "DUMP_STAGES",
     "EXECUTABLE",
     "EXECUTABLE_MAGIC",
+    "EXTENSIONS",
     "GPU_TARGETS",
     "HEAD_BYTES",
     "HERE",
