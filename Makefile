@@ -15,7 +15,7 @@ MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-target test-device devices check fmt golden bench docs system clean
+.PHONY: help demo test test-target test-device devices check fmt golden bench docs runtime system clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,11 +58,15 @@ docs: $(READY)  ## build the site: pages, reference, search, all of it as Markdo
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	$(BIN)/python docs/site/build.py build/docs
 
+runtime: $(READY)  ## build the package that runs executables alone into dist, and print its size
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist ./runtime
+	@du -h dist/tensorwright_runtime-*.whl
+
 system:  ## install libgomp, the one system library needed, where it is missing
 	@sh .ci/libgomp
 
 clean:  ## remove the environment and everything generated
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist runtime/build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(READY): pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -1,13 +1,10 @@
-"""What users wait for: importing the package, compiling ResNet-50, compiling it again, and what
-choosing the schedule of a workload takes on average.
+"""What users wait for: importing the package, compiling networks, compiling them again, loading.
 
-Each figure is measured in fresh processes with a home folder of their own, so that the first
-compilation finds an empty kernel cache and the second one finds all kernels in it. The model (the
-onnx package's light ResNet-50 with seeded weights) is made before the clock starts; importing,
-simplifying, layouts, partition, schedules, code, packing of weights are all inside.  Schedules are
-chosen for the workloads of random networks, in seconds of the processor.
+Each figure is measured in fresh processes with a home folder of their own.  Models are files, which
+are made before the clock starts; importing the compiler is inside where compiling needs it.
+Schedules are chosen for the workloads of random networks, in seconds of the processor.
 
-Run: python benchmarks/compile_time.py [--json FILE] [--repeats N]
+Run: python benchmarks/compile_time.py [NETWORK ...] [--json FILE] [--repeats N] [--source SRC]
 """
 
 from __future__ import annotations
@@ -18,12 +15,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
 import tensorwright
+from tensorwright.cli.arguments.models import read_proto, save_proto
 
 IMPORT = """
 import time
@@ -36,11 +33,21 @@ print(time.perf_counter() - start)
 COMPILE = """
 import sys, time
 import tensorwright
-from tensorwright_lab.zoo.light import load_light
 tensorwright.compile
-model = load_light("resnet50")
 start = time.perf_counter()
-tensorwright.compile(model)
+executable = tensorwright.compile(sys.argv[1])
+time_s = time.perf_counter() - start
+if sys.argv[2:]:
+    executable.save(sys.argv[2])
+print(time_s)
+"""
+
+LOAD = """
+import sys, time
+import tensorwright
+tensorwright.load
+start = time.perf_counter()
+tensorwright.load(sys.argv[1])
 print(time.perf_counter() - start)
 """
 
@@ -69,76 +76,89 @@ print(mean(times_s))
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Seconds, and how many they may be."""
+    """What a user waits for, in seconds; and the megabytes of the model.
 
-    name: str
-    time_s: float
-    limit_s: float
+    first    compiling with empty caches
+    kernels  compiling with all kernels in the cache, and no executable
+    again    compiling with the executable in the cache
+    load     loading the file of the executable
+    """
 
-    @property
-    def is_met(self) -> bool:
-        return self.time_s < self.limit_s
-
-
-def seconds_of(source: str, home: Path) -> float:
-    """What a fresh process prints last, run with that home folder."""
-    paths = str(Path(tensorwright.__file__).parents[1])
-    environment = os.environ | {"PYTHONPATH": paths, "TENSORWRIGHT_HOME": str(home)}
-    command = [sys.executable, "-c", source]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return float(done.stdout.split()[-1])
+    network: str
+    model_mb: float
+    first_s: float
+    kernels_s: float
+    again_s: float
+    load_s: float
 
 
-def in_fresh_homes(source: str, repeats: int) -> float:
-    times: list[float] = []
-    for _ in range(repeats):
+class Checkout:
+    """Fresh processes that run the package in a folder, each call with a home of its own."""
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+
+    def seconds(self, program: str, home: Path, *arguments: Path, **variables: str) -> float:
+        """What a program prints last."""
+        environment = os.environ | {"PYTHONPATH": str(self.source), **variables}
+        environment["TENSORWRIGHT_HOME"] = str(home)
+        command = [sys.executable, "-c", program, *map(str, arguments)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return float(done.stdout.split()[-1])
+
+    def row(self, network: str, model: Path, repeats: int) -> Row:
+        """All times of one network; the first compilation is measured once."""
         with tempfile.TemporaryDirectory() as folder:
-            times.append(seconds_of(source, Path(folder)))
-    return median(times)
+            home, saved = Path(folder), Path(folder, "model.tw")
+            first_s = self.seconds(COMPILE, home, model, saved)
 
+            def typical(program: str, path: Path, **variables: str) -> float:
+                runs = (self.seconds(program, home, path, **variables) for _ in range(repeats))
+                return median(runs)
 
-def import_s(repeats: int) -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        seconds_of(IMPORT, Path(folder))  # what is only done once: compiling Python's own files
-    return in_fresh_homes(IMPORT, 3 * repeats)
+            kernels_s = typical(COMPILE, model, TENSORWRIGHT_EXECUTABLE_CACHE="0")
+            again_s, load_s = typical(COMPILE, model), typical(LOAD, saved)
+            size_mb = model.stat().st_size / 1e6
+            return Row(network, size_mb, first_s, kernels_s, again_s, load_s)
 
-
-def first_s(repeats: int) -> float:
-    return in_fresh_homes(COMPILE, repeats)
-
-
-def cached_s(repeats: int) -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        seconds_of(COMPILE, Path(folder))
-        return median(seconds_of(COMPILE, Path(folder)) for _ in range(repeats))
-
-
-def choosing_s(repeats: int) -> float:
-    return in_fresh_homes(CHOOSE, repeats)
-
-
-MEASUREMENTS: tuple[tuple[str, Callable[[int], float], float], ...] = (
-    ("import of the package", import_s, 0.5),
-    ("ResNet-50, untuned, the first time", first_s, 20.0),
-    ("ResNet-50, untuned, from the kernel cache", cached_s, 2.0),
-    ("choosing the schedule of a workload", choosing_s, 0.03),
-)
+    def in_fresh_homes(self, program: str, repeats: int) -> float:
+        """The median time of a program."""
+        times_s = []
+        for _ in range(repeats):
+            with tempfile.TemporaryDirectory() as folder:
+                times_s.append(self.seconds(program, Path(folder)))
+        return median(times_s)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time importing and compiling.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
+    parser = argparse.ArgumentParser(description="Time importing, compiling and loading.")
+    parser.add_argument("networks", nargs="*", default=["light:squeezenet", "light:resnet50"])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--choosing", action="store_true", help="time choosing schedules, too")
+    own = Path(tensorwright.__file__).parents[1]
+    parser.add_argument("--source", type=Path, default=own, help="the folder src of a checkout")
     arguments = parser.parse_args()
-    print(f"{'':44}{'time':>9}{'limit':>9}")
+    checkout, repeats = Checkout(arguments.source.absolute()), arguments.repeats
+    checkout.in_fresh_homes(IMPORT, 1)  # what is only done once: compiling Python's own files
+    figures: dict[str, object] = {"import_s": checkout.in_fresh_homes(IMPORT, repeats)}
+    print(f"import of the package: {figures['import_s']:.3f} s")
+    if arguments.choosing:
+        figures["choosing_s"] = checkout.in_fresh_homes(CHOOSE, repeats)
+        print(f"choosing the schedule of a workload: {figures['choosing_s']:.3f} s")
+    print(f"{'seconds':24}{'model MB':>10}{'first':>8}{'kernels':>9}{'again':>8}{'load':>8}")
     rows = []
-    for name, measure, limit_s in MEASUREMENTS:
-        row = Row(name, measure(arguments.repeats), limit_s)
+    for network in arguments.networks:
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder, "model.onnx")
+            save_proto(read_proto(network), model)
+            row = checkout.row(network, model, repeats)
         rows.append(row)
-        mark = "" if row.is_met else "   MISSED"
-        print(f"{row.name:44}{row.time_s:>7.3f} s{row.limit_s:>7.2f} s{mark}", flush=True)
+        times = f"{row.first_s:8.2f}{row.kernels_s:9.2f}{row.again_s:8.3f}{row.load_s:8.3f}"
+        print(f"{network:24}{row.model_mb:10.0f}{times}", flush=True)
     if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+        figures["rows"] = [asdict(row) for row in rows]
+        arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

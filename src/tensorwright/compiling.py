@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from tensorwright.base import (
+    EXTENSIONS,
     KNOBS,
     CpuTarget,
     Target,
@@ -184,11 +185,12 @@ class _Question:
 def _question(model: Any, options: Mapping[str, Any]) -> _Question | None:
     """The question that the cache may answer; None for what is always compiled.
 
-    That is: what is no model, a target that is no processor, and where knobs ask for it.
+    That is: what is no model, a target that is no processor, and where knobs or `EXTENSIONS` ask
+    for it.
     """
     cache = default_executable_cache()
     is_used = cache.limit_bytes and knobs.KERNEL_CACHE.get()
-    if not is_used or knobs.VERIFY.get() or is_dumped(*knobs.DUMP_STAGES):
+    if not is_used or EXTENSIONS or knobs.VERIFY.get() or is_dumped(*knobs.DUMP_STAGES):
         return None
     digest, path = _digest_of_model(model)
     named = options["target"] or knobs.TARGET.get()

@@ -22,6 +22,7 @@ from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.machine import keep_steps, kept_steps
 from tensorwright.records import Record, SavedSession, SqliteStore, Status, open_store
 from tensorwright.runtime import Executable, default_executable_cache
+from tensorwright.tuning.space.derived import sketch_rule, unregister_sketch_rule
 
 ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -345,3 +346,14 @@ def test_who_watches_kernels_sees_them(compiled: list[object], path: Path) -> No
     with override(dump="graph", dump_dir=path.parent / "dumps"):
         tensorwright.compile(path)
     assert list((path.parent / "dumps").iterdir())
+
+
+def test_rules_of_ones_own_are_not_taken_for_those_of_the_package(
+    compiled: list[object], path: Path
+) -> None:
+    tensorwright.compile(path)
+    rule = sketch_rule(applies=lambda view: False)(lambda view: ())
+    tensorwright.compile(path)
+    unregister_sketch_rule(rule.name)
+    tensorwright.compile(path)
+    assert len(compiled) == 2

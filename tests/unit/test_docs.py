@@ -26,7 +26,9 @@ BLOCK = re.compile(
     r"(?:\n\n^```output(?P<kind>| varies| sample)\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
-ROOMS = [ROOT / name for name in ("src", "lab", "tests", "examples", "benchmarks", "docs")]
+ROOMS = [
+    ROOT / name for name in ("src", "lab", "runtime", "tests", "examples", "benchmarks", "docs")
+]
 EVERYTHING = [str(path) for room in ROOMS for path in (room, *room.glob("**/*"))]
 PATH = re.compile(r"`([\w./]+(?:\.py|/))`")
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#\s]+)")

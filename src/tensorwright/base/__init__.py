@@ -61,7 +61,7 @@ from tensorwright.base.size_text import (
     read_size,
     typical_number,
 )
-from tensorwright.base.sources import package_digest, source_digest
+from tensorwright.base.sources import EXTENSIONS, package_digest, source_digest
 from tensorwright.base.targets import (
     BYTE_PRODUCTS,
     BYTE_TERMS,
@@ -108,6 +108,7 @@ __all__ = [
     "DUMP_STAGES",
     "EXECUTABLE",
     "EXECUTABLE_MAGIC",
+    "EXTENSIONS",
     "GPU_TARGETS",
     "HEAD_BYTES",
     "HERE",

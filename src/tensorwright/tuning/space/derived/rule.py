@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 
-from tensorwright.base import UsageError
+from tensorwright.base import EXTENSIONS, UsageError
 from tensorwright.tuning.space.derived.derivation import Derivation
 
 
@@ -76,11 +76,13 @@ def register_sketch_rule(rule: SketchRule) -> SketchRule:
             remedy="give it another name, or unregister that one",
         )
     _OWN[rule.name] = rule
+    EXTENSIONS.add(f"sketch generator {rule.name}")
     return rule
 
 
 def unregister_sketch_rule(name: str) -> None:
     """Forget a rule of one's own.  Raises UsageError where there is none of that name."""
+    EXTENSIONS.discard(f"sketch generator {name}")
     if _OWN.pop(name, None) is None:
         known = ", ".join(_OWN) or "none"
         raise UsageError(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tensorwright.base import GpuTarget, ScheduleError, Target, UsageError, did_you_mean
+from tensorwright.base import EXTENSIONS, GpuTarget, ScheduleError, Target, UsageError, did_you_mean
 from tensorwright.expr import Decision
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.derived.device_limits import keep_to_device
@@ -101,6 +101,7 @@ def register_template(template: Template) -> Template:
             remedy="give it another name, or unregister that one",
         )
     _OWN[template.name] = template
+    EXTENSIONS.add(f"template {template.name}")
     return template
 
 
@@ -112,6 +113,7 @@ def _origin(template: Template) -> tuple[str, str]:
 
 def unregister_template(name: str) -> None:
     """Forget a template of one's own.  Raises UsageError where there is none of that name."""
+    EXTENSIONS.discard(f"template {name}")
     if _OWN.pop(name, None) is None:
         raise UsageError(
             stage="tune",
