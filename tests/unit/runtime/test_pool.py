@@ -117,7 +117,7 @@ first = words[rest]
 run(data, 2)
 print(first, ctypes.cast(data, ctypes.POINTER(ctypes.c_int32))[0], words[Pool.WORKERS])
 """
-    assert run_script(script, TENSORWRIGHT_CORES="2") == "20000000 1 1\n"
+    assert run_script(script, TENSORWRIGHT_CORES="2") == "50000000 1 1\n"
 
 
 def test_callers_eight_times_the_cores_get_the_same_bits() -> None:
