@@ -49,7 +49,7 @@ from tensorwright.runtime.native.jit import (
 )
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
 from tensorwright.runtime.native.pool import usable_threads
-from tensorwright.runtime.pending_run import PendingRun
+from tensorwright.runtime.native.pool.pending_run import PendingRun
 from tensorwright.runtime.plan.arena import Lifetime, MemoryPlan, plan_memory
 from tensorwright.runtime.plan.plan import (
     ArenaRef,

@@ -55,7 +55,7 @@ from tensorwright.runtime.inputs import (
 )
 from tensorwright.runtime.native.driver import load_program
 from tensorwright.runtime.native.pool import usable_threads
-from tensorwright.runtime.pending_run import NEVER, PendingRun, Stop, start_run
+from tensorwright.runtime.native.pool.pending_run import NEVER, PendingRun, Stop, start_run
 from tensorwright.runtime.plan.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
 from tensorwright.runtime.plan.capacity import with_room
 from tensorwright.runtime.plan.plan import InputRef, OutputRef, Plan, TensorSpec

@@ -27,6 +27,7 @@ from tensorwright.runtime.device_frame import DeviceFrame
 from tensorwright.runtime.host import HOST, host_bytes
 from tensorwright.runtime.host_step import run_host_step
 from tensorwright.runtime.native.driver import NativeFrame, Program, amount_base, driver
+from tensorwright.runtime.native.pool.pending_run import NEVER, Stop
 from tensorwright.runtime.native.segments import (
     BranchSegment,
     HostSegment,
@@ -34,7 +35,6 @@ from tensorwright.runtime.native.segments import (
     NativeSegment,
     Segment,
 )
-from tensorwright.runtime.pending_run import NEVER, Stop
 from tensorwright.runtime.plan.call_sizes import CallSizes
 from tensorwright.runtime.plan.plan import (
     ArenaRef,

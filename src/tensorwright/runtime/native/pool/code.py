@@ -24,5 +24,5 @@ def pool_ir(arch: str) -> str:
     module = Module()
     clock = Clock(module)
     write_gate(module, clock)
-    write_teams(module, clock, write_serve(module, arch), arch)
+    write_teams(module, clock, write_serve(module, clock, arch), arch)
     return module.text()

@@ -9,7 +9,7 @@ Each group of words is on cache lines of its own; the comments say who writes th
               first, last, passes                under the gate's mutex
     Worker    state, body, data, count, number   the call that has the lease, and the thread itself
               owner                              who takes or returns the lease
-              rest, rest_until, clock            the call that has the lease; `clock` the thread
+              rest, rest_until, missed, clock    the call that has the lease; `clock` the thread
 
 The state of a worker is
 
@@ -53,7 +53,7 @@ class Worker:
     """The positions of a worker's words, and its states; a team's slot begins in the same way."""
 
     STATE, BODY, DATA, COUNT, NUMBER = range(5)
-    OWNER, REST, REST_UNTIL, CLOCK = (_LINE + n for n in range(4))
+    OWNER, REST, REST_UNTIL, MISSED, CLOCK = (_LINE + n for n in range(5))
     MUTEX, CONDITION = 2 * _LINE, 3 * _LINE
     SIZE = 4 * _LINE
 

@@ -2,7 +2,7 @@
 
 A call that is alone may have a worker for each other core; calls that run at once share the cores
 evenly. A worker that stood still in the middle of a piece, because another process had its core,
-rests: calls do without it, each time twice as long as before, and then try it again.
+rests: calls do without it, each time longer than before, and then try it again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ SIZE, FIRST_WORKER = 5, 8
 """Words of a team's slot: how many threads it has; the address of its worker n at FIRST_WORKER + n,
 from n = 1 on."""
 
-FIRST_REST_NS, LONGEST_REST_NS = 20_000_000, 1_000_000_000
+FIRST_REST_NS, LONGEST_REST_NS = 50_000_000, 1_600_000_000
+_LONGER = 4  # times as long as the rest before
 
 
 def workers_of(team: Number) -> NativeArray:
@@ -64,6 +65,7 @@ def write_lease(module: Module, clock: Clock, serve: NativeFunction) -> NativeFu
         ):
             with function.when(worker.acquire(Worker.STATE).equals(Worker.ASLEEP)):
                 function.do(wake, worker.pointer)
+            worker[Worker.MISSED] = 0
             workers_of(team)[words[SIZE]] = worker.pointer
             words[SIZE] = words[SIZE] + 1
     function.finish()
@@ -76,9 +78,10 @@ def write_rest(module: Module, clock: Clock) -> NativeFunction:
     worker = function.parameters[0].array(Kind.I64)
     now, before = clock.now(function), worker[Worker.REST]
     is_again = (now - worker[Worker.REST_UNTIL]) < before + before
-    longer = (before + before).smaller(LONGEST_REST_NS)
+    longer = (before * _LONGER).smaller(LONGEST_REST_NS)
     length = is_again.choose(longer, FIRST_REST_NS)
     worker[Worker.REST] = length
+    worker[Worker.MISSED] = 0
     worker.release(Worker.REST_UNTIL, now + length)
     function.finish()
     return function

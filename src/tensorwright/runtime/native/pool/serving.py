@@ -1,12 +1,14 @@
 """What a thread of the pool does: the pieces that calls offer it, and otherwise wait.
 
 It waits in three ways: it looks all the time for some 50 us, then yields its core between looks,
-and falls asleep when it belongs to no call for some milliseconds, at once if all cores have calls.
+and falls asleep when it has belonged to no call for 3 ms, at once if it rests or if all cores have
+calls.
 """
 
 from __future__ import annotations
 
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
+from tensorwright.runtime.native.pool.clock import Clock
 from tensorwright.runtime.native.pool.gate import lock
 from tensorwright.runtime.native.pool.layout import (
     LEASE,
@@ -17,7 +19,7 @@ from tensorwright.runtime.native.pool.layout import (
 )
 
 SPINS = 1000
-_YIELDS = 10_000
+_AWAKE_NS = 3_000_000
 _PAUSES = {"x86-64": "pause", "aarch64": "yield"}
 
 
@@ -26,22 +28,27 @@ def pause(function: NativeFunction, arch: str) -> None:
     function.effect(f'call void asm sideeffect "{_PAUSES[arch]}", "~{{memory}}"()')
 
 
-def write_serve(module: Module, arch: str) -> NativeFunction:
+def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
     """serve(worker): what a thread runs from its start until the pool stops."""
     sleep = _write_sleep(module)
     function = NativeFunction(module, "serve", (Kind.POINTER,), Kind.POINTER, is_internal=True)
     slot = function.parameters[0]
     worker, pool = slot.array(Kind.I64), pool_of(function)
-    clock = worker.pointer.array(Kind.I32).address(2 * Worker.CLOCK)
-    function.call(Kind.I32, "pthread_getcpuclockid", function.call(Kind.I64, "pthread_self"), clock)
+    own_clock = worker.pointer.array(Kind.I32).address(2 * Worker.CLOCK)
+    own = function.call(Kind.I64, "pthread_self")
+    function.call(Kind.I32, "pthread_getcpuclockid", own, own_clock)
     set_own_slot(function, slot)
-    looks = function.variable(Kind.I64, 0)
+    looks, since = (function.variable(Kind.I64, 0) for _ in range(2))
 
     def may_sleep() -> Number:
+        now = clock.now(function)
+        with function.when(looks.now.equals(SPINS)):
+            since.set(now)
         is_free = worker.acquire(Worker.OWNER).equals(LEASE.FREE)
-        has_waited = looks.now > SPINS + _YIELDS
+        has_waited = now > since.now + _AWAKE_NS
+        rests = now < worker.acquire(Worker.REST_UNTIL)
         is_full = pool.acquire(Pool.ACTIVE).test("sge", pool.acquire(Pool.CORES))
-        return is_free & (has_waited | is_full)
+        return is_free & (has_waited | rests | is_full)
 
     with function.repeat(lambda: pool.acquire(Pool.STOP).equals(0)):
         is_offered = worker.acquire(Worker.STATE).equals(Worker.OFFERED)

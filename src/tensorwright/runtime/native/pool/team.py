@@ -49,7 +49,8 @@ STAND_INS = {
 _TEAM_KINDS = (Kind.POINTER, Kind.POINTER, Kind.I32)
 _PARALLEL_KINDS = (Kind.POINTER, Kind.POINTER, Kind.I32, Kind.I32)
 _SLOT_ALIGN = 128
-_PATIENCE_NS = 200_000  # after which a worker that stands still must rest
+_PATIENCE_NS = 200_000  # after which a worker that stands still in a piece must rest
+_LATE_NS = 500_000  # after which one must rest that begins with no piece; waking takes up to 100 us
 
 
 def write_teams(module: Module, clock: Clock, serve: NativeFunction, arch: str) -> None:
@@ -175,6 +176,7 @@ def _write_offer(module: Module) -> NativeFunction:
 def _write_finish(module: Module, clock: Clock, arch: str) -> NativeFunction:
     """Do the pieces that no worker has begun; wait for the others, and drop who stood still."""
     wait, rest = _write_wait(module, clock, arch), write_rest(module, clock)
+    miss = _write_miss(module, clock)
     kinds = (Kind.POINTER, Kind.POINTER, Kind.POINTER)
     function = NativeFunction(module, "finish", kinds, is_internal=True)
     team, body, data = function.parameters
@@ -182,25 +184,43 @@ def _write_finish(module: Module, clock: Clock, arch: str) -> NativeFunction:
     count = own[Worker.COUNT]
     with function.loop(count, first=1) as number:
         worker = workers[number].array(Kind.I64)
-        with (
-            function.when(worker.acquire(Worker.STATE).equals(Worker.OFFERED)),
-            function.when(worker.exchange(Worker.STATE, Worker.OFFERED, Worker.IDLE)),
-        ):
+        is_back = function.variable(Kind.TRUTH, 0)
+        with function.when(worker.acquire(Worker.STATE).equals(Worker.OFFERED)):
+            is_back.set(worker.exchange(Worker.STATE, Worker.OFFERED, Worker.IDLE))
+        with function.when(is_back.now) as begun:
             own[Worker.NUMBER] = number
             function.do(body, data)
             own[Worker.NUMBER] = 0
+            function.do(miss, worker.pointer)
+        with begun(), function.when(worker[Worker.MISSED].differs(0)):
+            worker[Worker.MISSED] = 0
     with function.loop(count, first=1) as position:
         number = count - position  # the last one first: it takes the place of one that is dropped
         worker = workers[number].array(Kind.I64)
-        with (
-            function.when(worker.acquire(Worker.STATE).differs(Worker.IDLE)),
-            function.when(function.call(Kind.TRUTH, wait, worker.pointer)),
-        ):
+        is_dropped = function.variable(Kind.TRUTH, worker[Worker.MISSED] < 0)
+        with function.when(worker.acquire(Worker.STATE).differs(Worker.IDLE)):
+            is_dropped.set(function.call(Kind.TRUTH, wait, worker.pointer))
+        with function.when(is_dropped.now):
             function.do(rest, worker.pointer)
             release(function, worker)
             last = own[SIZE] - 1
             workers[number] = workers[last]
             own[SIZE] = last
+    function.finish()
+    return function
+
+
+def _write_miss(module: Module, clock: Clock) -> NativeFunction:
+    """Note that a worker has not begun with a piece; -1 as the time of its first miss in a row
+    says that it has missed pieces for too long.
+    """
+    function = NativeFunction(module, "miss", (Kind.POINTER,), is_internal=True)
+    worker = function.parameters[0].array(Kind.I64)
+    first, now = worker[Worker.MISSED], clock.now(function)
+    with function.when(first.equals(0)) as again:
+        worker[Worker.MISSED] = now
+    with again(), function.when(now > first + _LATE_NS):
+        worker[Worker.MISSED] = -1
     function.finish()
     return function
 

@@ -1,0 +1,229 @@
+"""The pool: pieces that nobody begins, threads that stand still, the gate, many models, forks."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.targets import native_target
+
+from tensorwright.machine_code import Kind, Module, NativeFunction, compile_module
+from tensorwright.runtime import load_object
+from tensorwright.runtime.native.pool import Pool, Worker, pool_memory, worker_base
+
+ROOT = Path(__file__).parents[3]
+
+SLOW_WORKER = """
+declare void @GOMP_parallel(ptr, ptr, i32, i32)
+declare i32 @omp_get_thread_num()
+declare i32 @omp_get_num_threads()
+define internal void @body(ptr %data) {
+entry:
+  %number = call i32 @omp_get_thread_num()
+  %count = call i32 @omp_get_num_threads()
+  %at = getelementptr i32, ptr %data, i32 %number
+  store i32 %count, ptr %at
+  %here = call ptr inttoptr (i64 SELF to ptr)()
+  %callers.at = getelementptr ptr, ptr %data, i32 4
+  %caller = load ptr, ptr %callers.at
+  %is.caller = icmp eq ptr %here, %caller
+  %time = select i1 %is.caller, i32 5000, i32 50000
+  call i32 inttoptr (i64 USLEEP to ptr)(i32 %time)
+  ret void
+}
+define void @run(ptr %data, i32 %threads) {
+  %callers.at = getelementptr ptr, ptr %data, i32 4
+  %here = call ptr inttoptr (i64 SELF to ptr)()
+  store ptr %here, ptr %callers.at
+  call void @GOMP_parallel(ptr @body, ptr %data, i32 %threads, i32 0)
+  ret void
+}
+"""
+"""run: each piece writes how many there are and then sleeps, longer than the caller's in others."""
+
+
+def address_of(name: str) -> int:
+    return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+
+
+def run_script(script: str, **environment: str) -> str:
+    path = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        timeout=120,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_words_change_in_one_step() -> None:
+    module = Module()
+    function = NativeFunction(module, "change", (Kind.POINTER,))
+    words = function.parameters[0].array(Kind.I64)
+    words[1] = words.exchange(0, 5, 6).cast("zext", Kind.I64)
+    words[2] = words.exchange(0, 5, 7).cast("zext", Kind.I64)
+    words[3] = words.count(0, -2)
+    function.finish()
+    code = load_object(compile_module(module.text(), native_target()), ("change",))
+    data = (ctypes.c_int64 * 4)(5)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("change"))(data)
+    assert list(data) == [4, 1, 0, 6]
+
+
+def test_a_call_does_the_pieces_of_threads_that_never_begin() -> None:
+    script = """
+from tests.unit.runtime.test_teams import meaning, small_network
+from tensorwright import compile
+from tensorwright.graph import random_inputs
+from tensorwright.runtime.native.pool import Pool, pool_memory
+import numpy as np
+pool_memory().words[Pool.WORKERS] = 3  # which no thread serves
+program = compile(small_network(), threads=4)
+x = random_inputs(small_network())
+np.testing.assert_allclose(program(x["x"]), meaning(small_network(), x), 1e-4, 1e-4)
+print(pool_memory().words[Pool.LIVE], program.plan.teams != ())
+"""
+    assert run_script(script, TENSORWRIGHT_CORES="4") == "0 True\n"
+
+
+def test_a_thread_that_stands_still_is_waited_for_once_and_then_rests() -> None:
+    script = """
+import ctypes, time
+from tests.unit.runtime.test_pool import SLOW_WORKER, address_of
+from tensorwright.base import detect_target
+from tensorwright.machine_code import compile_module
+from tensorwright.runtime import load_object
+from tensorwright.runtime.native.pool import Pool, Worker, pool_memory, worker_base
+text = SLOW_WORKER.replace("USLEEP", str(address_of("usleep")))
+text = text.replace("SELF", str(address_of("pthread_self")))
+code = load_object(compile_module(text, detect_target()), ("run",))
+run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(code.address("run"))
+data = (ctypes.c_int64 * 8)()
+words, rest = pool_memory().words, worker_base(0) + Worker.REST
+for _ in range(200):
+    run(data, 2)  # the thread may not begin in time: then the call does both pieces
+    if words[rest]:
+        break
+first = words[rest]
+run(data, 2)
+print(first, ctypes.cast(data, ctypes.POINTER(ctypes.c_int32))[0], words[Pool.WORKERS])
+"""
+    assert run_script(script, TENSORWRIGHT_CORES="2") == "50000000 1 1\n"
+
+
+def test_callers_eight_times_the_cores_get_the_same_bits() -> None:
+    script = """
+from concurrent.futures import ThreadPoolExecutor
+from tests.unit.runtime.test_teams import small_network
+from tensorwright import compile
+from tensorwright.graph import random_inputs
+import numpy as np
+programs = [compile(small_network(n + 1), threads=16) for n in range(4)]
+x = random_inputs(small_network())["x"]
+expected = [each(x) for each in programs]
+def work(seed):
+    number = seed % len(programs)
+    return all(np.array_equal(programs[number](x), expected[number]) for _ in range(100))
+with ThreadPoolExecutor(16) as pool:
+    print(all(pool.map(work, range(16))))
+"""
+    assert run_script(script, TENSORWRIGHT_CORES="16") == "True\n"
+    assert run_script(script, TENSORWRIGHT_CORES="1") == "True\n"
+
+
+def test_ten_models_share_one_thread() -> None:
+    script = """
+import threading
+from tensorwright import compile
+from tensorwright.graph import random_inputs
+from tests.unit.runtime.test_teams import small_network
+from tensorwright.runtime.native.pool import Pool, pool_memory
+programs = [compile(small_network(), threads=2) for _ in range(10)]
+x = random_inputs(small_network())["x"]
+def work(program):
+    for _ in range(50):
+        program(x)
+threads = [threading.Thread(target=work, args=(each,)) for each in programs]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+words = pool_memory().words
+print(words[Pool.ACTIVE], words[Pool.FIRST], words[Pool.LIVE])
+"""
+    assert run_script(script, TENSORWRIGHT_CORES="2") == "0 0 1\n"
+
+
+def test_the_gate_lets_calls_in_one_after_the_other() -> None:
+    """With one core, no call sees another one between its steps."""
+    script = """
+import ctypes, threading
+from tensorwright.base import detect_target
+from tensorwright.machine_code import Kind, Module, NativeFunction, compile_module
+from tensorwright.runtime import load_object
+from tensorwright.runtime.native.pool import ENTER_SYMBOL, LEAVE_SYMBOL
+module = Module()
+function = NativeFunction(module, "pass_gate", (Kind.POINTER,))
+words = function.parameters[0].array(Kind.I64)
+with function.loop(2000):
+    function.do(ENTER_SYMBOL)
+    words[0] = words[0] + 1  # two at once would lose some
+    function.do(LEAVE_SYMBOL)
+function.finish()
+code = load_object(compile_module(module.text(), detect_target()), ("pass_gate",))
+run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("pass_gate"))
+data = (ctypes.c_int64 * 1)()
+threads = [threading.Thread(target=run, args=(data,)) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(data[0])
+"""
+    assert run_script(script, TENSORWRIGHT_CORES="1") == "16000\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+def test_a_child_of_a_fork_has_threads_of_its_own() -> None:
+    script = """
+import os, threading
+import numpy as np
+from tensorwright import compile
+from tensorwright.graph import random_inputs
+from tests.unit.runtime.test_teams import small_network
+from tensorwright.runtime.native.pool import Pool, pool_memory
+program = compile(small_network(), threads=2)
+x = random_inputs(small_network())["x"]
+expected = program(x)
+stop = []
+def busy():
+    while not stop: program(x)
+caller = threading.Thread(target=busy)
+caller.start()
+codes = []
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        live = int(pool_memory().words[Pool.LIVE])
+        same = all(np.array_equal(program(x), expected) for _ in range(20))
+        os._exit(0 if same and live == 0 and pool_memory().words[Pool.LIVE] == 1 else 1)
+    codes.append(os.waitpid(child, 0)[1])
+stop.append(1)
+caller.join()
+print(codes)
+"""
+    assert run_script(script, TENSORWRIGHT_CORES="2") == "[0, 0, 0, 0, 0]\n"
+
+
+def test_positions_do_not_overlap() -> None:
+    words = [Pool.CORES, Pool.WORKERS, Pool.MOST, Pool.STOP, Pool.LIVE, Pool.ACTIVE, Pool.CROWD]
+    words += [Pool.CROWD_UNTIL, Pool.FIRST, Pool.LAST, Pool.PASSES, Pool.MUTEX, Pool.SIZE]
+    assert sorted(set(words)) == words
+    assert worker_base(0) == Pool.SIZE
+    assert Worker.CONDITION + 12 <= Worker.SIZE  # 96 bytes for a condition
+    assert pool_memory().address % 64 == 0
