@@ -121,5 +121,5 @@ def test_what_a_program_does_beside_computing_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="calls"):
         load_model(program.run_decompositions())
     norm = torch.export.export(torch.nn.BatchNorm1d(3).train(), (torch.ones(2, 3),))
-    with pytest.raises(UnsupportedError, match="num_batches_tracked|running_mean"):
+    with pytest.raises(UnsupportedError, match=r"num_batches_tracked|training"):
         load_model(norm)
