@@ -1,8 +1,9 @@
 """Graphs: networks as lists of operator applications. Read `graph.py` first, then `builder.py` and
 `interpret.py`.
 
-`passes/` simplifies. `onnx_import/` reads ONNX models and `onnx_export/` writes them: both need the
-package onnx, so this folder does not import them.
+`passes/` simplifies. `onnx_import/` reads ONNX models, `aten_import/` exported graphs of
+PyTorch, `model_import/` either, and `onnx_export/` writes ONNX: all need the package onnx, so this
+folder does not import them.
 """
 
 from tensorwright.graph.builder import GraphBuilder

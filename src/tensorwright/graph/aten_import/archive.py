@@ -170,7 +170,7 @@ def _model_name(archive: _Archive) -> str:
         remedy = "save the exported program itself, with torch.export.save"
     elif any("serialized_exported_program" in each for each in archive.names):
         reason = "an older PyTorch wrote it, with pickled weights"
-        remedy = "save it again with PyTorch 2.9 or newer, or give the ExportedProgram itself"
+        remedy = "save it again with a newer PyTorch, or give the ExportedProgram itself"
     else:
         raise ModelError(
             stage="import",

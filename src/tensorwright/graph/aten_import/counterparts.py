@@ -100,8 +100,6 @@ _ROWS_FLOAT = (
     ("selu", "selu"),
 )
 _ROWS_COMMON = (
-    ("mul", "mul"),
-    ("multiply", "mul"),
     ("maximum", "max"),
     ("minimum", "min"),
     ("eq", "equal"),

@@ -100,9 +100,11 @@ def _limited(low: float, high: float) -> Converter:
 
 
 def _elu(call: Call) -> Results:
-    if call.real("scale", 1.0) != 1 or call.real("input_scale", 1.0) != 1:
-        raise call.unsupported("its scales are not 1")
-    return tensors(call.add("elu", call.tensor("self"), alpha=call.real("alpha", 1.0)))
+    """scale * elu(x)"""
+    if call.real("input_scale", 1.0) != 1:
+        raise call.unsupported("its input_scale is not 1")
+    bent = call.add("elu", call.tensor("self"), alpha=call.real("alpha", 1.0))
+    return tensors(_scaled(call, bent, "scale"))
 
 
 def _softplus(call: Call) -> Results:
@@ -169,8 +171,9 @@ def _logical(operator: str) -> Converter:
     return convert
 
 
-def _bitwise(operator: str, of_bools: str) -> Converter:
+def _or_of_bools(operator: str, of_bools: str) -> Converter:
     def convert(call: Call) -> Results:
+        """One operator, and another one where all operands are bools."""
         operands = promoted(call, *(n for n in ("self", "other") if call.has(n)))
         chosen = of_bools if call.dtype_of(operands[0]) is DType.BOOL else operator
         return tensors(call.add(chosen, *operands))
@@ -277,13 +280,15 @@ ELEMENTWISE: Table = (
     ("round", _round),
     *((name, _rounded(name)) for name in ("floor", "ceil", "trunc")),
     *((f"logical_{name}", _logical(name)) for name in ("and", "or", "xor", "not")),
-    ("bitwise_and", _bitwise("bitwise_and", "and")),
-    ("bitwise_or", _bitwise("bitwise_or", "or")),
-    ("bitwise_xor", _bitwise("bitwise_xor", "xor")),
-    ("bitwise_not", _bitwise("bitwise_not", "not")),
-    ("__and__", _bitwise("bitwise_and", "and")),
-    ("__or__", _bitwise("bitwise_or", "or")),
-    ("__xor__", _bitwise("bitwise_xor", "xor")),
+    ("mul", _or_of_bools("mul", "and")),
+    ("multiply", _or_of_bools("mul", "and")),
+    ("bitwise_and", _or_of_bools("bitwise_and", "and")),
+    ("bitwise_or", _or_of_bools("bitwise_or", "or")),
+    ("bitwise_xor", _or_of_bools("bitwise_xor", "xor")),
+    ("bitwise_not", _or_of_bools("bitwise_not", "not")),
+    ("__and__", _or_of_bools("bitwise_and", "and")),
+    ("__or__", _or_of_bools("bitwise_or", "or")),
+    ("__xor__", _or_of_bools("bitwise_xor", "xor")),
     ("where", _where),
     ("masked_fill", _masked_fill),
     ("isfinite", _is_finite),

@@ -52,12 +52,14 @@ def _rms_norm(call: Call) -> Results:
 
 
 def _batch_norm(call: Call) -> Results:
+    x = _data(call)
+    if not call.has("running_mean") and call.sizes(x)[0] == 1:
+        return (*_instance_norm(call), None, None, None, None)
     if call.flag("training") or not call.has("running_mean"):
         raise call.unsupported(
             "it is in training mode: it computes with the statistics of the batch",
             "call eval() on the module",
         )
-    x = _data(call)
     count = (call.sizes(x)[1],)
     scale, bias = _vectors(call, x, ("weight", "bias"), count)
     statistics = [

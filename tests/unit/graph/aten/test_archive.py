@@ -1,0 +1,222 @@
+"""Files of torch.export, read without PyTorch."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.graph.aten.archives import (
+    WEIGHT,
+    Json,
+    archive,
+    meta,
+    node,
+    program,
+    tensor,
+    weights,
+)
+
+import tensorwright
+from tensorwright.base import (
+    InputError,
+    InternalError,
+    ModelError,
+    TensorwrightError,
+    UnsupportedError,
+)
+from tensorwright.graph import interpret
+from tensorwright.graph.aten_import import load_exported, read_pt2
+from tensorwright.graph.model_import import load_model
+
+
+def nodes(given: Json) -> list[Json]:
+    found: list[Json] = given["graph_module"]["graph"]["nodes"]
+    return found
+
+
+def values(given: Json) -> Json:
+    found: Json = given["graph_module"]["graph"]["tensor_values"]
+    return found
+
+
+def wanted(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = (np.maximum(x, 0) @ WEIGHT.T + WEIGHT[:, 0]).reshape(-1)
+    return found
+
+
+def test_a_file_is_compiled_for_any_batch(tmp_path: Path) -> None:
+    path = tmp_path / "net.pt2"
+    path.write_bytes(archive(program(), weights()))
+    executable = tensorwright.compile(path)
+    assert [str(size) for size in executable.sizes] == ["x_0 in 1..16"]
+    for batch in (1, 3):
+        x = np.linspace(-1, 1, 4 * batch, dtype=np.float32).reshape(batch, 4)
+        np.testing.assert_allclose(executable(x), wanted(x), rtol=1e-5, atol=1e-5)
+    with pytest.raises(InputError, match="x_0"):
+        executable(np.zeros((17, 4), np.float32))
+
+
+def test_bytes_and_bounds_and_shapes() -> None:
+    data = archive(program(), weights())
+    assert load_model(data, sizes={"x_0": "2..8"}).inputs == ("x",)
+    graph = load_model(data, {"x": (2, 4)})
+    x = np.ones((2, 4), np.float32)
+    np.testing.assert_allclose(interpret(graph, {"x": x})[graph.outputs[0]], wanted(x))
+
+
+def test_parameters_of_one_storage_share_it() -> None:
+    w, b, _ = read_pt2(archive(program(), weights())).inputs
+    assert isinstance(w.constant, np.ndarray)
+    assert isinstance(b.constant, np.ndarray)
+    assert np.shares_memory(w.constant, b.constant)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda p, w: p["schema_version"].update(major=7), "major version 7"),
+        (lambda p, w: w["config"]["b"].update(use_pickle=True), "it is pickled"),
+        (lambda p, w: w["config"]["b"]["tensor_meta"].update(dtype=30), "float8_e5m2"),
+        (lambda p, w: values(p)["x"].update(dtype=10), "complex64"),
+        (lambda p, w: nodes(p)[2].update(target="torch.ops.mylib.f.default"), "of ATen"),
+        (lambda p, w: nodes(p)[2].update(target="torch.ops.aten.i0.default"), "have no"),
+        (lambda p, w: nodes(p)[2]["inputs"][0].update(arg=tensor("x")), "it writes into x"),
+        (lambda p, w: nodes(p)[2]["inputs"][0].update(arg={"as_complex": {}}), "as_complex"),
+        (
+            lambda p, w: p["graph_module"]["signature"]["output_specs"].append(
+                {"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "count"}}
+            ),
+            "a call changes buffer count",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_not_supported_is_named(change: Callable[[Json, Json], Any], reason: str) -> None:
+    changed, held = program(), weights()
+    change(changed, held)
+    with pytest.raises(UnsupportedError, match=reason):
+        load_model(archive(changed, held))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda p, w: w["config"].pop("b"), "the values of b are missing"),
+        (lambda p, w: w["config"]["b"].update(tensor_meta=meta(3, strides=(5,))), "reaches beyond"),
+        (lambda p, w: w["config"]["b"].update(path_name="weight_9"), "it has no data/weights"),
+        (lambda p, w: nodes(p)[2].pop("inputs"), "inputs is missing"),
+        (lambda p, w: nodes(p)[2].update(target=3), "target is '3'"),
+        (lambda p, w: nodes(p)[2].update(outputs=[{}]), "has 0 values, not one"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_itself_is_refused(
+    change: Callable[[Json, Json], Any], reason: str
+) -> None:
+    changed, held = program(), weights()
+    change(changed, held)
+    with pytest.raises(ModelError, match=reason):
+        load_model(archive(changed, held))
+
+
+@pytest.mark.parametrize(
+    ("member", "reason"),
+    [
+        ("data/aotinductor/model/a.so", "a package of AOTInductor"),
+        ("serialized_exported_program.json", "an older PyTorch wrote it"),
+        ("data.pkl", "a zip archive without an exported program"),
+    ],
+)
+def test_other_archives_are_told_apart(member: str, reason: str) -> None:
+    data = archive(program(), weights(), {member: b""}).replace(b"models/model", b"MODELS/model")
+    with pytest.raises(TensorwrightError, match=reason):
+        read_pt2(data)
+
+
+def test_a_file_with_several_models_and_another_order_of_bytes() -> None:
+    with pytest.raises(UnsupportedError, match="several models: model, other"):
+        read_pt2(archive(program(), weights(), {"models/other.json": b"{}"}))
+    with pytest.raises(UnsupportedError, match="little-endian"):
+        read_pt2(archive(program(), weights(), {"byteorder": b"big"}))
+
+
+def test_a_damaged_archive_raises_nothing_foreign() -> None:
+    data = archive(program(), weights())
+    draw = random.Random(0)
+    outcomes = set()
+    for _ in range(200):
+        damaged = bytearray(data)
+        for _ in range(draw.randint(1, 4)):
+            damaged[draw.randrange(len(damaged))] = draw.randrange(256)
+        if draw.random() < 0.2:
+            del damaged[draw.randrange(len(damaged)) :]
+        try:
+            load_exported(read_pt2(bytes(damaged)))
+            outcomes.add("read")
+        except (ModelError, UnsupportedError) as error:
+            outcomes.add(type(error).__name__)
+    assert "ModelError" in outcomes
+
+
+def test_damaged_json_raises_nothing_foreign() -> None:
+    """Archives whose checksums are right, and whose JSON says something else."""
+    draw = random.Random(1)
+    for _ in range(200):
+        changed, held = program(), weights()
+        _spoil(draw.choice((changed, held)), draw)
+        try:
+            load_exported(read_pt2(archive(changed, held)))
+        except TensorwrightError as error:
+            assert not isinstance(error, InternalError)  # noqa: PT017
+
+
+def _spoil(tree: Any, draw: random.Random) -> None:
+    """Replace, drop or double something in a tree of JSON."""
+    while True:
+        keys = list(tree) if isinstance(tree, dict) else list(range(len(tree)))
+        key = draw.choice(keys)
+        inner = tree[key]
+        if isinstance(inner, dict | list) and inner and draw.random() < 0.85:
+            tree = inner
+            continue
+        action = draw.randrange(3)
+        if action == 0:
+            tree[key] = draw.choice(
+                (None, -1, 1 << 70, "x", [], {}, [[]], True, 1.5, "Add(", "s77")
+            )
+        elif action == 1:
+            del tree[key]
+        elif isinstance(tree, list):
+            tree.append(inner)
+        return
+
+
+def test_reading_needs_no_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in sys.modules if each.split(".")[0] == "torch"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)  # importing it raises
+    assert load_model(archive(program(), weights())).inputs == ("x",)
+
+
+def test_a_view_that_is_written_into_changes_what_it_is_a_view_of() -> None:
+    changed = program()
+    aten = "torch.ops.aten."
+    part = node(
+        f"{aten}select.int",
+        [tensor("part")],
+        self=tensor("y"),
+        dim={"as_int": 1},
+        index={"as_int": 2},
+    )
+    write = node(
+        f"{aten}fill_.Scalar", [tensor("fill_")], self=tensor("part"), value={"as_float": 7.0}
+    )
+    nodes(changed)[2:2] = [part, write]
+    graph = load_model(archive(changed, weights()), {"x": (2, 4)})
+    x = np.ones((2, 4), np.float32)
+    seen = x.copy()
+    seen[:, 2] = 7
+    np.testing.assert_allclose(interpret(graph, {"x": x})[graph.outputs[0]], wanted(seen))

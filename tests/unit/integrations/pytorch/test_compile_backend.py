@@ -1,0 +1,227 @@
+"""torch.compile(module, backend="tensorwright")."""
+
+from __future__ import annotations
+
+import threading
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.unit.integrations.pytorch.modules import Cnn, Transformer, alike  # noqa: E402
+
+from tensorwright.integrations.pytorch import compile_backend  # noqa: E402
+from tensorwright.integrations.pytorch.compile_backend import (  # noqa: E402
+    Options,
+    fallbacks,
+    tensorwright_backend,
+)
+
+nn = torch.nn
+
+
+@pytest.fixture(autouse=True)
+def inference() -> Iterator[None]:
+    """Each test begins with nothing compiled, and asks for no gradients."""
+    torch._dynamo.reset()
+    compile_backend.reset()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        yield
+
+
+class Counter:
+    """The backend, and how often it was called."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        self.calls += 1
+        return tensorwright_backend(*arguments, **options)
+
+
+def compiled(function: Any, **more: Any) -> Any:
+    return torch.compile(function, backend=tensorwright_backend, **more)
+
+
+def test_networks_are_equal_and_compiled_whole() -> None:
+    pairs = ((Cnn(), torch.randn(2, 3, 16, 16)), (Transformer(), torch.randint(0, 11, (2, 7))))
+    for module, x in pairs:
+        assert alike(compiled(module.eval(), fullgraph=True)(x), module(x))
+    assert fallbacks() == {}
+
+
+def test_sizes_that_change_are_open_sizes() -> None:
+    backend, module = Counter(), Transformer().eval()
+    call = torch.compile(module, backend=backend)
+    for batch, length in ((2, 7), (3, 9), *((n, n + 3) for n in range(2, 9))):
+        ids = torch.randint(0, 11, (batch, length))
+        assert alike(call(ids), module(ids))
+    assert backend.calls == 2
+
+
+class Head(nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x: Any) -> Any:
+        return torch.relu(self.fc(x)) * 2
+
+
+def test_weights_are_those_of_the_call() -> None:
+    """Two modules share the code; weights are changed in place, loaded, and put in their places."""
+    first, second = Head().eval(), Head().eval()
+    one, other = compiled(first), compiled(second)
+    x = torch.randn(2, 4)
+    for _ in range(2):
+        assert alike(one(x), first(x))
+        assert alike(other(x), second(x))
+    for step in range(5):
+        first.fc.weight.add_(0.5 + step)
+        assert alike(one(x), first(x))
+    first.load_state_dict(second.state_dict())
+    assert alike(one(x), second(x))
+    first.fc.weight.data = torch.zeros(3, 4)
+    assert alike(one(x), first(x))
+
+    def of_both(module: Any, x: Any) -> Any:
+        return module(x)
+
+    call = compiled(of_both)
+    assert alike(call(first, x), first(x))
+    assert alike(call(second, x), second(x))
+
+
+def test_inputs_may_lie_in_memory_as_they_like() -> None:
+    module = Cnn().eval()
+    call, x = compiled(module), torch.randn(4, 3, 16, 16)
+    for each in (
+        x,
+        x.to(memory_format=torch.channels_last),
+        x[::2],
+        x.transpose(2, 3),
+        x[:, :, 1:],
+    ):
+        assert alike(call(each), module(each))
+
+
+def test_results_share_elements_with_what_they_shared_them_with() -> None:
+    def views(x: Any) -> Any:
+        y = x * 2
+        return x, x.t(), y, y[0], y.view(-1), x.shape[0] + 1
+
+    x = torch.randn(3, 4)
+    got = compiled(views)(x)
+    assert alike(got, views(x))
+    assert got[0] is x
+    assert got[1].data_ptr() == x.data_ptr()
+    assert got[3].data_ptr() == got[2].data_ptr() == got[4].data_ptr()
+
+
+def test_inputs_are_written_into() -> None:
+    def step(x: Any, cache: Any) -> Any:
+        cache[:, 1].copy_(x)
+        x.mul_(2)
+        return (cache * 3).sum(1)
+
+    x, cache = torch.randn(3), torch.randn(3, 2)
+    want = [x.clone(), cache.clone()]
+    result = step(*want)
+    assert alike(compiled(step)(x, cache), result)
+    assert alike([x, cache], want)
+
+
+def test_scalars_and_graphs_without_tensors() -> None:
+    def scaled(x: Any, k: Any) -> Any:
+        return x * k + 1, (x > 0) == k
+
+    call, x = compiled(scaled), torch.randn(3)
+    for k in (2, 3, 4, 2.5, 3.5, True, False):
+        assert alike(call(x, k), scaled(x, k))
+    assert compiled(lambda x: x.shape[0] * 2)(x) == 6
+    assert alike(compiled(lambda: torch.arange(3) + 1)(), torch.arange(3) + 1)
+
+
+def test_what_we_do_not_have_runs_in_pytorch(caplog: pytest.LogCaptureFixture) -> None:
+    def mixed(x: Any) -> Any:
+        y = torch.special.bessel_j0(x @ x)
+        return torch.relu(y @ x), y
+
+    x = torch.randn(3, 3)
+    assert alike(compiled(mixed)(x), mixed(x))
+    assert fallbacks() == {"aten.special_bessel_j0": "we have no operator for it"}
+    assert "special_bessel_j0" in caplog.text
+    for more in ({"fullgraph": True}, {"options": {"strict": True}}):
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match=r"PyTorch would have to run aten\.special_bessel_j0"):
+            compiled(mixed, **more)(x)
+
+
+def test_gradients_are_refused() -> None:
+    module = Head()
+    with torch.enable_grad(), pytest.raises(Exception, match="gradients are asked for"):
+        compiled(module)(torch.randn(2, 4))
+
+
+def test_inference_mode_and_training_mode() -> None:
+    module, x = Cnn().eval(), torch.randn(2, 3, 16, 16)
+    with torch.inference_mode():
+        assert alike(compiled(module)(x), module(x))
+    training = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.ReLU())
+    twin = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.ReLU())
+    twin.load_state_dict(training.state_dict())
+    x = torch.randn(5, 4)
+    assert alike(compiled(training)(x), twin(x))
+    assert alike(training[1].running_mean, twin[1].running_mean)
+
+
+def test_two_threads_call_at_once() -> None:
+    module = Transformer().eval()
+    call = compiled(module)
+    inputs = [torch.randint(0, 11, (2, 7)) for _ in range(4)]
+    wanted = [module(each) for each in inputs]
+    call(inputs[0])
+    wrong: list[int] = []
+
+    def run(at: int) -> None:
+        with torch.no_grad():
+            wrong.extend(at for _ in range(20) if not alike(call(inputs[at]), wanted[at]))
+
+    threads = [threading.Thread(target=run, args=(at,)) for at in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert wrong == []
+
+
+def test_options() -> None:
+    assert Options.read("max-autotune", None).minutes == 5
+    assert Options.read("max-autotune", {"minutes": 1}).minutes == 1
+    for more, reason in (
+        ({"options": {"minutse": 1}}, "did you mean minutes"),
+        ({"mode": "fastest"}, "there is no such mode"),
+    ):
+        with pytest.raises(Exception, match=reason):
+            tensorwright_backend(None, (), **more)
+    module, x = Head().eval(), torch.randn(2, 4)
+    call = compiled(module, options={"freeze": True, "threads": 1})
+    before = module(x)
+    assert alike(call(x), before)
+    module.fc.weight.add_(1)
+    assert alike(call(x), before)  # as promised, nothing is compared
+
+
+def test_the_entry_point_names_the_backend() -> None:
+    project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())
+    module, _, name = project["project"]["entry-points"]["torch_dynamo_backends"][
+        "tensorwright"
+    ].partition(":")
+    assert getattr(import_module(module), name) is tensorwright_backend

@@ -1,0 +1,125 @@
+"""Exported programs of PyTorch, from memory and from files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tensorwright
+from tensorwright.base import UnsupportedError
+from tensorwright.graph import interpret
+from tensorwright.graph.aten_import import ExportedGraph, Input, load_exported
+from tensorwright.graph.model_import import load_model
+
+torch = pytest.importorskip("torch")
+
+from tests.unit.integrations.pytorch.aten_cases import CASES  # noqa: E402
+from tests.unit.integrations.pytorch.modules import Cnn, Transformer, alike  # noqa: E402
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
+
+from tensorwright.integrations.pytorch.fx_record import (  # noqa: E402 - without PyTorch it fails
+    FxNames,
+    flat_arguments,
+    meta_of,
+    nodes_of,
+)
+from tensorwright.integrations.pytorch.tensors import as_array, as_tensor  # noqa: E402
+
+Program = Any
+EXAMPLES = {
+    "cnn": (Cnn, lambda batch: torch.randn(batch, 3, 16, 16)),
+    "transformer": (Transformer, lambda batch: torch.randint(0, 11, (batch, 7))),
+}
+
+
+def exported(name: str) -> tuple[Any, Callable[[int], Any], Program]:
+    """A module, what makes inputs of it, and its program for any batch."""
+    torch.manual_seed(0)
+    kind, make = EXAMPLES[name]
+    module = kind().eval()
+    batch = torch.export.Dim("batch", min=1, max=8)
+    with torch.no_grad():
+        program = torch.export.export(module, (make(2),), dynamic_shapes=({0: batch},))
+    return module, make, program
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_programs_and_their_files_are_equal_to_the_module(name: str, tmp_path: Path) -> None:
+    module, make, program = exported(name)
+    path = tmp_path / "net.pt2"
+    torch.export.save(program, path)
+    executable = tensorwright.compile(program)
+    for batch in (2, 3):
+        x = make(batch)
+        with torch.no_grad():
+            assert alike(torch.from_numpy(executable(x)), module(x))
+    graph, again = load_model(program), load_model(path)
+    assert [str(node.operator) for node in graph.nodes] == [n.operator for n in again.nodes]
+    core = load_model(program.run_decompositions())
+    results = interpret(core, {core.inputs[0]: x.numpy()})
+    assert alike(torch.from_numpy(results[core.outputs[0]]), torch.from_numpy(executable(x)))
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
+def test_operators_compute_what_pytorch_computes(
+    function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> None:
+    with torch.no_grad():
+        want = _flat(function(*arguments))
+        traced = make_fx(function, pre_dispatch=True, tracing_mode="fake")(*arguments)
+    graph = load_exported(_record(traced))
+    given = {name: as_array(each) for name, each in zip(graph.inputs, arguments, strict=True)}
+    values = interpret(graph, given)
+    got = [as_tensor(values[name]) for name in graph.outputs]
+    assert len(got) == len(want)
+    tolerance = 1e-2 if arguments[0].dtype is torch.bfloat16 else 1e-4
+    for number, (left, right) in enumerate(zip(got, want, strict=True)):
+        assert alike(left, right, tolerance), f"result {number}: {left} is not {right}"
+
+
+def _flat(results: Any) -> list[Any]:
+    if isinstance(results, torch.Tensor):
+        return [results]
+    return [each for part in results for each in _flat(part)]
+
+
+def _record(traced: Any) -> ExportedGraph:
+    """A traced function as a record: all its tensors are inputs."""
+    names = FxNames(traced)
+    inputs = []
+    for node in traced.graph.nodes:
+        if node.op == "placeholder":
+            inputs.append(Input(node.name, meta_of(node.meta["val"])))
+        elif node.op == "get_attr":
+            held = getattr(traced, node.target)
+            held = held if getattr(held, "constant", None) is None else held.constant
+            inputs.append(Input(node.name, meta_of(held), held.numpy(), node.name))
+    nodes = nodes_of(traced.graph.nodes, names)
+    (output,) = (node for node in traced.graph.nodes if node.op == "output")
+    results = flat_arguments(torch.utils._pytree.tree_leaves(output.args[0]), names)
+    return ExportedGraph("traced", tuple(inputs), nodes, results, {})
+
+
+def test_what_a_program_does_beside_computing_is_refused() -> None:
+    class Counting(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x: Any) -> Any:
+            self.calls.add_(1)
+            return x + self.calls
+
+    program = torch.export.export(Counting(), (torch.ones(2),))
+    with pytest.raises(UnsupportedError, match="calls"):
+        load_model(program)
+    with pytest.raises(UnsupportedError, match="calls"):
+        load_model(program.run_decompositions())
+    norm = torch.export.export(torch.nn.BatchNorm1d(3).train(), (torch.ones(2, 3),))
+    with pytest.raises(UnsupportedError, match=r"num_batches_tracked|training"):
+        load_model(norm)
