@@ -90,12 +90,16 @@ class Processes:
             process_group=0,
         )
 
-    def start_scheduler(self) -> None:
+    def start_scheduler(self, silent_s: float = SILENT_S) -> None:
         self.start(
             "scheduler",
             *(sys.executable, "-m", "tensorwright", "farm", "scheduler", self.address),
-            *("--page", "127.0.0.1:0", "--silent", str(SILENT_S)),
+            *("--page", "127.0.0.1:0", "--silent", str(silent_s)),
         )
+
+    def is_up(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def start_worker(self, name: str, fault: str = "", after: int = 0) -> None:
         self.start(
@@ -232,6 +236,7 @@ def main() -> int:
             farm = Processes(Path(folder), free_port())
             try:
                 farm.start_scheduler()
+                wait_for(farm.is_up)
                 farm.start_worker("one")
                 farm.start_worker("two")
                 rows.append(drill(farm, random.Random(kind)))

@@ -1,7 +1,7 @@
 """A runner whose candidates the devices of a farm measure.
 
 One measurement at a time runs on a device, and several devices of a kind share the candidates of a
-round.  Where there are several, none is believed alone: of what each has measured, one result and
+round.  Where there are several, none is believed alone: of what each has measured, two results and
 all failures are measured again on another device.  Where two disagree, all are asked; who is not
 with the majority is set aside, and what it measured in this round is measured anew.
 """
@@ -276,7 +276,9 @@ def agree(one: Measurement, other: Measurement) -> bool:
 
 
 def _doubted(answers: Sequence[_Answer]) -> list[_Answer]:
-    """All failures, and of each worker the fastest program: what a lie would pay most for."""
+    """All failures, and of each worker two programs: the fastest, which a lie would pay most for,
+    and the last, which is false where the device began to lie at any time in this round.
+    """
     timed: dict[str, list[_Answer]] = defaultdict(list)
     doubted = []
     for answer in answers:
@@ -284,7 +286,9 @@ def _doubted(answers: Sequence[_Answer]) -> list[_Answer]:
             timed[answer.worker].append(answer)
         elif answer.worker:
             doubted.append(answer)
-    doubted += [min(own, key=lambda one: min(one.measured.times_s)) for own in timed.values()]
+    for own in timed.values():
+        fastest = min(own, key=lambda one: min(one.measured.times_s))
+        doubted += [fastest] if fastest is own[-1] else [fastest, own[-1]]
     return doubted
 
 
