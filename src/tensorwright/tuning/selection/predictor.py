@@ -48,7 +48,7 @@ from tensorwright.tuning.time_model import (
 
 _MOST_REMEMBERED = 4096
 _RACE_STEPS = 12_000  # of plans, where candidates are measured: other algorithms come last
-_CARD_EFFORT = Effort(plan_steps=2 * _RACE_STEPS, draws=2048, parents=32, children=32)
+_CARD_EFFORT = Effort(plan_steps=2 * _RACE_STEPS, draws=4096, parents=32, children=32)
 """Plans for cards are longer, since they know lanes; there are few structures, with many tiles."""
 _SHORT_S = 20e-6  # to start threads takes 1 or 2 us: what takes longer than this needs them
 

@@ -28,6 +28,7 @@ MOST_ACCUMULATORS = 128  # of a thread: as many registers are left for operands 
 _MOST_THREADS = 64  # along an axis
 MOST_TERMS = 64  # of a part of the reduction
 _SUMS, _THREADS, _TERMS = 64, 256, 16  # by rule, at most: of a thread, of a block, of a part
+_BUSY = 2  # warps that a block has, before its threads have several sums
 
 
 def longest_tiles(matrices: MatrixProduct) -> tuple[int, int]:
@@ -73,7 +74,8 @@ def default_tile(
         is_kept = threads <= min(_THREADS, target.threads_per_block)
         is_kept &= height * width <= _SUMS * threads
         used = min(blocks, target.multiprocessors)
-        return (is_kept, is_whole, used, height * width / (height + width), threads)
+        reuse, busy = height * width / (height + width), min(threads, _BUSY * target.warp)
+        return (is_kept, is_whole, used, reuse, busy, -threads)
 
     rows, columns = (tile_rows(*side) for side in zip(extents, longest, strict=True))
     return max(product(rows, columns), key=worth)

@@ -22,7 +22,7 @@ from tensorwright.tuning.space.sketch import divisors
 _TILE = 32 * 32  # elements of a block that uses its operands well
 _TERMS = 128  # of a part: fewer are not worth a second launch
 _MOST_PARTS = 32
-_WAVES = 2  # blocks for each multiprocessor that are wanted
+_WAVES = 4  # blocks for each multiprocessor that are wanted: they wait in turns
 _FEWER = 2  # times fewer parts are tried as well
 
 
@@ -33,7 +33,7 @@ class SplitReductionOverBlocks:
     name: str = "reduction split over blocks"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where the tiles of a fold do not fill the processor, and it has terms for more."""
+        """Where a multiprocessor has few tiles of a fold, and the fold has terms for more."""
         return Verdict.YES if _parts(view) else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
@@ -74,13 +74,12 @@ def _parts(view: Derivation) -> tuple[int, ...]:
 
 
 def _wanted(tensor: Compute, target: GpuTarget) -> int:
-    """How many parts fill the processor; 1 where its tiles alone do."""
+    """How many parts give each multiprocessor enough blocks; 1 where the tiles alone do."""
     elements = prod(axis.length for axis in tensor.axes)
     tile = _TILE if plan_threads(tensor, tensor, target) else 1
     tiles = -(-elements // tile)
-    if 2 * tiles > target.multiprocessors:
-        return 1
-    return -(-_WAVES * target.multiprocessors // tiles)
+    waves = 1 if target.is_processor else _WAVES
+    return -(-waves * target.multiprocessors // tiles)
 
 
 def _divisor(axis: Axis, most: int) -> int:
