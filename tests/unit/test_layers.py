@@ -21,8 +21,8 @@ import pytest
 PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
-    "base machine machine_code processes expr ops graph rewriting schedule loop codegen runtime "
-    "build records tuning peers integrations profiling drivers cli"
+    "base machine machine_code processes farm expr ops graph rewriting schedule loop codegen "
+    "runtime build records tuning peers integrations profiling drivers cli"
 ).split()
 SURFACES = ("peers", "integrations", "profiling", "drivers", "cli")
 BY_FILE = ("drivers",)
@@ -32,13 +32,14 @@ ROOMS = {
     # only what stands before them. All folders are named, modules need not be.
     "base": "errors files dtypes knobs linux targets",
     "build": "backend kernel opaque_kernels assemble c_library",
-    "cli": "printing arguments doctor operators rules",
+    "cli": "printing arguments doctor farm operators rules",
     "codegen": "analysis source backend llvm c_family c opencl cuda",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "interned symbolic index value tensor evaluation building",
     "expr.index": "nodes arithmetic condition traversal sizes ranges counterexample bounds "
     "simplify",
     "expr.building": "arguments axes inside compute intrinsics",
+    "farm": "unit functions messages farm device_state serving security keys stdio dask connecting",
     "graph": "printing graph nested infer sizes workload partition layout onnx_import onnx_export "
     "passes drawing",
     "graph.onnx_import": "call tensors converters com_microsoft control_flow importer",
@@ -65,7 +66,7 @@ ROOMS = {
     "primitives trace open_sizes workload",
     "schedule.primitives": "split fuse reorder marks rfactor groups",
     "tuning": "space features measuring models time_model population selection task strategies "
-    "logs datasets learning task_scheduling session",
+    "logs datasets on_farm learning task_scheduling session",
     "tuning.features": "columns formulas grid groups featurizer feature_set",
     "tuning.models": "protocol training settings losses trees session_model",
     "tuning.space": "tile_limits knobs sketch axes register_tile steps defaults derived templates "

@@ -7,7 +7,14 @@ Read `loop_program.py` first (from a schedule to loops), then `kernel.py` (to ob
 
 from tensorwright.build.assemble import assemble, assemble_workload, plan_sizes
 from tensorwright.build.backend import BACKENDS, backend_of, load_backend
-from tensorwright.build.cached_build import SOURCES, build_cached, find_kernel, keep_kernel
+from tensorwright.build.cached_build import (
+    SOURCES,
+    build_cached,
+    find_kernel,
+    keep_kernel,
+    pack_kernel,
+    unpack_kernel,
+)
 from tensorwright.build.kernel import (
     BuildRequest,
     Kernel,
@@ -43,7 +50,9 @@ __all__ = [
     "load_backend",
     "load_kernel",
     "loop_program",
+    "pack_kernel",
     "plan_sizes",
     "read_step_names",
     "step_names",
+    "unpack_kernel",
 ]

@@ -12,6 +12,7 @@ import json
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from tensorwright.base import (
     Grid,
@@ -74,7 +75,7 @@ def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
     if kept is not None:
         return kept
     kernel = make()
-    default_cache().put(key, _pack(kernel))
+    default_cache().put(key, pack_kernel(kernel))
     return kernel
 
 
@@ -93,14 +94,13 @@ def _find(key: str, target: Target) -> Kernel | None:
     entry = default_cache().get(key)
     if entry is None:
         return None
-    signature, object_code = _unpack(entry)
-    return Kernel(object_code, signature, time.perf_counter() - start, target)
+    return replace(unpack_kernel(entry, target), seconds=time.perf_counter() - start)
 
 
 def keep_kernel(workload: Workload, schedule: Schedule, target: Target, kernel: Kernel) -> None:
     """Let `build_cached` find a kernel that was built elsewhere (knob `kernel_cache`)."""
     if knobs.KERNEL_CACHE.get():
-        default_cache().put(_key_of(workload, schedule, target), _pack(kernel))
+        default_cache().put(_key_of(workload, schedule, target), pack_kernel(kernel))
 
 
 def compiler_digest() -> str:
@@ -117,13 +117,15 @@ def _key(target: Target, *subject: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _pack(kernel: Kernel) -> bytes:
+def pack_kernel(kernel: Kernel) -> bytes:
+    """A kernel as bytes, without its target."""
     head = json.dumps(to_data(kernel.signature)).encode()
     return _HEAD.pack(len(head)) + head + kernel.object_code
 
 
-def _unpack(entry: bytes) -> tuple[Signature, bytes]:
+def unpack_kernel(entry: bytes, target: Target) -> Kernel:
+    """The inverse of `pack_kernel`, for the target that the kernel was built for."""
     (size,) = _HEAD.unpack_from(entry)
     end = _HEAD.size + size
     signature: Signature = from_data(json.loads(entry[_HEAD.size : end]), _KINDS)
-    return signature, entry[end:]
+    return Kernel(entry[end:], signature, 0.0, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -12,8 +12,8 @@ import click
 from tensorwright.base import OutputError
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.farm import Workers, workers_options
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference
-from tensorwright.cli.arguments.machine import LoadCallback, check_before_measuring
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import (
     budget_options,
@@ -50,7 +50,6 @@ from tensorwright.tuning.session import (
     SearchArguments,
     TuneOptions,
     TuneResult,
-    check_measures_here,
     choose_callbacks,
 )
 from tensorwright.tuning.space import SpaceKind
@@ -69,6 +68,7 @@ from tensorwright.tuning.space import SpaceKind
     show_default=True,
     help="Look for a faster graph first, by proved rules.",
 )
+@workers_options
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def command(
@@ -82,6 +82,7 @@ def command(
     strategy: str,
     space: SpaceKind,
     rewrite: bool,
+    workers: Workers,
     quiet: bool,
 ) -> None:
     """Tune on this machine, compile with the best graph and schedules, and save.
@@ -95,11 +96,11 @@ def command(
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
     check_executable(output, program, constants, how.records)
-    check_measures_here(how.target)
+    workers.check(how.target)
     wanted = SearchArguments(
         Budget(minutes, trials),
         how.seed,
-        (*choose_callbacks(quiet), LoadCallback()),
+        (*choose_callbacks(quiet), *workers.callbacks()),
         TuneOptions(strategy=strategy),
         space=space,
     )
@@ -109,9 +110,9 @@ def command(
 
     try:
         if is_reference(program):
-            optimized = _optimize_expression(program, how, constants, wanted, say_stopped)
+            optimized = _optimize_expression(program, how, constants, wanted, workers, say_stopped)
         else:
-            optimized = _optimize_model(program, how, wanted, rewrite, say_stopped)
+            optimized = _optimize_model(program, how, wanted, rewrite, workers, say_stopped)
     except KeyboardInterrupt:
         click.echo(f"{output} is not written", err=True)
         raise
@@ -145,19 +146,20 @@ def _optimize_model(
     how: Compilation,
     wanted: SearchArguments,
     rewrite: bool,
+    workers: Workers,
     on_interrupt: Callable[[], None],
 ) -> _Optimized:
     """Search for a graph and for schedules, within one budget."""
     refuse_constants(model)
     source = read_network(model, how)
-    with opened(how.records, create=True) as store:
-        check_before_measuring(how.target, usable_threads(how.threads))
+    with opened(how.records, create=True) as store, workers.opened() as farm:
+        workers.warn_if_unfit(how.target, usable_threads(how.threads))
         best = search_jointly(
             source,
             how.target,
             how.threads,
             store,
-            wanted,
+            replace(wanted, farm=farm),
             rewrite=rewrite,
             on_interrupt=on_interrupt,
         )
@@ -172,19 +174,20 @@ def _optimize_expression(
     how: Compilation,
     constants: Path | None,
     wanted: SearchArguments,
+    workers: Workers,
     on_interrupt: Callable[[], None],
 ) -> _Optimized:
     """Search for a schedule of a tensor expression; there is no graph to search for."""
     refuse_given(("rewrite",), because=f"{text} is {ProgramKind.EXPRESSION}, and has no graph")
     workload = read_expression(text)
     values = read_constants(workload, text, constants)
-    with opened(how.records, create=True) as store:
-        check_before_measuring(how.target, usable_threads(how.threads))
+    with opened(how.records, create=True) as store, workers.opened() as farm:
+        workers.warn_if_unfit(how.target, usable_threads(how.threads))
         tasks, setting = (
             [Task(workload, network=text)],
-            setting_of(how.target, how.threads),
+            setting_of(how.target, how.threads, farm),
         )
-        result = search_tasks(tasks, setting, store, wanted, name=text)
+        result = search_tasks(tasks, setting, store, replace(wanted, farm=farm), name=text)
         if result.is_interrupted:
             on_interrupt()
         executable = compile_program(workload, how.target, how.threads, store, values)

@@ -43,6 +43,8 @@ COMMANDS = (
     Entry("rewrite", "Write a better ONNX model: proved substitutions of its operators."),
     Entry("records", "List, export, import, prune and delete measurements."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),
+    Entry("farm", "Many machines: a scheduler, keys, and what the workers do."),
+    Entry("worker", "Build and measure for others: a worker of a farm."),
     Entry("operators", "List the operators of graphs, with their inputs and attributes."),
     Entry("doctor", "Say what this machine offers, and what is missing."),
     Entry("knobs", "List the settings."),

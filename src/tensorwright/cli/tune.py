@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import click
 from tensorwright.base import LaboratoryPart, Target, UsageError, did_you_mean
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
+from tensorwright.cli.arguments.farm import Workers, workers_options
 from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.learning import learning_options
-from tensorwright.cli.arguments.machine import LoadCallback, check_before_measuring
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import budget_options, points_option, refuse_given
 from tensorwright.cli.arguments.programs import prepare
@@ -51,7 +52,6 @@ from tensorwright.tuning.session import (
     Budget,
     SearchArguments,
     TuneOptions,
-    check_measures_here,
     choose_callbacks,
     make_space,
 )
@@ -100,6 +100,7 @@ _PROPOSING = LaboratoryPart("option --proposing", "proposing", "load_proposing_m
 )
 @learning_options
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
+@workers_options
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.pass_context
 def command(
@@ -118,6 +119,7 @@ def command(
     learning: Learning,
     space: SpaceKind,
     flush: bool,
+    workers: Workers,
     quiet: bool,
 ) -> None:
     """Tune models and tensor expressions on this machine; every measurement is kept.
@@ -144,7 +146,7 @@ def command(
     search = SearchArguments(
         Budget(minutes, trials),
         how.seed,
-        (*choose_callbacks(quiet), LoadCallback()),
+        (*choose_callbacks(quiet), *workers.callbacks()),
         TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
         objective=wanted,
         learning=learning,
@@ -153,12 +155,18 @@ def command(
     name = " ".join(programs)
     if search.space is not SpaceKind.SKETCHES and not quiet:
         print_spaces(tasks, how.target, search.space)
-    with opened(how.records, create=True) as store:
-        setting = setting_of(how.target, how.threads)
-        check_measures_here(setting.target)
-        check_before_measuring(setting.target, setting.threads)
+    with opened(how.records, create=True) as store, workers.opened() as farm:
+        workers.check(how.target)
+        setting = setting_of(how.target, how.threads, farm)
+        workers.warn_if_unfit(setting.target, setting.threads)
         result = search_networks(
-            tasks, networks, setting, store, search, name=name, measuring=measuring
+            tasks,
+            networks,
+            setting,
+            store,
+            replace(search, farm=farm),
+            name=name,
+            measuring=measuring,
         )
     if not quiet:
         print_workloads(result.tasks)

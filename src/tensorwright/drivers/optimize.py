@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from tensorwright.base import InternalError, MachineError, Target
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
 from tensorwright.drivers.tune import parse_space, search, setting_of
+from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import (
     Model,
@@ -30,7 +31,7 @@ from tensorwright.pipeline import (
     recorded_graph,
 )
 from tensorwright.records import MemoryStore, Records, RecordStore, opened
-from tensorwright.runtime import Executable, seconds_in_turns
+from tensorwright.runtime import Executable, missing_device, seconds_in_turns
 from tensorwright.tuning.session import (
     Budget,
     Callback,
@@ -77,6 +78,8 @@ def optimize(
     rewrite: bool = True,
     space: SpaceKind | str = SpaceKind.SKETCHES,
     options: TuneOptions | None = None,
+    workers: str | Farm | None = None,
+    security: FarmSecurity = NO_SECURITY,
 ) -> Executable:
     """Tune a model on this machine and compile it with the best graph and schedules found.
 
@@ -86,18 +89,20 @@ def optimize(
     rewrite           look for a faster graph first, by proved rules (`tensorwright.rewrite`)
     space             the schedules to try: "sketches", "templates" or "both"
     options           strategy, patience and the like
+    workers, security   as of `tune`
     The other arguments are those of `compile`.
     Raises:  as `compile`, and RecordError for a store that cannot be used.
     """
     machine = chosen_target(target)
     source = import_graph(model, input_shapes, sizes)
-    with opened(records, create=True) as store:
+    with opened_farm(workers, security) as farm, opened(records, create=True) as store:
         how = SearchArguments(
             Budget(minutes, trials),
             seed,
             tuple(callbacks),
             options or TuneOptions(),
             space=parse_space(space),
+            farm=farm,
         )
         return search_jointly(source, machine, threads, store, how, rewrite=rewrite).executable
 
@@ -122,11 +127,11 @@ def search_jointly(
         graph, rewritten = _best_graph(source, target, threads, store, how.budget)
     how = replace(how, budget=_left_of(how.budget, time.monotonic() - started))
     parts = cut(graph, target, threads)
-    result = search(parts, setting_of(target, threads), store, how)
+    result = search(parts, setting_of(target, threads, how.farm), store, how)
     if result.is_interrupted:
         on_interrupt()
     executable = finish(parts, target, threads, store)
-    if graph is not source and not result.is_interrupted:
+    if graph is not source and not result.is_interrupted and not missing_device(target):
         untouched = cut(source, target, threads)
         rival = finish(untouched, target, threads, store)
         inputs = random_inputs(parts.graph)

@@ -24,6 +24,7 @@ from tensorwright.drivers.sized_network import (
     tasks_of_sized_program,
     tasks_of_sizes,
 )
+from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
 from tensorwright.graph import (
     Constants,
     Graph,
@@ -54,6 +55,7 @@ from tensorwright.schedule import format_schedule, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring import MeasureOptions
+from tensorwright.tuning.on_farm import kind_for
 from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.session import (
     Budget,
@@ -101,6 +103,8 @@ def tune(
     options: TuneOptions | None = None,
     measuring: MeasureOptions | None = None,
     learning: Learning = USUAL,
+    workers: str | Farm | None = None,
+    security: FarmSecurity = NO_SECURITY,
 ) -> Executable:
     """Tune a tensor expression or a model on this machine, and return its executable.
 
@@ -113,16 +117,52 @@ def tune(
     space       the schedules to try: "sketches", "templates" or "both"
     options     patience and the like                measuring   how candidates are measured
     learning    features and cost model, by name
+    workers     a farm, or the address of its scheduler: it builds and measures, not this machine
+    security    the keys of the farm
     The other arguments are those of `optimize`, which also looks for a faster graph.
     Raises:  UsageError for what is neither a model nor an expression, and for sizes that it does
              not have; as `optimize`.
     """
-    machine = chosen_target(target)
-    setting = setting_of(machine, threads)
+    with opened_farm(workers, security) as farm:
+        how = _arguments(minutes, trials, seed, space, callbacks, options, learning, farm)
+        return _tune(
+            model, constants, input_shapes, sizes, at, target, threads, records, how, measuring
+        )
+
+
+def _arguments(
+    minutes: float | None,
+    trials: int | None,
+    seed: int | None,
+    space: SpaceKind | str,
+    callbacks: Sequence[Callback],
+    options: TuneOptions | None,
+    learning: Learning,
+    farm: Farm | None,
+) -> SearchArguments:
     budget = Budget(minutes, trials)
     usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
     kind, chosen = parse_space(space), options or usual
-    how = SearchArguments(budget, seed, tuple(callbacks), chosen, space=kind, learning=learning)
+    return SearchArguments(
+        budget, seed, tuple(callbacks), chosen, space=kind, learning=learning, farm=farm
+    )
+
+
+def _tune(
+    model: Model | Program,
+    constants: Constants | None,
+    input_shapes: Shapes | None,
+    sizes: Sizes | None,
+    at: SizesAt | None,
+    target: str | Target | None,
+    threads: int | None,
+    records: Records | None,
+    how: SearchArguments,
+    measuring: MeasureOptions | None,
+) -> Executable:
+    """As `tune`."""
+    machine = chosen_target(target)
+    setting = setting_of(machine, threads, how.farm)
     workload = as_program(model, constants)
     if workload is not None:
         refuse_for_programs(input_shapes, sizes)
@@ -194,8 +234,17 @@ def parse_space(text: SpaceKind | str) -> SpaceKind:
     return kinds[text]
 
 
-def setting_of(target: Target, threads: int | None) -> SessionSetting:
-    """This machine with the threads of its kernels; the knob `threads` where None."""
+def setting_of(target: Target, threads: int | None, farm: Farm | None = None) -> SessionSetting:
+    """This machine with the threads of its kernels; the knob `threads` where None.
+
+    farm   whose devices run the target, instead of this machine; their threads where None
+    Raises:  MachineError if none of them does.
+    """
+    if farm is not None:
+        device = kind_for(farm, target)
+        is_here = device.hardware == detect_hardware().fingerprint
+        usual = usable_threads(None) if is_here else device.threads
+        return SessionSetting(target, threads or usual, device.hardware)
     return SessionSetting(target, usable_threads(threads), detect_hardware().fingerprint)
 
 
@@ -244,6 +293,10 @@ def search_networks(
         return result
     if result.is_interrupted:
         return result.with_networks([each for network in networks for each in _stopped(network)])
+    if how.farm is not None and setting.hardware != detect_hardware().fingerprint:
+        return result.with_networks(
+            [each for network in networks for each in _stopped(network, "measured elsewhere")]
+        )
     wanted_s = [_wanted_s(network) for network in networks]
     limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * _points(networks))
     if seconds is not None:
@@ -265,13 +318,15 @@ def _workloads_of(network: Partition | SizedNetwork) -> tuple[Workload, ...]:
     return network.workloads
 
 
-def _stopped(network: Partition | SizedNetwork) -> list[NetworkResult]:
-    """The results of a network that is not compared, because the user stopped the session."""
+def _stopped(network: Partition | SizedNetwork, reason: str = "interrupted") -> list[NetworkResult]:
+    """The results of a network that is not compared: the user stopped the session, or it runs on
+    other machines only.
+    """
     if isinstance(network, SizedNetwork):
         name, points = network.name, [str(point) for point in network.points]
     else:
         name, points = network.graph.name, [""]
-    return [NetworkResult(name, reason="interrupted", at=point) for point in points]
+    return [NetworkResult(name, reason=reason, at=point) for point in points]
 
 
 def _points(networks: Sequence[Partition | SizedNetwork]) -> int:

@@ -69,6 +69,8 @@ class Status(StrEnum):
     TIMED_OUT = "timed_out"
     WRONG_ANSWER = "wrong_answer"
     OUT_OF_MEMORY = "out_of_memory"
+    LOST = "lost"
+    """The devices of a farm that had it went away, one after the other."""
     CENSORED = "censored"
     """Stopped after the first runs, as clearly slower than the best: its times are a sample."""
 

@@ -22,6 +22,7 @@ from tensorwright.tuning.measuring import (
     Measurement,
     MeasureOptions,
     PoolBuilder,
+    Runner,
 )
 from tensorwright.tuning.space import default_trace
 from tensorwright_lab.judging import Bench, compare_with_random, distribution_of
@@ -51,7 +52,7 @@ class _Builder:
     def close(self) -> None: ...
 
 
-class _Runner:
+class _Runner(Runner):
     """Times from a function of the trace and of whether it takes turns; some answers are wrong."""
 
     def __init__(

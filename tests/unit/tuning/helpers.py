@@ -30,7 +30,13 @@ from tensorwright.loop import Buffer, Parameter, Role
 from tensorwright.machine_code import compile_module
 from tensorwright.records import Status
 from tensorwright.schedule import Split
-from tensorwright.tuning.measuring import BuildFailed, BuildResult, BuildStopped, Measurement
+from tensorwright.tuning.measuring import (
+    BuildFailed,
+    BuildResult,
+    BuildStopped,
+    Measurement,
+    Runner,
+)
 from tensorwright.tuning.measuring.builder import BackgroundJob
 from tensorwright.tuning.space import Choice, Sketch, Space
 from tensorwright.tuning.task import Task
@@ -169,7 +175,7 @@ class FakeBuilder:
         self.is_closed = True
 
 
-class FakeRunner:
+class FakeRunner(Runner):
     """Every trace has a time of its own, between 1 and 2 ms; numbers in `statuses` fail."""
 
     def __init__(

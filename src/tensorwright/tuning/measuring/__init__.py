@@ -1,16 +1,18 @@
 """Measure candidates on this machine. Read `runner.py` first."""
 
 from tensorwright.tuning.measuring.builder import (
+    BackgroundJob,
     Builder,
     BuildFailed,
     BuildResult,
     BuildStopped,
     PoolBuilder,
 )
-from tensorwright.tuning.measuring.runner import ChildRunner
+from tensorwright.tuning.measuring.runner import ChildRunner, Runner, Trial, measurements_of
 from tensorwright.tuning.measuring.timing import Measurement, MeasureOptions
 
 __all__ = [
+    "BackgroundJob",
     "BuildFailed",
     "BuildResult",
     "BuildStopped",
@@ -19,4 +21,7 @@ __all__ = [
     "MeasureOptions",
     "Measurement",
     "PoolBuilder",
+    "Runner",
+    "Trial",
+    "measurements_of",
 ]

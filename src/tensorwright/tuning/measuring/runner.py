@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -23,6 +25,7 @@ from tensorwright.processes import (
     Stopped,
     TimedOut,
     WorkerPool,
+    hold_turn,
     never,
 )
 from tensorwright.records import Status
@@ -42,6 +45,20 @@ _BINDING = {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}
 # 7 ms for seconds on end, because both threads are kept on one core; bound to cores, they do not.
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A kernel that races against the best so far.
+
+    index   the caller's number for it          best_s   seconds of the best; infinite for no race
+    """
+
+    index: int
+    workload: Workload
+    kernel: Kernel
+    threads: int
+    best_s: float
+
+
 class Runner(Protocol):
     """Measures kernels; `ChildRunner` is the usual one."""
 
@@ -59,11 +76,30 @@ class Runner(Protocol):
         dropped, and if one of them ends the process, all of them have failed.
         """
 
+    def measure_each(
+        self, trials: Iterable[Trial], should_stop: Callable[[], bool] = never
+    ) -> Iterator[tuple[Trial, Measurement]]:
+        """Measure kernels that race, one after the other; ends where `should_stop` turns true.
+
+        Each trial is taken when it can begin, so that its `best_s` knows of those before it.
+        """
+        for trial in trials:
+            measured = self.measure(
+                trial.workload, [trial.kernel], trial.threads, trial.best_s, should_stop
+            )
+            if not measured:
+                return
+            yield trial, measured[0]
+
+    def turn(self, should_stop: Callable[[], bool] = never) -> AbstractContextManager[bool]:
+        """Hold the machine while kernels are measured; gives False as `hold_turn` does."""
+        return hold_turn(should_stop)
+
     def close(self) -> None:
         """Give back processes and memory."""
 
 
-class ChildRunner:
+class ChildRunner(Runner):
     """Measures in a spawned child process. Not for several threads."""
 
     def __init__(
@@ -106,7 +142,7 @@ class ChildRunner:
         outcome = self._run(expected, tuple(kernels), threads, best_s, should_stop)
         if isinstance(outcome, Stopped):
             return None
-        found = _measurements(outcome, len(kernels))
+        found = measurements_of(outcome, len(kernels))
         if any(one.status is Status.WRONG_ANSWER for one in found):
             self._pool.replace()
             self._prepared = ""
@@ -156,7 +192,8 @@ class ChildRunner:
         return found
 
 
-def _measurements(outcome: Outcome, count: int) -> list[Measurement]:
+def measurements_of(outcome: Outcome, count: int) -> list[Measurement]:
+    """What the end of a job says of the kernels that it measured; [] where it was stopped."""
     match outcome:
         case Done(value):
             return list(value)

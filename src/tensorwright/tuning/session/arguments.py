@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorwright.base import Target, UsageError
+from tensorwright.farm import Farm
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.measuring.runner import Runner
@@ -114,6 +115,7 @@ class SearchArguments:
                  a file beside the store (`kept_model.py`)
     learning     the features of programs, and the cost model
     space        whether sketches, templates or both are tried
+    farm         whose workers build and measure; this machine does where None
     """
 
     budget: Budget = Budget()
@@ -125,6 +127,7 @@ class SearchArguments:
     keeps_model: bool = False
     learning: Learning = USUAL
     space: SpaceKind = SpaceKind.SKETCHES
+    farm: Farm | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from tensorwright.base import Target
 from tensorwright.build import Kernel, build_request, keep_kernel
-from tensorwright.processes import hold_turn
 from tensorwright.records import Record, RecordStore, Status, with_times
 from tensorwright.schedule import Workload, parse_trace
 from tensorwright.tuning.measuring.builder import Builder
@@ -123,7 +122,7 @@ class Ranking:
         built = [(record, result) for record, result in pairs if isinstance(result, Kernel)]
         for record, kernel in built if self._tools.keeps_kernels else ():
             keep_kernel(workload, parse_trace(record.trace), target, kernel)
-        with hold_turn(self._should_stop) as is_held:
+        with self._tools.runner.turn(self._should_stop) as is_held:
             if not is_held or not built:
                 return {}
             measured = self._tools.runner.measure(

@@ -7,15 +7,15 @@ progress.  Ctrl-C keeps even the measurements of that round.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tensorwright.base import knobs
 from tensorwright.build import Kernel, build_request
-from tensorwright.processes import hold_turn
 from tensorwright.records import Record, RecordStore, Status, session_id
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
+from tensorwright.tuning.measuring.runner import Trial
 from tensorwright.tuning.population.candidate import Candidate
 from tensorwright.tuning.session.arguments import SearchArguments, SessionSetting
 from tensorwright.tuning.session.budget import Activity, Spending
@@ -225,46 +225,60 @@ class Session:
         with self.budget.counting(Activity.BUILD):
             background_jobs = [each for search in self._ahead if (each := search.elites_job())]
             results = self.tools.builder.build(requests, self._should_stop, background_jobs)
-        measured: list[tuple[TaskSearch, Record]] = []
+        measured: list[tuple[int, TaskSearch, Record]] = []
         with (
-            hold_turn(self._should_stop) as is_held,
+            self.tools.runner.turn(self._should_stop) as is_held,
             self.budget.counting(Activity.MEASURE),
         ):
-            for (search, candidate), result in zip(pairs, results, strict=True):
-                record = self._try(search, candidate, result) if is_held else None
-                if record is None:
-                    break
-                measured.append((search, record))
+            for index, record in self._tried_each(pairs, results) if is_held else ():
+                search, candidate = pairs[index]
+                measured.append((index, search, record))
                 self.budget.trials_here += 1
                 search.note(candidate, record)
-        self._keep(measured)
+        measured.sort(key=lambda each: each[0])
+        self._keep([(search, record) for _, search, record in measured])
         self.rounds += 1
         self._save(is_finished=False)
         self._tell(phase)
         return len(measured)
 
-    def _try(self, search: TaskSearch, candidate: Candidate, result: BuildResult) -> Record | None:
-        """Measure a built candidate; None if the session has to stop."""
-        if self._should_stop():
-            return None
-        match result:
-            case BuildStopped():
-                return None
-            case BuildFailed(status, error):
-                return self._record(search, candidate, status, (), error)
-            case Kernel():
-                races = search.default is None or candidate.trace != search.default_trace
-                measured = self.tools.runner.measure(
-                    search.state.task.workload,
-                    [result],
-                    self.setting.threads,
-                    search.state.best_s if races else math.inf,
-                    self._should_abandon,
-                )
-                if not measured:
-                    return None
-                one = measured[0]
-                return self._record(search, candidate, one.status, one.times_s, one.error)
+    def _tried_each(
+        self, pairs: Sequence[Pair], results: Sequence[BuildResult]
+    ) -> Iterator[tuple[int, Record]]:
+        """The records of built candidates with their places, as they come; ends early if the
+        session has to stop.
+        """
+        failed: list[tuple[int, Record]] = []
+        for trial, one in self.tools.runner.measure_each(
+            self._trials(pairs, results, failed), self._should_abandon
+        ):
+            yield from failed
+            failed.clear()
+            search, candidate = pairs[trial.index]
+            yield (
+                trial.index,
+                self._record(search, candidate, one.status, one.times_s, one.error),
+            )
+        yield from failed
+
+    def _trials(
+        self,
+        pairs: Sequence[Pair],
+        results: Sequence[BuildResult],
+        failed: list[tuple[int, Record]],
+    ) -> Iterator[Trial]:
+        """The candidates to measure; records of those that were not built go to `failed`."""
+        for index, ((search, candidate), result) in enumerate(zip(pairs, results, strict=True)):
+            if self._should_stop() or isinstance(result, BuildStopped):
+                return
+            if isinstance(result, BuildFailed):
+                record = self._record(search, candidate, result.status, (), result.error)
+                failed.append((index, record))
+                continue
+            races = search.default is None or candidate.trace != search.default_trace
+            best_s = search.state.best_s if races else math.inf
+            workload = search.state.task.workload
+            yield Trial(index, workload, result, self.setting.threads, best_s)
 
     def _recheck(self, search: TaskSearch) -> None:
         """Measure the best schedule again if its measurement is old: the others race against it,
@@ -295,7 +309,7 @@ class Session:
     def _measured_again(self, workload: Workload, built: Kernel, record: Record) -> Record | None:
         """A record with new times of its kernel; None if it could not be measured."""
         with (
-            hold_turn(self._should_stop) as is_held,
+            self.tools.runner.turn(self._should_stop) as is_held,
             self.budget.counting(Activity.MEASURE),
         ):
             measured = is_held and self.tools.runner.measure(

@@ -16,15 +16,17 @@ from functools import cache, partial
 from tensorwright.base import CpuTarget, Target, UsageError, knobs
 from tensorwright.build import build_kernel, load_kernel
 from tensorwright.expr import compute, placeholder
+from tensorwright.farm import Farm
 from tensorwright.graph import program_workload
 from tensorwright.machine import detect_hardware
 from tensorwright.records import RecordStore
 from tensorwright.runtime import check_device, this_machine
 from tensorwright.schedule import state_of
 from tensorwright.tuning.learning import Past, SessionLearning, model_file_of, open_learning
-from tensorwright.tuning.measuring.builder import PoolBuilder
-from tensorwright.tuning.measuring.runner import ChildRunner
+from tensorwright.tuning.measuring.builder import Builder, PoolBuilder
+from tensorwright.tuning.measuring.runner import ChildRunner, Runner
 from tensorwright.tuning.measuring.timing import MeasureOptions
+from tensorwright.tuning.on_farm import FarmBuilder, FarmRunner, kind_for
 from tensorwright.tuning.population.candidate import Candidate, default_candidate
 from tensorwright.tuning.selection import Predictor, open_predictor
 from tensorwright.tuning.session.arguments import SearchArguments, SessionParts, SessionSetting
@@ -82,20 +84,15 @@ def tune(
             remedy="give at least one of them",
         )
     check_strategy(search.options.strategy)
-    check_measures_here(setting.target)
+    if search.farm is None:
+        check_measures_here(setting.target)
     setting = replace(setting, hardware=setting.hardware or detect_hardware().fingerprint)
     own, seed, target = parts or SessionParts(), seed_of(search), setting.target
     with ExitStack() as owned:
         for callback in search.callbacks:
             owned.callback(callback.close)
-        builder, runner = own.builder, own.runner
-        if builder is None:
-            builder = owned.enter_context(PoolBuilder())
-            builder.start()
-        if runner is None:
-            is_bounded = isinstance(target, CpuTarget)
-            runner = owned.enter_context(ChildRunner(measuring, seed, bounds_addresses=is_bounded))
-            runner.start()
+        builder = own.builder or _builder(search.farm, owned)
+        runner = own.runner or _runner(search.farm, target, measuring, seed, owned)
         predictor = _predictor(target, setting, measuring) if own.make_space is None else None
         learned = _learning(target, setting, store, search, tasks, predictor)
         tools = Tools(
@@ -107,7 +104,7 @@ def tune(
             own.make_space or partial(make_space, kind=search.space),
             predictor,
             make_default if own.make_space is None else None,
-            keeps_kernels=own.builder is None,
+            keeps_kernels=own.builder is None and search.farm is None,
             has_races=search.space is not SpaceKind.TEMPLATES,
         )
         session = Session(merge(tasks), setting, store, search, tools, name)
@@ -115,6 +112,33 @@ def tune(
         result = session.run()
         learned.keep()
         return result
+
+
+def _builder(farm: Farm | None, owned: ExitStack) -> Builder:
+    """The usual builder, started; closed with `owned`."""
+    if farm is not None:
+        on_farm = FarmBuilder(farm)
+        owned.callback(on_farm.close)
+        return on_farm
+    builder = owned.enter_context(PoolBuilder())
+    builder.start()
+    return builder
+
+
+def _runner(
+    farm: Farm | None,
+    target: Target,
+    measuring: MeasureOptions | None,
+    seed: int,
+    owned: ExitStack,
+) -> Runner:
+    """The usual runner, started; closed with `owned`."""
+    if farm is not None:
+        return FarmRunner(farm, kind_for(farm, target).kind, target, measuring, seed)
+    is_bounded = isinstance(target, CpuTarget)
+    runner = owned.enter_context(ChildRunner(measuring, seed, bounds_addresses=is_bounded))
+    runner.start()
+    return runner
 
 
 def _predictor(

@@ -1,0 +1,255 @@
+"""Kill scheduler, workers and client of a farm at any moment; let devices hang and lie.
+
+    python benchmarks/correctness/farm_faults.py [--kills 50] [--devices 20] [--json FILE]
+        [--only KIND ...]
+
+Sessions of a few rounds run on simulated devices (`simulated_farm.py`).  A drill ends one of the
+processes with SIGKILL, starts it again, and goes on until it was ended so often; a killed client is
+started again by the same command.  Then devices hang (their process stops), or lie (all times are
+halved, or right programs are said to be wrong), from the beginning or later.  Of every session all
+records are read: is one missing, doubled, or not what a right device says?  Exit code 1 if so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tensorwright.farm import connect
+from tensorwright.records import JsonLinesStore, MemoryStore
+
+sys.path.insert(0, str(Path(__file__).parent))
+from simulated_farm import judge, search
+
+HERE = Path(__file__).parent
+SIMULATED = HERE / "simulated_farm.py"
+TRIALS = 96
+FEW_TRIALS = 48
+SILENT_S = 4
+PAUSES_S = {"worker": (0.3, 1.5), "scheduler": (2.0, 5.0), "client": (2.0, 7.0)}
+LIMIT_S = 3600.0
+
+
+@dataclass
+class Row:
+    """What came of one kind of fault."""
+
+    kind: str
+    faults: int = 0
+    sessions: int = 0
+    records: int = 0
+    lost: int = 0
+    doubled: int = 0
+    false: int = 0
+    set_aside: int = 0
+    seconds: float = 0.0
+
+    def add(self, judged: dict[str, int], records: int) -> None:
+        self.sessions += 1
+        self.records += records
+        self.lost += judged["lost"]
+        self.doubled += judged["doubled"]
+        self.false += judged["false"]
+
+    @property
+    def is_clean(self) -> bool:
+        return not (self.lost or self.doubled or self.false)
+
+
+@dataclass
+class Processes:
+    """The processes of a farm, each with a home of its own."""
+
+    folder: Path
+    port: int
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return f"tcp://127.0.0.1:{self.port}"
+
+    def start(self, name: str, *command: str) -> None:
+        home = self.folder / name
+        home.mkdir(exist_ok=True)
+        self.running[name] = subprocess.Popen(
+            command,
+            env=os.environ | {"TENSORWRIGHT_HOME": str(home)},
+            stdout=(self.folder / f"{name}.log").open("ab"),
+            stderr=subprocess.STDOUT,
+            process_group=0,
+        )
+
+    def start_scheduler(self, silent_s: float = SILENT_S) -> None:
+        self.start(
+            "scheduler",
+            *(sys.executable, "-m", "tensorwright", "farm", "scheduler", self.address),
+            *("--page", "127.0.0.1:0", "--silent", str(silent_s)),
+        )
+
+    def is_up(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def start_worker(self, name: str, fault: str = "", after: int = 0) -> None:
+        self.start(
+            name,
+            *(sys.executable, str(SIMULATED), "worker", self.address, name),
+            *("--fault", fault, "--after", str(after)),
+        )
+
+    def start_client(self, records: Path, seed: int) -> None:
+        self.start(
+            "client",
+            *(sys.executable, str(SIMULATED), "client", self.address),
+            *(str(records), str(seed), str(TRIALS)),
+        )
+
+    def kill(self, name: str) -> None:
+        process = self.running.pop(name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def close(self) -> None:
+        for name in list(self.running):
+            self.kill(name)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def drill_kills(farm: Processes, kind: str, kills: int, source: random.Random) -> Row:
+    """Kill processes of one kind while clients work; every session ends with all its records."""
+    row, started, session = Row(f"{kind} killed"), time.monotonic(), 0
+    while row.faults < kills or "client" in farm.running:
+        records = farm.folder / f"{kind}-{session}.jsonl"
+        if "client" not in farm.running:
+            farm.start_client(records, session)
+        try:
+            code = farm.running["client"].wait(source.uniform(*PAUSES_S[kind]))
+        except subprocess.TimeoutExpired:
+            if row.faults < kills:
+                row.faults += 1
+                again(farm, kind, records, session, source)
+            elif time.monotonic() - started > LIMIT_S:
+                raise
+            continue
+        del farm.running["client"]
+        if code:
+            raise SystemExit(f"the client ended with {code}: see {farm.folder}/client.log")
+        with JsonLinesStore(records) as store:
+            found = tuple(store.query())
+        row.add(judge(found, TRIALS), len(found))
+        session += 1
+    row.seconds = time.monotonic() - started
+    return row
+
+
+def again(farm: Processes, kind: str, records: Path, session: int, source: random.Random) -> None:
+    """Kill a process and start it again."""
+    name = source.choice(["one", "two"]) if kind == "worker" else kind
+    farm.kill(name)
+    restart: dict[str, Callable[[], None]] = {
+        "worker": lambda: farm.start_worker(name),
+        "scheduler": farm.start_scheduler,
+        "client": lambda: farm.start_client(records, session),
+    }
+    restart[kind]()
+
+
+def drill_devices(farm: Processes, fault: str, count: int, source: random.Random) -> Row:
+    """Add a faulty device to two right ones; a session of all three ends with true records."""
+    row, started = Row(f"device {fault}"), time.monotonic()
+    for number in range(count):
+        name = f"{fault}-{number}"
+        farm.start_worker(name, fault, source.choice([0, 0, 2, 5, 9]))
+        with connect(farm.address) as client:
+            wait_for(lambda client=client: len(client.workers()) == 3)
+            store = MemoryStore()
+            search(client, store, number, FEW_TRIALS)
+            aside = [each for each in client.workers() if each.device and each.device.set_aside]
+            row.set_aside += any(each.name == name for each in aside)
+        found = tuple(store.query())
+        row.faults += 1
+        row.add(judge(found, FEW_TRIALS), len(found))
+        farm.kill(name)
+        with connect(farm.address) as client:
+            wait_for(lambda client=client: len(client.workers()) == 2)
+    row.seconds = time.monotonic() - started
+    return row
+
+
+def wait_for(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise SystemExit("the farm did not come up")
+        time.sleep(0.2)
+
+
+def print_table(rows: list[Row]) -> None:
+    print(
+        f"{'fault':18} {'times':>5} {'sessions':>8} {'records':>8} {'lost':>5} {'doubled':>8} "
+        f"{'false':>6} {'set aside':>9} {'s':>6}"
+    )
+    for row in rows:
+        print(
+            f"{row.kind:18} {row.faults:5} {row.sessions:8} {row.records:8} {row.lost:5} "
+            f"{row.doubled:8} {row.false:6} {row.set_aside:9} {row.seconds:6.0f}"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--devices", type=int, default=20)
+    parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    drills: dict[str, Callable[[Processes, random.Random], Row]] = {
+        kind: lambda farm, source, kind=kind: drill_kills(farm, kind, asked.kills, source)
+        for kind in ("worker", "scheduler", "client")
+    }
+    for fault in ("hang", "half", "wrong"):
+        drills[fault] = lambda farm, source, fault=fault: drill_devices(
+            farm, fault, asked.devices, source
+        )
+    rows = []
+    for kind, drill in drills.items():
+        if asked.only and kind not in asked.only:
+            continue
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            farm = Processes(Path(folder), free_port())
+            try:
+                farm.start_scheduler()
+                wait_for(farm.is_up)
+                farm.start_worker("one")
+                farm.start_worker("two")
+                rows.append(drill(farm, random.Random(kind)))
+            finally:
+                farm.close()
+        print_table(rows[-1:])
+    print()
+    print_table(rows)
+    if asked.json:
+        facts = [{**vars(row)} for row in rows]
+        asked.json.write_text(json.dumps(facts, indent=1) + "\n")
+    return 0 if all(row.is_clean for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""The options of commands that belong to a farm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tensorwright.base import Target
+from tensorwright.cli.arguments.machine import LoadCallback, check_before_measuring
+from tensorwright.farm import Farm, FarmSecurity, opened_farm
+from tensorwright.tuning.session import Callback, check_measures_here
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Who builds and measures: the workers of a farm, or this machine where the address is ""."""
+
+    address: str
+    security: FarmSecurity
+
+    def opened(self) -> AbstractContextManager[Farm | None]:
+        """The farm while it is used; None for this machine."""
+        return opened_farm(self.address or None, self.security)
+
+    def check(self, target: Target) -> None:
+        """Refuse a target that this machine cannot measure, where it has to."""
+        if not self.address:
+            check_measures_here(target)
+
+    def warn_if_unfit(self, target: Target, threads: int) -> None:
+        """Say that this machine is not fit to measure on, where it measures."""
+        if not self.address:
+            check_before_measuring(target, threads)
+
+    def callbacks(self) -> tuple[Callback, ...]:
+        """What watches this machine during a session, where it measures."""
+        return () if self.address else (LoadCallback(),)
+
+
+def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --workers, --keys and --insecure; the command gets `workers`, of type `Workers`."""
+
+    @security_options
+    @click.option(
+        "--workers",
+        "address",
+        default="",
+        metavar="ADDRESS",
+        help="Build and measure on a farm: tcp://HOST:PORT of its scheduler, or ssh://HOST,...",
+    )
+    @wraps(command)
+    def with_workers(*args: Any, address: str, security: FarmSecurity, **kwargs: Any) -> Any:
+        return command(*args, workers=Workers(address, security), **kwargs)
+
+    return with_workers
+
+
+def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --keys and --insecure; the command gets `security`."""
+
+    @click.option(
+        "--keys",
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        help="The keys of the farm, made by `tensorwright farm keys`.",
+    )
+    @click.option(
+        "--insecure", is_flag=True, help="Go on without keys even if the network can listen."
+    )
+    @wraps(command)
+    def with_security(*args: Any, keys: Path | None, insecure: bool, **kwargs: Any) -> Any:
+        return command(*args, security=FarmSecurity(keys, insecure), **kwargs)
+
+    return with_security

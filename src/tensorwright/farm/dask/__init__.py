@@ -1,0 +1,1 @@
+"""A farm whose units a Dask cluster distributes.  Its modules need the extra `farm`."""

@@ -1,0 +1,85 @@
+"""How Dask is set for a farm, and what it may connect to."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from urllib.parse import urlsplit
+
+import dask
+from distributed import Security
+
+from tensorwright.base import UsageError
+from tensorwright.farm.security import FarmSecurity
+
+SETTINGS = {
+    "distributed.scheduler.work-stealing": False,  # with resources it moved units to wrong workers
+    "distributed.scheduler.allowed-failures": 1,
+    "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.disk": False,
+    "distributed.admin.low-level-log-length": 100,
+    "distributed.comm.timeouts.connect": "10s",
+    "distributed.comm.timeouts.tcp": "30s",
+}
+
+
+def apply_settings() -> None:
+    """Set Dask in this process; for processes of ours only."""
+    dask.config.set(SETTINGS)
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+
+
+def dask_security(address: str, security: FarmSecurity) -> Security | None:
+    """The security of a connection to an address, or of a scheduler that listens there.
+
+    Raises:  UsageError for an address other than loopback without keys, and for a wrong scheme.
+    """
+    parts = urlsplit(address)
+    if parts.scheme not in ("tcp", "tls") or parts.hostname is None:
+        raise UsageError(
+            stage="farm",
+            where=f"address {address}",
+            reason="it is not of the form tcp://HOST:PORT or tls://HOST:PORT",
+            remedy="take it from the first line that `tensorwright farm scheduler` prints",
+        )
+    if security.folder is None:
+        if parts.scheme == "tls":
+            raise UsageError(
+                stage="farm",
+                where=f"address {address}",
+                reason="it wants TLS, and no keys are given",
+                remedy="give the folder of `tensorwright farm keys` with --keys",
+            )
+        if not (security.is_insecure or is_loopback(parts.hostname)):
+            raise UsageError(
+                stage="farm",
+                where=f"address {address}",
+                reason="without keys, everybody in that network could run programs on the farm",
+                remedy="make keys with `tensorwright farm keys FOLDER` and give --keys FOLDER; "
+                "--insecure goes on without",
+            )
+        return None
+    if parts.scheme != "tls":
+        raise UsageError(
+            stage="farm",
+            where=f"address {address}",
+            reason="keys are given, and tcp:// does not encrypt",
+            remedy=f"tls://{parts.netloc}",
+        )
+    return Security(require_encryption=True, **security.files())
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,64 @@
+"""What protects a farm: certificates for TLS, and a key that all its machines share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensorwright.base import UsageError
+
+AUTHORITY = "ca.pem"
+CERTIFICATE = "farm.pem"
+PRIVATE_KEY = "farm.key"
+SHARED_KEY = "shared.key"
+
+
+@dataclass(frozen=True, slots=True)
+class FarmSecurity:
+    """How the machines of a farm know each other.
+
+    folder        that of `tensorwright farm keys`; None for none: then only on loopback
+    is_insecure   whether other addresses are allowed without
+    """
+
+    folder: Path | None = None
+    is_insecure: bool = False
+
+    @property
+    def key(self) -> bytes:
+        """The shared key; b"" without a folder.
+
+        Raises:  UsageError if it cannot be read.
+        """
+        return b"" if self.folder is None else self._read(SHARED_KEY)
+
+    def files(self) -> dict[str, str]:
+        """The files of TLS by the names that `distributed.Security` gives them.
+
+        Raises:  UsageError if one is missing.
+        """
+        if self.folder is None:
+            return {}
+        names = (AUTHORITY, CERTIFICATE, PRIVATE_KEY)
+        for name in names:
+            self._read(name)
+        authority, certificate, private = (str(self.folder / name) for name in names)
+        files = {"tls_ca_file": authority}
+        for side in ("client", "scheduler", "worker"):
+            files |= {f"tls_{side}_cert": certificate, f"tls_{side}_key": private}
+        return files
+
+    def _read(self, name: str) -> bytes:
+        path = (self.folder or Path()) / name
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise UsageError(
+                stage="farm",
+                where=f"file {path}",
+                reason=f"it cannot be read: {error.strerror}",
+                remedy="make keys with `tensorwright farm keys FOLDER`, and copy the folder",
+            ) from error
+
+
+NO_SECURITY = FarmSecurity()

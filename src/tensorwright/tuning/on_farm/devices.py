@@ -1,0 +1,139 @@
+"""The devices that a session measures on: which there are, and which are set aside.
+
+All devices of one kind run a program equally fast.  One that disagrees with the others of its kind
+is set aside, with the reason; it measures nothing more for this session, and says so to others.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Iterable
+
+from tensorwright.base import MachineError, Target
+from tensorwright.farm import Device, Farm, FarmWorker, Payload, Unit
+from tensorwright.machine import detect_hardware
+from tensorwright.tuning.on_farm.wire import read
+from tensorwright.tuning.on_farm.worker_functions import DRIFT
+
+_WAITED_S = 20.0
+_REFRESH_S = 2.0
+_TELL_S = 10.0
+_STRIKES = 3
+
+
+def kind_for(farm: Farm, target: Target) -> Device:
+    """A device on which a session for a target measures: of this machine's kind, else of the most
+    numerous.  Waits for a while until there is one.
+
+    Raises:  MachineError if no worker has one.
+    """
+    deadline = time.monotonic() + _WAITED_S
+    while True:
+        devices = [worker.device for worker in farm.workers() if worker.device is not None]
+        able = [each for each in devices if not target.missing_on(read(json.loads(each.target)))]
+        if able:
+            here = detect_hardware().fingerprint
+            kinds = [each.kind for each in able]
+            chosen = here if here in kinds else statistics.mode(kinds)
+            return next(each for each in able if each.kind == chosen)
+        if time.monotonic() > deadline:
+            raise no_device(str(target), devices)
+        time.sleep(1.0)
+
+
+def no_device(wanted: str, devices: Iterable[Device]) -> MachineError:
+    """The error that no worker has a device."""
+    kinds = sorted({each.kind for each in devices})
+    there = ", ".join(kinds) if kinds else "no device at all"
+    return MachineError(
+        stage="farm",
+        where=f"device for {wanted}",
+        reason=f"no worker has one that runs its programs; the farm has {there}",
+        remedy="start `tensorwright worker ADDRESS` on such a machine",
+    )
+
+
+class DevicePool:
+    """The devices of one kind, as a session sees them; mutable."""
+
+    def __init__(self, farm: Farm, kind: str) -> None:
+        self._farm = farm
+        self._kind = kind
+        self._aside: dict[str, str] = {}
+        self._references: dict[str, float] = {}
+        self._strikes: dict[str, int] = {}
+        self._workers: tuple[FarmWorker, ...] = ()
+        self._looked_at = 0.0
+
+    @property
+    def set_aside(self) -> dict[str, str]:
+        """Why devices are set aside, by the names of their workers."""
+        return dict(self._aside)
+
+    def names(self) -> tuple[str, ...]:
+        """The workers whose devices may measure.
+
+        Raises:  MachineError if all are set aside.
+        """
+        if time.monotonic() - self._looked_at > _REFRESH_S:
+            self._workers = self._farm.workers()
+            self._looked_at = time.monotonic()
+        there = [
+            worker.name
+            for worker in self._workers
+            if worker.device is not None
+            and worker.device.kind == self._kind
+            and not worker.device.set_aside
+        ]
+        good = tuple(name for name in there if name not in self._aside)
+        if self._aside and not good:
+            reasons = "; ".join(f"{name}: {why}" for name, why in sorted(self._aside.items()))
+            raise MachineError(
+                stage="farm",
+                where=f"devices of kind {self._kind}",
+                reason=f"all are set aside: {reasons}",
+                remedy="see to them, start their workers again, and repeat the command",
+            )
+        return good
+
+    def expected_reference_s(self, name: str = "") -> float:
+        """What the reference kernel should take: the median of the devices; 0 where unknown."""
+        times = [time_s for worker, time_s in self._references.items() if worker not in self._aside]
+        return statistics.median(times) if times else 0.0
+
+    def note_reference(self, name: str, time_s: float) -> None:
+        """Remember what the reference kernel took on a device, the first time.
+
+        With three devices or more, one that is far from the median of all is set aside.
+        """
+        if not time_s or name in self._references:
+            return
+        self._references[name] = time_s
+        expected_s = self.expected_reference_s()
+        if len(self._references) < 3:
+            return
+        for worker, its_s in self._references.items():
+            if worker not in self._aside and not 1 / DRIFT < its_s / expected_s < DRIFT:
+                self.put_aside(
+                    worker,
+                    f"the reference kernel takes {its_s * 1e3:.3g} ms there, and "
+                    f"{expected_s * 1e3:.3g} ms on most devices of its kind",
+                )
+
+    def note_drift(self, name: str, reason: str) -> None:
+        """A device measured nothing because it has drifted: the third time it is set aside."""
+        self._strikes[name] = self._strikes.get(name, 0) + 1
+        if self._strikes[name] >= _STRIKES:
+            self.put_aside(name, reason)
+
+    def put_aside(self, name: str, reason: str) -> None:
+        """Measure no more on the device of a worker, and let the worker say why."""
+        if name in self._aside:
+            return
+        self._aside[name] = reason
+        unit = Unit("farm.set_aside", Payload({"reason": reason}), workers=(name,))
+        deadline = time.monotonic() + _TELL_S
+        for _ in self._farm.results([unit], lambda: time.monotonic() > deadline):
+            pass

@@ -1,0 +1,180 @@
+"""What a worker of a farm does for a session: build a candidate, measure candidates.
+
+Measuring is as in a local session, by a `ChildRunner`; before it the worker waits until it has the
+machine for itself and the machine is quiet.  Every minute it times a reference kernel first: a
+device that drifts from what the client expects of it measures nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tensorwright.base import CpuTarget, InternalError, Target
+from tensorwright.build import Kernel, build, build_request, pack_kernel, unpack_kernel
+from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
+from tensorwright.farm import Payload, worker_name
+from tensorwright.graph import Workload, program_workload
+from tensorwright.records import Status
+from tensorwright.schedule import state_of
+from tensorwright.tuning.measuring import (
+    BuildFailed,
+    BuildStopped,
+    ChildRunner,
+    MeasureOptions,
+    PoolBuilder,
+)
+from tensorwright.tuning.on_farm.machine_gate import QuietCheck, while_building, while_measuring
+from tensorwright.tuning.on_farm.wire import read, read_request, read_workload, write
+from tensorwright.tuning.population import default_candidate
+from tensorwright.tuning.space import Space, sketches_of
+
+DRIFT = 1.4
+"""A reference kernel that takes so many times as long as expected, or as little, has drifted."""
+
+_QUIET_EVERY_S = 10.0
+_REFERENCE_EDGE = 192
+_TRIES = 4
+_PAUSE_S = 1.0
+
+
+_OF_THREAD = threading.local()
+
+
+def build_candidate(payload: Payload, should_stop: Callable[[], bool]) -> Payload | None:
+    """Build one candidate: a request -> a kernel as the only blob, or {status, error}.
+
+    The time that a build may take does not run while a measurement keeps it waiting.
+    """
+    builder: PoolBuilder | None = getattr(_OF_THREAD, "builder", None)
+    if builder is None:
+        builder = _OF_THREAD.builder = PoolBuilder(1)
+    request = read_request(payload.data)
+    with while_building():
+        (built,) = builder.build([request], should_stop)
+    if isinstance(built, BuildStopped):
+        return None
+    if isinstance(built, BuildFailed):
+        return Payload({"status": built.status.value, "error": built.error})
+    return Payload({"seconds": built.seconds}, (pack_kernel(built),))
+
+
+@dataclass(slots=True)
+class _Measuring:
+    """What a worker keeps between measurements; mutable.
+
+    settings   of the runner            reference_s   of the reference kernel, when timed last
+    """
+
+    settings: tuple[Any, ...] = ()
+    runner: ChildRunner | None = None
+    references: ChildRunner | None = None
+    reference_s: float = 0.0
+    referred_at: float = -math.inf
+    looked_at: float = -math.inf
+    quiet: QuietCheck = field(default_factory=lambda: QuietCheck(3.0))
+
+    def runner_for(self, options: MeasureOptions, seed: int, target: Target) -> ChildRunner:
+        """The runner with these options; the one before is closed where it had others."""
+        settings = (options, seed, isinstance(target, CpuTarget))
+        if self.runner is None or self.settings != settings:
+            if self.runner is not None:
+                self.runner.close()
+            self.runner = ChildRunner(options, seed, bounds_addresses=settings[2])
+            self.settings = settings
+        return self.runner
+
+    def check_reference(
+        self, target: Target, expected_s: float, every_s: float, should_stop: Callable[[], bool]
+    ) -> str:
+        """Time the reference kernel if that was not done lately; how far it is off, "" for not."""
+        if time.monotonic() - self.referred_at < every_s:
+            return ""
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(_PAUSE_S)
+            self.reference_s = self._reference(target)
+            if not expected_s or 1 / DRIFT < self.reference_s / expected_s < DRIFT:
+                self.referred_at = time.monotonic()
+                return ""
+            if should_stop():
+                break
+        return (
+            f"the reference kernel takes {self.reference_s * 1e3:.3g} ms, "
+            f"not {expected_s * 1e3:.3g} ms"
+        )
+
+    def _reference(self, target: Target) -> float:
+        workload, kernel = _reference_kernel(target)
+        if self.references is None:
+            bounds = isinstance(target, CpuTarget)
+            self.references = ChildRunner(MeasureOptions(), 0, bounds_addresses=bounds)
+        measured = self.references.measure(workload, [kernel], 1, math.inf)
+        if not measured or measured[0].status is not Status.OK:
+            return 0.0
+        return min(measured[0].times_s)
+
+    def look(self, should_stop: Callable[[], bool]) -> str:
+        """Wait until the machine is quiet, now and then; what used it, "" for nothing."""
+        if time.monotonic() - self.looked_at < _QUIET_EVERY_S:
+            return ""
+        used = self.quiet.wait(should_stop)
+        self.looked_at = time.monotonic()
+        return used
+
+
+_MEASURING = _Measuring()
+
+
+@functools.lru_cache(maxsize=4)
+def _reference_kernel(target: Target) -> tuple[Workload, Kernel]:
+    """The kernel by which devices are compared: a product of two matrices, by rule."""
+    edge = _REFERENCE_EDGE
+    a, b = placeholder("a", (edge, edge)), placeholder("b", (edge, edge))
+    k = reduce_axis("k", edge)
+    c = compute("c", (edge, edge), lambda i, j: sum_over(a[i, k] * b[k, j], k))
+    workload = program_workload([c])
+    sketch = next(iter(sketches_of(state_of(workload), target)), None)
+    if sketch is None:
+        raise InternalError(stage="farm", where="reference kernel", reason="it has no schedule")
+    trace = default_candidate(Space((sketch,))).trace
+    return workload, build(build_request(workload, trace, target))
+
+
+def measure_candidates(payload: Payload, should_stop: Callable[[], bool]) -> Payload | None:
+    """Measure built candidates of one workload: one races, several take turns.
+
+    Takes {workload, target, threads, best_s, options, seed, reference_s, reference_every_s} and the
+    kernels; gives {measured, worker, reference_s, load}, or {drift, worker}.
+    """
+    data = payload.data
+    target, options = read(data["target"]), read(data["options"])
+    workload = read_workload(data["workload"])
+    kernels = [unpack_kernel(blob, target) for blob in payload.blobs]
+    best_s = read(data["best_s"])
+    with while_measuring(should_stop) as is_held:
+        if not is_held:
+            return None
+        load = _MEASURING.look(should_stop)
+        drift = _MEASURING.check_reference(
+            target, data["reference_s"], data["reference_every_s"], should_stop
+        )
+        if drift:
+            return Payload({"drift": drift, "worker": worker_name()})
+        runner = _MEASURING.runner_for(options, data["seed"], target)
+        measured = runner.measure(workload, kernels, data["threads"], best_s, should_stop)
+    if measured is None:
+        return None
+    return Payload(
+        {
+            "measured": write(tuple(measured)),
+            "worker": worker_name(),
+            "reference_s": _MEASURING.reference_s,
+            "load": load,
+        }
+    )
