@@ -15,7 +15,7 @@ MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-target test-device devices check fmt golden bench docs runtime system clean
+.PHONY: help demo test test-target test-device test-arm arm-root devices check fmt golden bench docs runtime system clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,18 @@ test-target: $(READY)  ## run the tests that run code of one target, for AVX2
 test-device: $(READY)  ## run the tests of code for graphics processors: all layers, or LAYER=interpreter ...
 	@for layer in $(or $(LAYER),$(LAYERS)); do echo "layer $$layer"; \
 	  $(BIN)/python -m pytest -q -rs -m "" --layer $$layer $(LAYERED) || exit 1; done
+
+arm-root: $(READY)  ## make a Debian for arm64 with this package, for `make test-arm` (root, 4 minutes, 0.9 GB)
+	$(BIN)/python benchmarks/correctness/arm64.py root
+
+test-arm: $(READY)  ## run programs, a farm and the conformance suite on emulated ARM; SAMPLE=1: a small part of it
+ifdef SAMPLE
+	$(BIN)/python benchmarks/correctness/arm64.py suite
+else
+	$(BIN)/python benchmarks/correctness/arm64.py check
+	$(BIN)/python benchmarks/correctness/arm64.py farm
+	$(BIN)/python benchmarks/correctness/arm64.py suite --whole
+endif
 
 devices: $(READY)  ## install what tests of graphics processors run with: PoCL, NVRTC, Oclgrind, nvdisasm (200 MB)
 	$(BIN)/python -m pip install --quiet -e '.[opencl,pocl,cuda,cards]'

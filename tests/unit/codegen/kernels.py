@@ -10,10 +10,22 @@ from numpy.typing import NDArray
 from tests.backends import LLVM
 from tests.targets import AVX2, AVX512, native_target
 
-from tensorwright.base import CpuTarget, DType
+from tensorwright.base import ByteProduct, CpuTarget, DType
 from tensorwright.codegen import Backend
-from tensorwright.expr import Index, Var
-from tensorwright.loop import Buffer, For, LoopProgram, Parameter, Role, Stmt
+from tensorwright.expr import Index, Load, Value, Var, cast, constant
+from tensorwright.loop import (
+    Allocate,
+    Buffer,
+    Call,
+    For,
+    LoopProgram,
+    Parameter,
+    Role,
+    Stmt,
+    Store,
+    Window,
+    block,
+)
 from tensorwright.runtime import HOST, kernel_spec
 from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import interpret
@@ -118,3 +130,30 @@ def check(
             )
         else:
             np.testing.assert_array_equal(found[name], array, err_msg=f"{name} on {target}")
+
+
+def _dot4(total: Buffer, data: Buffer, weights: Buffer, product: ByteProduct) -> Stmt:
+    def wide(value: Value) -> Value:
+        return cast(value, DType.I32)
+
+    term = wide(Load(data, (k, m))) * wide(Load(weights, (k, q, m)))
+    update = Store(total, (q,), Load(total, (q,)) + term)
+    windows = (Window(total, (0,)), Window(data, (k, 0)), Window(weights, (k, 0, 0)))
+    meaning = loops((q, product.lanes, SERIAL), (m, 4, SERIAL), body=update)
+    return Call(product.intrinsic, windows, meaning)
+
+
+def product_of_bytes(product: ByteProduct, *, is_tile: bool) -> LoopProgram:
+    """A vector of sums of nine times four products of bytes, in registers or in memory."""
+    lanes = product.lanes
+    data = buffer("data", 9, 4, dtype=product.data)
+    weights, y = buffer("weights", 9, lanes, 4, dtype=DType.I8), buffer("y", lanes, dtype=DType.I32)
+    total = local("total", lanes, dtype=DType.I32) if is_tile else y
+    body = block(
+        For(i, lanes, VECTOR, Store(total, (i,), constant(5, DType.I32))),
+        For(k, 9, SERIAL, _dot4(total, data, weights, product)),
+    )
+    if is_tile:
+        copy = For(i, lanes, VECTOR, Store(y, (i,), Load(total, (i,))))
+        body = Allocate(total, block(body, copy))
+    return program(body, (data, weights), y)

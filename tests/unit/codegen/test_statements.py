@@ -23,13 +23,21 @@ from tests.unit.codegen.kernels import (
     loops,
     m,
     n,
+    product_of_bytes,
     program,
-    q,
     run,
     sample,
 )
 
-from tensorwright.base import CpuTarget, DType, InternalError, UnsupportedError, cpu_target
+from tensorwright.base import (
+    BYTE_PRODUCTS,
+    ByteProduct,
+    CpuTarget,
+    DType,
+    InternalError,
+    UnsupportedError,
+    cpu_target,
+)
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import (
     Cast,
@@ -38,11 +46,9 @@ from tensorwright.expr import (
     FromIndex,
     Index,
     Load,
-    Value,
     Var,
     all_of,
     apply,
-    cast,
     constant,
     floor_div,
     maximum,
@@ -53,14 +59,12 @@ from tensorwright.expr import (
 from tensorwright.loop import (
     Allocate,
     Buffer,
-    Call,
     For,
     If,
     LoopProgram,
     Prefetch,
     Stmt,
     Store,
-    Window,
     block,
     promote_accumulators,
 )
@@ -398,33 +402,15 @@ def test_prefetch_means_nothing() -> None:
     check(program(For(i, 32, SERIAL, body), (x,), y))
 
 
-def dot4(total: Buffer, data: Buffer, weights: Buffer) -> Stmt:
-    def wide(value: Value) -> Value:
-        return cast(value, DType.I32)
-
-    product = wide(Load(data, (k, m))) * wide(Load(weights, (k, q, m)))
-    update = Store(total, (q,), Load(total, (q,)) + product)
-    windows = (Window(total, (0,)), Window(data, (k, 0)), Window(weights, (k, 0, 0)))
-    return Call("dot4_u8i8_i32", windows, loops((q, 16, SERIAL), (m, 4, SERIAL), body=update))
-
-
+@pytest.mark.parametrize("product", BYTE_PRODUCTS, ids=lambda product: product.intrinsic)
 @pytest.mark.parametrize("target", [*TARGETS, NATIVE], ids=str)
 @pytest.mark.parametrize("is_tile", [False, True])
-def test_the_dot_product_intrinsic(target: CpuTarget, is_tile: bool) -> None:
-    data = buffer("data", 9, 4, dtype=DType.U8)
-    weights, y = buffer("weights", 9, 16, 4, dtype=DType.I8), buffer("y", 16, dtype=DType.I32)
-    total = local("total", 16, dtype=DType.I32) if is_tile else y
-    body = block(
-        For(i, 16, VECTOR, Store(total, (i,), constant(5, DType.I32))),
-        For(k, 9, SERIAL, dot4(total, data, weights)),
-    )
-    if is_tile:
-        copy = For(i, 16, VECTOR, Store(y, (i,), Load(total, (i,))))
-        body = Allocate(total, block(body, copy))
-    source = program(body, (data, weights), y)
-    assert ("vpdpbusd" in emit(source, target).text) == ("avx512vnni" in target.features)
-    arrays = {"data": (sample((9, 4), DType.U8, 1) * 12).astype("u1")}
-    check(source, target, arrays=arrays)
+def test_the_dot_product_intrinsic(target: CpuTarget, product: ByteProduct, is_tile: bool) -> None:
+    source = product_of_bytes(product, is_tile=is_tile)
+    text = emit(source, target).text
+    assert ("vpdpbusd" in text or "neon." in text) == (product in target.byte_products)
+    data = (sample((9, 4), product.data, 1) * 12).astype(product.data.numpy)
+    check(source, target, arrays={"data": data})
 
 
 def test_loops_of_graphics_processors_are_refused() -> None:

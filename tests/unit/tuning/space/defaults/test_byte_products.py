@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
-from tensorwright.base import DType
+from tensorwright.base import CpuTarget, DType, cpu_target
 from tensorwright.expr import topological_order
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, Tensorize, format_trace, state_of
@@ -34,16 +34,22 @@ def codes(*shape: int) -> NDArray[np.int8]:
 
 
 def product(
-    shape: tuple[int, ...], columns: int, *, moves: bool = False, makes_codes: bool = False
+    shape: tuple[int, ...],
+    columns: int,
+    *,
+    moves: bool = False,
+    makes_codes: bool = False,
+    zero: int | None = None,
 ) -> Graph:
     """Rows of bytes by a constant matrix, scaled; their results moved, their codes made, or not."""
     b = GraphBuilder("bytes")
+    zeros = () if zero is None else (b.constant(np.array(zero, np.uint8)),)
     if makes_codes:
         scale = b.constant(np.array(0.03, np.float32))
-        x = b.add("quantize_linear", b.input("x", shape), scale)
+        x = b.add("quantize_linear", b.input("x", shape), scale, *zeros)
     else:
         x = b.input("x", shape, DType.U8)
-    sums = b.add("matmul_integer", x, b.constant(codes(shape[-1], columns)))
+    sums = b.add("matmul_integer", x, b.constant(codes(shape[-1], columns)), *zeros)
     scales = b.constant(RANDOM.uniform(0.01, 0.02, columns).astype(np.float32))
     y = b.add("relu", b.add("mul", b.add("cast", sums, to=DType.F32), scales))
     if moves:
@@ -53,17 +59,25 @@ def product(
 
 
 def image(
-    size: int, channels: int, filters: int, window: int = 1, *, is_last: bool = False
+    size: int,
+    channels: int,
+    filters: int,
+    window: int = 1,
+    *,
+    is_last: bool = False,
+    zero: int | None = None,
 ) -> Graph:
     """A convolution of codes between others: channels in blocks, but of a last result."""
     b = GraphBuilder("image")
+    zeros = () if zero is None else (b.constant(np.array(zero, np.uint8)),)
     scale = b.constant(np.array(0.05, np.float32))
     before = b.constant(RANDOM.standard_normal((channels, 8, 3, 3)).astype(np.float32))
     x = b.add("conv", b.input("x", (2, 8, size, size)), before, pads=(1, 1, 1, 1))
     sums = b.add(
         "conv_integer",
-        b.add("quantize_linear", x, scale),
+        b.add("quantize_linear", x, scale, *zeros),
         b.constant(codes(filters, channels, window, window)),
+        *zeros,
         pads=(window // 2,) * 4,
         strides=(2, 2) if size % 2 == 0 else (1, 1),
     )
@@ -74,11 +88,11 @@ def image(
     return b.finish([y])
 
 
-def only(graph: Graph) -> Case:
+def only(graph: Graph, target: CpuTarget = VNNI) -> Case:
     """The product of bytes of a network."""
     found = [
         case
-        for case in workloads(graph, VNNI)
+        for case in workloads(graph, target)
         if "integer" in "".join(tensor.name for tensor in topological_order(*case[0].outputs))
     ]
     assert len(found) == 1
@@ -118,6 +132,23 @@ def test_the_instruction_does_the_work(network: Callable[[], Graph]) -> None:
         trace = sketch.bound(decisions)
         assert any(isinstance(step, Tensorize) for step in trace)
         check_schedule(case, format_trace(trace), TARGET)
+
+
+@pytest.mark.parametrize("features", ["dotprod", "i8mm", "dotprod+i8mm"])
+@pytest.mark.parametrize("name", ["codes with a zero point", "pixels"])
+def test_arm_has_shorter_vectors_and_signed_data(features: str, name: str) -> None:
+    target = cpu_target(f"aarch64-neon+{features}")
+    if name == "pixels":
+        network = image(9, 16, 24, zero=117)
+    else:
+        network = product((12, 32), 20, makes_codes=True, zero=117)
+    case = only(network, target)
+    (sketch,) = heuristic_sketches(state_of(case[0]), target)
+    trace = sketch.bound(sketch.defaults)
+    (call,) = (step for step in trace if isinstance(step, Tensorize))
+    is_signed = "i8mm" not in features
+    assert call.intrinsic == ("dot4_i8i8_i32x4" if is_signed else "dot4_u8i8_i32x4")
+    check_schedule(case, format_trace(trace), TARGET)
 
 
 def test_it_is_chosen_without_asking_the_model() -> None:
