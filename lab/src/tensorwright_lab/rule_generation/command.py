@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
+from tensorwright.cli.arguments.farm import OpenFarm, farm_options
 from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.workers import OpenFarm, worker_options
 from tensorwright.rewriting import rule_text
 from tensorwright_lab.rule_generation import (
     PRESET_NAMES,
@@ -32,7 +32,7 @@ from tensorwright_lab.rule_generation.writing import (
 @click.option("--preset", type=click.Choice(PRESET_NAMES), default="taso")
 @click.option("--max-ops", type=click.IntRange(1, 5), default=3, help="Operators on a side; 3.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write.")
-@worker_options
+@farm_options
 @click.option("--candidates", "is_raw", is_flag=True, help="Write candidates; prove nothing.")
 @click.option(
     "--shipped", is_flag=True, help="Write the rules that ship with tensorwright; no preset."

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
+from tensorwright.cli.arguments.farm import OpenFarm, farm_options
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
-from tensorwright.cli.arguments.workers import OpenFarm, worker_options
 from tensorwright.cli.rules.reading import named_rule, read_head, read_rules
 from tensorwright.rewriting import (
     Term,
@@ -75,7 +75,7 @@ def check(rule: str) -> None:
 
 @click.command("prove")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@worker_options
+@farm_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Write the proved rules, with stamps."
 )
@@ -215,7 +215,7 @@ def _redundancy(checked: Sequence[Checked]) -> str:
 
 @click.command("suggest-axioms")
 @click.argument("file", type=click.Path(path_type=Path))
-@worker_options
+@farm_options
 def suggest_axioms(file: Path, open_farm: OpenFarm) -> None:
     """List what unproved candidates of a file lack: the smallest equalities that would prove them.
 
