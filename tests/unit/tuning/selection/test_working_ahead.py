@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tensorwright.base import detect_target, knobs, override
+from tensorwright.build import find_kernel
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.pipeline import cut
 from tensorwright.runtime import named_cache
@@ -37,7 +38,7 @@ def test_what_another_process_made_is_what_this_one_makes(home: Path) -> None:
         workloads = cut(network(), target, 1).workloads
     with working_ahead(workloads, target, 1):
         until = time.monotonic() + 60
-        while named_cache("kernels").count() < 2 and time.monotonic() < until:
+        while named_cache("choices").count() < 2 and time.monotonic() < until:
             time.sleep(0.05)
     assert named_cache("choices").count() == len(workloads) == 2
     predictor = open_predictor(target, 1, is_cold=True)
@@ -45,6 +46,7 @@ def test_what_another_process_made_is_what_this_one_makes(home: Path) -> None:
     assert all(map(predictor.has_chosen, workloads))
     theirs = [choose_untuned(each, target, 1, is_cold=True) for each in workloads]
     assert predictor.counts["cached"] == 2
+    assert find_kernel(theirs[1].workload, theirs[1].schedule, target) is not None
     with override(kernel_cache=False, home=home / "another"):
         assert [choose_untuned(each, target, 1, is_cold=True) for each in workloads] == theirs
 
