@@ -78,6 +78,7 @@ from tensorwright.tuning.selection import (
     choose_all,
     open_predictor,
     schedules_text,
+    working_ahead,
 )
 
 Model: TypeAlias = ModelSource | Graph
@@ -223,15 +224,16 @@ def finish(
 ) -> Executable:
     """Choose a schedule for each workload, build the kernels and put them together."""
     kernels: dict[str, Kernel] = {}
-    chosen = choose_all(parts, target, usable_threads(threads), store)
-    for number, scheduled in enumerate(chosen):
-        if on_kernel is not None:
-            on_kernel(scheduled, number, len(chosen))
-        kernels[scheduled.workload.key] = build_cached(
-            scheduled.workload, scheduled.schedule, target
-        )
-    sources = (("schedules", schedules_text(chosen)),)
     hardware, count = detect_hardware().fingerprint, usable_threads(threads)
+    with working_ahead(parts.workloads, target, count):
+        chosen = choose_all(parts, target, count, store)
+        for number, scheduled in enumerate(chosen):
+            if on_kernel is not None:
+                on_kernel(scheduled, number, len(chosen))
+            kernels[scheduled.workload.key] = build_cached(
+                scheduled.workload, scheduled.schedule, target
+            )
+    sources = (("schedules", schedules_text(chosen)),)
     limits = load_thread_limits(store, parts, target, hardware, count)
     return assemble(parts, kernels, target, threads, sources, thread_limits=limits)
 

@@ -5,7 +5,7 @@ Read errors.py first, then knobs.py and targets/.
 
 from tensorwright.base import knobs
 from tensorwright.base.cores import available_cores, cpu_quota
-from tensorwright.base.digest import digest_of_bytes, digest_of_file
+from tensorwright.base.digest import digest_of_bytes, digest_of_file, on_all_cores
 from tensorwright.base.dtypes import DType
 from tensorwright.base.dumps import Dump, collect_dumps, dump, dump_subject, is_dumped
 from tensorwright.base.errors import (
@@ -193,6 +193,7 @@ __all__ = [
     "now_utc",
     "number_in",
     "of_kind",
+    "on_all_cores",
     "output_error",
     "override",
     "package_digest",

@@ -39,6 +39,7 @@ from tensorwright.base import (
     atomic_writer,
     kind_of_bytes,
     kind_of_file,
+    on_all_cores,
 )
 from tensorwright.runtime.buffers import ALIGNMENT, byte_view
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
@@ -151,9 +152,13 @@ def parse_container(memory: Array, where: str, check_constants: bool = True) -> 
             f"{len(memory)} bytes instead of {start + end}",
         )
     body = memory[start:]
-    checked = sections if check_constants else (s for s in sections if s not in constants)
-    for section in checked:
-        if _digest(_part(body, section).data, section.digest) != section.digest:
+    checked = [each for each in sections if check_constants or each not in constants]
+    size_bytes = sum(section.size for section in checked)
+    digests = on_all_cores(
+        lambda each: _digest(_part(body, each).data, each.digest), checked, size_bytes
+    )
+    for section, digest in zip(checked, digests, strict=True):
+        if digest != section.digest:
             raise _damaged(where, f"the digest of section {section.name} is wrong")
     return Contents(
         plan,

@@ -25,6 +25,7 @@ from tensorwright.base import (
 )
 from tensorwright.expr import Tensor, topological_order
 from tensorwright.machine import NOMINAL, Card, Machine, card_of
+from tensorwright.runtime import KernelCache
 from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import (
     Parallel,
@@ -163,16 +164,29 @@ class Predictor:
         cache = choice_cache()
         if cache is None:
             return self._choose(workload)
-        parts = (self._machine.target.key, repr(self._machine), repr(self._effort), self._digest)
-        key = choice_key(workload.key, *parts)
-        entry = cache.get(key)
-        chosen = unpack(entry) if entry is not None else None
+        chosen = self._kept(workload, cache)
         if chosen is not None:
             self.counts["cached"] += 1
             return chosen
         chosen = self._choose(workload)
-        cache.put(key, pack(chosen))
+        cache.put(self._key(workload), pack(chosen))
         return chosen
+
+    def has_chosen(self, workload: Workload) -> bool:
+        """Whether the schedule of a workload was chosen before, and is remembered or kept."""
+        cache = choice_cache()
+        with self._lock:
+            is_remembered = workload.key in self._chosen
+        return is_remembered or (cache is not None and self._kept(workload, cache) is not None)
+
+    def _kept(self, workload: Workload, cache: KernelCache) -> Chosen | None:
+        entry = cache.get(self._key(workload))
+        return unpack(entry) if entry is not None else None
+
+    def _key(self, workload: Workload) -> str:
+        """The key of a choice in the cache."""
+        parts = (self._machine.target.key, repr(self._machine), repr(self._effort), self._digest)
+        return choice_key(workload.key, *parts)
 
     def _choose(self, workload: Workload) -> Chosen:
         """The best candidate, if it is better than the rule's by the margin of the model."""

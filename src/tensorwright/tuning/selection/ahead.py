@@ -1,0 +1,66 @@
+"""Choose and build from the end of a network in another process, while this one begins.
+
+Nothing is handed back: both processes keep what they make in the caches of choices and kernels,
+where the other one finds it.  So what is compiled is the same, with or without the process, and
+its end at any moment does no harm.  LLVM's binding holds one lock for all compiling of a process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tensorwright.base import (
+    KNOBS,
+    CpuTarget,
+    Target,
+    available_cores,
+    is_dumped,
+    knobs,
+    override,
+)
+from tensorwright.build import build_cached
+from tensorwright.graph import Workload
+from tensorwright.processes import Child, Job
+from tensorwright.tuning.selection.predictor import open_predictor
+from tensorwright.tuning.selection.scheduling import choose_untuned
+
+_LEAST_WORKLOADS = 12  # a process starts in the time that three or four of them take
+_LIMIT_S = 3600.0
+
+
+@contextlib.contextmanager
+def working_ahead(workloads: Sequence[Workload], target: Target, threads: int) -> Iterator[None]:
+    """Let another process work inside the block, where there is enough to do and a core for it."""
+    todo = _unknown(workloads, target, threads)
+    if len(todo) < _LEAST_WORKLOADS:
+        yield
+        return
+    values = {knob.name: knob.get() for knob in KNOBS}
+    child = Child()
+    try:
+        child.send(Job(work_backwards, (todo, target, threads, values)), _LIMIT_S)
+        yield
+    finally:
+        child.kill()
+
+
+def work_backwards(
+    workloads: Sequence[Workload], target: CpuTarget, threads: int, values: Mapping[str, Any]
+) -> None:
+    """Choose and build untuned workloads, the last one first; `values` are those of knobs."""
+    with override(**values):
+        for workload in reversed(workloads):
+            chosen = choose_untuned(workload, target, threads, is_cold=True)
+            build_cached(workload, chosen.schedule, target)
+
+
+def _unknown(workloads: Sequence[Workload], target: Target, threads: int) -> list[Workload]:
+    """The workloads whose schedules nobody has chosen; none where caches or cores are missing."""
+    if not (isinstance(target, CpuTarget) and knobs.KERNEL_CACHE.get() and available_cores() > 1):
+        return []
+    predictor = open_predictor(target, threads, is_cold=True)
+    if predictor is None or is_dumped(*knobs.DUMP_STAGES):
+        return []
+    return [each for each in workloads if not (each.sizes or predictor.has_chosen(each))]
