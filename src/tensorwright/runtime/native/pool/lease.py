@@ -65,7 +65,6 @@ def write_lease(module: Module, clock: Clock, serve: NativeFunction) -> NativeFu
         ):
             with function.when(worker.acquire(Worker.STATE).equals(Worker.ASLEEP)):
                 function.do(wake, worker.pointer)
-            worker[Worker.MISSED] = 0
             workers_of(team)[words[SIZE]] = worker.pointer
             words[SIZE] = words[SIZE] + 1
     function.finish()

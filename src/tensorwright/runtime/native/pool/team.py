@@ -211,13 +211,14 @@ def _write_finish(module: Module, clock: Clock, arch: str) -> NativeFunction:
 
 
 def _write_miss(module: Module, clock: Clock) -> NativeFunction:
-    """Note that a worker has not begun with a piece; -1 as the time of its first miss in a row
-    says that it has missed pieces for too long.
+    """Note that a worker has not begun with a piece; -1 as the time of its first miss says that
+    it has missed pieces for too long. A miss long after the last one is a first one.
     """
     function = NativeFunction(module, "miss", (Kind.POINTER,), is_internal=True)
     worker = function.parameters[0].array(Kind.I64)
-    first, now = worker[Worker.MISSED], clock.now(function)
-    with function.when(first.equals(0)) as again:
+    first, last, now = worker[Worker.MISSED], worker[Worker.MISSED_LAST], clock.now(function)
+    worker[Worker.MISSED_LAST] = now
+    with function.when(first.equals(0) | (now > last + _LATE_NS)) as again:
         worker[Worker.MISSED] = now
     with again(), function.when(now > first + _LATE_NS):
         worker[Worker.MISSED] = -1
