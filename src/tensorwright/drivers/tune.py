@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from onnx import ModelProto
 
@@ -143,7 +144,7 @@ def tune(
             remedy="give tensors, an ONNX file, its bytes or its ModelProto, or a Graph",
         )
     refuse_for_models(None, constants)
-    parts = cut(import_graph(model, input_shapes, sizes), machine, threads)
+    parts = cut(import_graph(cast(Model, model), input_shapes, sizes), machine, threads)
     networks, tasks = _network_to_tune(parts, at, setting)
     with opened(records, create=True) as store:
         cold = measuring or as_in_network(parts)
