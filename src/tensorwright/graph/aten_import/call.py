@@ -104,6 +104,11 @@ class Call:
         """A list of integers that are numbers."""
         return tuple(map(number_of, self.indices(name, default)))
 
+    def per_dimension(self, name: str, count: int, default: tuple[int, ...]) -> tuple[int, ...]:
+        """A number for each of some dimensions; one that is given alone is that of all."""
+        values = self.ints(name, default) or default
+        return values * count if len(values) == 1 else values
+
     def real(self, name: str, default: float | None = None) -> float:
         """A number."""
         value = self.get(name, default)

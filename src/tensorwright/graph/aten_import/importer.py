@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import numpy as np
 from onnx import ValueInfoProto, helper
 
-from tensorwright.base import DType, ModelError, UndecidedError, UnsupportedError
+from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.expr import Index, IndexExpr, parse_size
 from tensorwright.graph.aten_import.call import Call, Converter, Results, Tensor, Value
 from tensorwright.graph.aten_import.converters import CONVERTERS
@@ -411,10 +411,6 @@ def _named(node: Node) -> Iterator[None]:
         yield
     except ModelError as error:
         raise error.at(label_of(node), "import") from error.__cause__
-    except UndecidedError as error:
-        raise UndecidedError(
-            **{**dict(error.fields), "where": label_of(node)}, needs=error.needs
-        ) from None
     except UnsupportedError as error:
         name = node.target.removeprefix("torch.ops.")
         raise error.at(label_of(node), "import").of(name) from None

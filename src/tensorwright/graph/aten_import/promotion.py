@@ -76,6 +76,14 @@ def promoted(call: Call, *names: str) -> tuple[str, ...]:
     return tuple(as_type(call, value, dtype) for value in values)
 
 
+def scaled(call: Call, tensor: str, name: str) -> str:
+    """A tensor times the number that an argument is; itself for 1."""
+    factor = call.get(name, 1)
+    if factor == 1:
+        return tensor
+    return call.add("mul", tensor, as_type(call, factor, call.dtype_of(tensor)))
+
+
 def as_float(call: Call, tensor: str) -> str:
     """Integers and bools as f32, floats as they are."""
     return tensor if call.dtype_of(tensor).is_float else call.cast(tensor, DType.F32)

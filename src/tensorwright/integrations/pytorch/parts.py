@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, TypeAlias
 
 import torch
@@ -24,6 +25,8 @@ from tensorwright.runtime import Executable
 
 _MOST_KEPT = 4  # executables of a part, for as many modules or shapes
 _MOST_CHANGES = 3  # of one parameter, before it becomes an input
+
+_UNCOUNTED = count(1 << 62)
 
 Compile: TypeAlias = Callable[[ExportedGraph], Executable]
 State: TypeAlias = list[int]
@@ -105,10 +108,10 @@ class Part:
     def _steady(self, arguments: Sequence[Any]) -> tuple[int, ...]:
         """The parameters without those that are written into again and again."""
         before, held = self._last.state, self._last.held
+        now = state_of([arguments[at] for at in held])
         for number, at in enumerate(held):
-            tensor = arguments[at]
-            is_same_place = before[number] == tensor.data_ptr()
-            if is_same_place and before[len(held) + number] != tensor._version:
+            written = len(held) + number
+            if before[number] == now[number] and before[written] != now[written]:
                 self._changes[at] = self._changes.get(at, 0) + 1
         steady = tuple(at for at in held if self._changes.get(at, 0) < _MOST_CHANGES)
         if steady != held:
@@ -133,8 +136,14 @@ class Part:
 
 
 def state_of(tensors: Sequence[torch.Tensor]) -> State:
-    """Where tensors lie, and how often each was written."""
-    return [each.data_ptr() for each in tensors] + [each._version for each in tensors]
+    """Where tensors lie, and how often each was written: never the same for what does not count."""
+    places = [each.data_ptr() for each in tensors]
+    try:
+        return places + [each._version for each in tensors]
+    except RuntimeError:
+        return places + [
+            next(_UNCOUNTED) if each.is_inference() else each._version for each in tensors
+        ]
 
 
 def can_hold(tensor: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from tensorwright.base import Array, DType
@@ -18,7 +19,7 @@ def as_array(value: Any) -> Array:
         array: Array = value.numpy()
     except (AttributeError, RuntimeError, TypeError):
         if not isinstance(value, torch.Tensor):
-            return torch.as_tensor(value).numpy()  # type: ignore[no-any-return]
+            return np.asarray(value)
         return array_of(value, "input")
     return array
 

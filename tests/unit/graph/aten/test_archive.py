@@ -106,7 +106,7 @@ def test_what_is_not_supported_is_named(change: Callable[[Json, Json], Any], rea
     ("change", "reason"),
     [
         (lambda p, w: w["config"].pop("b"), "the values of b are missing"),
-        (lambda p, w: w["config"]["b"].update(tensor_meta=meta(3, strides=(5,))), "reaches beyond"),
+        (lambda p, w: w["config"]["b"].update(tensor_meta=meta(3, strides=(6,))), "reaches beyond"),
         (lambda p, w: w["config"]["b"].update(path_name="weight_9"), "it has no data/weights"),
         (lambda p, w: nodes(p)[2].pop("inputs"), "inputs is missing"),
         (lambda p, w: nodes(p)[2].update(target=3), "target is '3'"),

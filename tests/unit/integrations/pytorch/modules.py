@@ -10,17 +10,17 @@ from torch.nn import functional
 
 
 class Cnn(nn.Module):
-    """Convolutions with batch normalisation, activations in place, and a branch."""
+    """A convolution with batch normalisation, an activation in place, and a branch."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv1, self.conv2 = nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.Conv2d(8, 8, 1)
+        self.conv1 = nn.Conv2d(3, 8, 3, 2, 1, bias=False)
         self.bn, self.act = nn.BatchNorm2d(8), nn.ReLU(inplace=True)
         self.fc = nn.Linear(8, 5)
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.act(self.bn(self.conv1(x)))
-        y = y + torch.sigmoid(self.conv2(y))
+        y = y + torch.sigmoid(y)
         return self.fc(torch.flatten(functional.adaptive_avg_pool2d(y, 1), 1))
 
 

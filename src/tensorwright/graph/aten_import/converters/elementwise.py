@@ -5,29 +5,27 @@ from __future__ import annotations
 from tensorwright.base import DType
 from tensorwright.expr import floor_div
 from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, Tensor, tensors
-from tensorwright.graph.aten_import.promotion import as_float, as_type, common_type, promoted
-
-
-def _scaled(call: Call, tensor: str, factor_name: str) -> str:
-    """A tensor times a number; itself for 1."""
-    factor = call.get(factor_name, 1)
-    if factor == 1:
-        return tensor
-    return call.add("mul", tensor, as_type(call, factor, call.dtype_of(tensor)))
+from tensorwright.graph.aten_import.promotion import (
+    as_float,
+    as_type,
+    common_type,
+    promoted,
+    scaled,
+)
 
 
 def _sum(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         """self + alpha * other"""
         left, right = promoted(call, "self", "other")
-        return tensors(call.add(operator, left, _scaled(call, right, "alpha")))
+        return tensors(call.add(operator, left, scaled(call, right, "alpha")))
 
     return convert
 
 
 def _rsub(call: Call) -> Results:
     left, right = promoted(call, "self", "other")
-    return tensors(call.add("sub", right, _scaled(call, left, "alpha")))
+    return tensors(call.add("sub", right, scaled(call, left, "alpha")))
 
 
 def _div(call: Call) -> Results:
@@ -68,7 +66,7 @@ def _square(call: Call) -> Results:
 def _addcmul(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         x, left, right = promoted(call, "self", "tensor1", "tensor2")
-        return tensors(call.add("add", x, _scaled(call, call.add(operator, left, right), "value")))
+        return tensors(call.add("add", x, scaled(call, call.add(operator, left, right), "value")))
 
     return convert
 
@@ -104,7 +102,7 @@ def _elu(call: Call) -> Results:
     if call.real("input_scale", 1.0) != 1:
         raise call.unsupported("its input_scale is not 1")
     bent = call.add("elu", call.tensor("self"), alpha=call.real("alpha", 1.0))
-    return tensors(_scaled(call, bent, "scale"))
+    return tensors(scaled(call, bent, "scale"))
 
 
 def _softplus(call: Call) -> Results:

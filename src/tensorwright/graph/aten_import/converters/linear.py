@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, tensors
-from tensorwright.graph.aten_import.promotion import as_type
+from tensorwright.graph.aten_import.promotion import scaled
 from tensorwright.ops import AttributeValue, product_of
 
 
@@ -19,21 +19,14 @@ def _linear(call: Call) -> Results:
     return tensors(product)
 
 
-def _factored(call: Call, tensor: str, name: str) -> str:
-    factor = call.get(name, 1)
-    if factor == 1:
-        return tensor
-    return call.add("mul", tensor, as_type(call, factor, call.dtype_of(tensor)))
-
-
 def _product_and_sum(left: str, right: str) -> Converter:
     def convert(call: Call) -> Results:
         """beta * self + alpha * left right"""
         product = call.add("matmul", call.tensor(left), call.tensor(right))
-        product = _factored(call, product, "alpha")
+        product = scaled(call, product, "alpha")
         if call.get("beta", 1) == 0:
             return tensors(product)
-        return tensors(call.add("add", product, _factored(call, call.tensor("self"), "beta")))
+        return tensors(call.add("add", product, scaled(call, call.tensor("self"), "beta")))
 
     return convert
 
@@ -48,11 +41,6 @@ def _outer(call: Call) -> Results:
     return tensors(call.add("mul", left, call.tensor("vec2")))
 
 
-def _per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
-    values = call.ints(name, (default,))
-    return values * count if len(values) == 1 else values
-
-
 def _convolve(call: Call, *, transposed: bool) -> Results:
     x, w = call.tensor("input"), call.tensor("weight")
     count = call.rank(w) - 2
@@ -60,17 +48,17 @@ def _convolve(call: Call, *, transposed: bool) -> Results:
     if is_single:
         x = call.add("unsqueeze", x, axes=(0,))
     kernel = list(call.extents(w)[2:])
-    dilations = _per_dimension(call, "dilation", count, 1)
+    dilations = call.per_dimension("dilation", count, (1,))
     begins, ends = _pads(call, kernel, dilations)
     window: dict[str, AttributeValue] = {
-        "strides": _per_dimension(call, "stride", count, 1),
+        "strides": call.per_dimension("stride", count, (1,)),
         "pads": (*begins, *ends),
         "dilations": dilations,
         "groups": call.integer("groups", 1),
     }
     operands = (x, w, *call.optional("bias"))
     if transposed:
-        extra = _per_dimension(call, "output_padding", count, 0)
+        extra = call.per_dimension("output_padding", count, (0,))
         y = call.add("conv_transpose", *operands, output_padding=extra, **window)
     else:
         y = call.add("conv", *operands, **window)
@@ -88,7 +76,7 @@ def _pads(
         totals = [(k - 1) * dilation for k, dilation in zip(kernel, dilations, strict=True)]
         begins = tuple(total // 2 for total in totals)
         return begins, tuple(t - b for t, b in zip(totals, begins, strict=True))
-    pads = _per_dimension(call, "padding", len(kernel), 0)
+    pads = call.per_dimension("padding", len(kernel), (0,))
     return pads, pads
 
 

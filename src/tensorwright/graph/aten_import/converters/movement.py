@@ -229,7 +229,7 @@ def _chunk(call: Call) -> Results:
 def _unbind(call: Call) -> Results:
     x = call.tensor("self")
     axis = call.axis(call.rank(x), default=0)
-    count = call.extents(x)[axis]
+    count = number_of(call.sizes(x)[axis])
     parts = (x,) if count == 1 else call.apply("split", x, sizes=(1,) * count, axis=axis)
     return tensors(*(call.add("squeeze", each, axes=(axis,)) for each in parts))
 
@@ -335,7 +335,8 @@ def _diagonal(call: Call) -> Results:
     first, second = call.axis(rank, "dim1", 0), call.axis(rank, "dim2", 1)
     rest = [axis for axis in range(rank) if axis not in (first, second)]
     x = call.add("transpose", x, perm=(*rest, first, second))
-    *lead, rows, columns = call.extents(x)
+    *lead, high, wide = call.sizes(x)
+    rows, columns = number_of(high), number_of(wide)
     offset = call.integer("offset", 0)
     start = offset if offset >= 0 else -offset * columns
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
@@ -353,7 +354,7 @@ def _unfold(call: Call) -> Results:
         call.integer("size"),
         call.integer("step"),
     )
-    count = (call.extents(x)[axis] - size) // step + 1
+    count = (number_of(call.sizes(x)[axis]) - size) // step + 1
     taps = [piece(call, x, axis, tap, tap + (count - 1) * step + 1, step) for tap in range(size)]
     rows = [call.add("unsqueeze", each, axes=(call.rank(x),)) for each in taps]
     return tensors(rows[0] if size == 1 else call.add("concat", *rows, axis=call.rank(x)))

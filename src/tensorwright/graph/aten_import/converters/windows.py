@@ -11,11 +11,6 @@ from tensorwright.graph.aten_import.call import Call, Converter, Results, Table,
 from tensorwright.ops import number_of
 
 
-def _per_dimension(call: Call, name: str, count: int, default: tuple[int, ...]) -> tuple[int, ...]:
-    values = call.ints(name, default) or default
-    return values * count if len(values) == 1 else values
-
-
 def _batched(count: int, convert: Callable[[Call, str], str]) -> Converter:
     """A converter of images (n, c, ...), which takes a single image (c, ...), too."""
 
@@ -31,8 +26,8 @@ def _batched(count: int, convert: Callable[[Call, str], str]) -> Converter:
 
 def _pool(operator: str, count: int) -> Converter:
     def convert(call: Call, x: str) -> str:
-        kernel = _per_dimension(call, "kernel_size", count, (1,))
-        pads = _per_dimension(call, "padding", count, (0,))
+        kernel = call.per_dimension("kernel_size", count, (1,))
+        pads = call.per_dimension("padding", count, (0,))
         more: dict[str, bool] = {"ceil_mode": call.flag("ceil_mode")}
         if operator == "average_pool":
             more["count_include_pad"] = call.flag("count_include_pad", default=True)
@@ -42,9 +37,9 @@ def _pool(operator: str, count: int) -> Converter:
             operator,
             x,
             kernel=kernel,
-            strides=_per_dimension(call, "stride", count, kernel),
+            strides=call.per_dimension("stride", count, kernel),
             pads=pads * 2,
-            dilations=_per_dimension(call, "dilation", count, (1,)),
+            dilations=call.per_dimension("dilation", count, (1,)),
             **more,
         )
 
@@ -57,11 +52,10 @@ def _adaptive(fold: str, operator: str, count: int) -> Converter:
         given = call.indices("output_size")
         given = given * count if len(given) == 1 else given
         extents = call.sizes(x)[-count:]
-        wanted = [n if each == -1 else each for n, each in zip(extents, given, strict=True)]
-        if all(each == 1 for each in wanted):
+        if all(each == 1 for each in given):
             axes = tuple(range(-count, 0))
             return call.add(fold, x, axes=axes, keepdims=True)
-        numbers = [(number_of(n), number_of(each)) for n, each in zip(extents, wanted, strict=True)]
+        numbers = [(number_of(n), number_of(each)) for n, each in zip(extents, given, strict=True)]
         if all(n % each == 0 for n, each in numbers):
             kernel = tuple(n // each for n, each in numbers)
             return call.add(operator, x, kernel=kernel, strides=kernel)
