@@ -24,7 +24,7 @@ from typing import BinaryIO
 
 from tensorwright.base import MachineError
 from tensorwright.farm.device_state import name_worker, now
-from tensorwright.farm.farm import Device, Farm, FarmWorker
+from tensorwright.farm.farm import Device, Farm, FarmWorker, can_do
 from tensorwright.farm.messages import farm_version, pack_request, unpack_answer
 from tensorwright.farm.serving import Server
 from tensorwright.farm.unit import FarmOutcome, Lost, Unit
@@ -299,10 +299,7 @@ def _can_take(peer: _Peer, unit: Unit) -> bool:
 
 
 def _fits(peer: _Peer, unit: Unit) -> bool:
-    state = peer.state
-    if peer.is_gone or state is None or (unit.workers and state.name not in unit.workers):
-        return False
-    return not unit.device or (state.device is not None and state.device.kind == unit.device)
+    return not peer.is_gone and peer.state is not None and can_do(peer.state, unit)
 
 
 def _send_to(peer: _Peer, kind: bytes, message: bytes) -> None:
