@@ -140,20 +140,26 @@ def drill_kills(
     def is_over() -> bool:
         return row.faults >= kills or time.monotonic() - started > limit_s
 
+    low_s, usual_s = PAUSES_S[kind]
+    high_s, size = usual_s, 0
     while not is_over() or "client" in farm.running:
         records = farm.folder / f"{kind}-{session}.jsonl"
         if "client" not in farm.running:
             farm.start_client(records, session)
         try:
-            code = farm.running["client"].wait(source.uniform(*PAUSES_S[kind]))
+            code = farm.running["client"].wait(source.uniform(low_s, high_s))
         except subprocess.TimeoutExpired:
             if not is_over():
                 row.faults += 1
                 again(farm, kind, records, session, source)
+            grown = records.stat().st_size if records.exists() else 0
+            high_s = usual_s if grown != size else 1.5 * high_s  # a slow machine starts slowly
+            size = grown
             continue
         del farm.running["client"]
         if code:
-            raise SystemExit(f"the client ended with {code}: see {farm.folder}/client.log")
+            said = (farm.folder / "client.log").read_text()[-3000:]
+            raise SystemExit(f"the client ended with {code}: {said}")
         with JsonLinesStore(records) as store:
             found = tuple(store.query())
         row.add(judge(found, TRIALS), len(found))
@@ -200,7 +206,7 @@ def drill_devices(
     return row
 
 
-def wait_for(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
+def wait_for(condition: Callable[[], bool], limit_s: float = 240.0) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > deadline:
@@ -218,6 +224,14 @@ def print_table(rows: list[Row]) -> None:
             f"{row.kind:18} {row.faults:5} {row.sessions:8} {row.records:8} {row.lost:5} "
             f"{row.doubled:8} {row.false:6} {row.set_aside:9} {row.seconds:6.0f}"
         )
+
+
+def tell(facts: dict[str, object], file: Path | None) -> None:
+    """Print facts, one a line, and keep them in a file."""
+    for name, value in facts.items():
+        print(f"{name:20} {value if isinstance(value, list) else f'{value:.6g}'}")
+    if file:
+        file.write_text(json.dumps(facts, indent=1) + "\n")
 
 
 def main() -> int:
