@@ -11,14 +11,13 @@ nothing, one after the other, which sessions partly hide by sending the next one
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "correctness"))
-from farm_faults import Processes, free_port, wait_for
+from farm_faults import Processes, free_port, tell, wait_for
 from simulated_farm import workload
 
 from tensorwright.base import detect_target
@@ -91,10 +90,7 @@ def main() -> None:
         "here_s": here,
         "farm_s": there,
     }
-    for name, value in facts.items():
-        print(f"{name:20} {value}")
-    if asked.json:
-        asked.json.write_text(json.dumps(facts, indent=1) + "\n")
+    tell(facts, asked.json)
 
 
 if __name__ == "__main__":
