@@ -139,7 +139,13 @@ def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch):
 
 def test_chunks_and_owners_of_any_size_give_the_same(tmp_path, monkeypatch):
     large = enumerated(tmp_path / "large", 3)
-    for name, value in (("_CHUNK_EFFORT", 50.0), ("_PIECE", 64), ("_ROWS", 16), ("_PAIRS", 16)):
+    for name, value in (
+        ("_CHUNK_EFFORT", 50.0),
+        ("_PIECE", 64),
+        ("_PIECE_EFFORT", 9.0),
+        ("_ROWS", 16),
+        ("_PAIRS", 16),
+    ):
         monkeypatch.setattr(blocks, name, value)
     monkeypatch.setattr(owners, "MOST_WORDS", 100)
     small = enumerated(tmp_path / "small", 3)
@@ -149,7 +155,7 @@ def test_chunks_and_owners_of_any_size_give_the_same(tmp_path, monkeypatch):
 @pytest.mark.parametrize("saves", [1, 2, 3, 5, 9, 17])
 def test_an_interrupted_run_goes_on(tmp_path, monkeypatch, saves):
     whole = enumerated(tmp_path / "whole", 3)
-    monkeypatch.setattr(blocks, "_CHUNK_EFFORT", 500.0)
+    monkeypatch.setattr(blocks, "_CHUNK_EFFORT", 100.0)
     left = [saves]
     plain = WorkFolder.save_unit
 

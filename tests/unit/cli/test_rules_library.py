@@ -103,6 +103,10 @@ def test_generate_writes_proved_rules_with_the_table(tmp_path: Path) -> None:
     again = tmp_path / "again.rules"
     called("generate", *small, "--processes", 1, "-o", again)
     assert again.read_text() == target.read_text()
+    code, text = called("generate", *small, "--processes", 1, "--plan")
+    assert code == 0
+    assert "hours of a worker" in text
+    assert " 512 workers: " in text
 
 
 def test_the_operators_of_rules_are_listed_as_they_are_written() -> None:

@@ -159,8 +159,8 @@ def _drawn(roots: tuple[Term, ...]) -> list[str]:
 @click.command()
 @click.option("--validate", "wanted", is_flag=True, help="Evaluate both sides at many shapes.")
 @click.option("--budget", type=click.Choice(["quick", "full"]), default="quick", show_default=True)
-@click.option("--workers", default=2, show_default=True, type=click.IntRange(1))
-def axioms(wanted: bool, budget: str, workers: int) -> None:
+@click.option("--processes", default=2, show_default=True, type=click.IntRange(1))
+def axioms(wanted: bool, budget: str, processes: int) -> None:
     """List the operator properties on which proofs rest, or validate them.
 
     Example: tensorwright rules axioms --validate --budget quick
@@ -172,7 +172,7 @@ def axioms(wanted: bool, budget: str, workers: int) -> None:
             click.echo(f"{each[0]}{more}")
         return
     checked: list[Checked] = []
-    for result in check_axioms(QUICK if budget == "quick" else FULL, workers):
+    for result in check_axioms(QUICK if budget == "quick" else FULL, processes):
         checked.append(result)
         click.echo(_validated(result.validation))
     shapes = sum(each.validation.shapes for each in checked)

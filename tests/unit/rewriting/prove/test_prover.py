@@ -162,6 +162,7 @@ def test_many_rules_in_processes() -> None:
         found = dict(prove_all(rules, farm))
     assert isinstance(found[0], Proved)
     assert isinstance(found[1], Refuted)
+    assert found[1].counterexample.is_valid()
 
 
 def test_the_stamp_follows_the_axioms() -> None:

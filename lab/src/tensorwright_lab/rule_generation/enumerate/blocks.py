@@ -16,10 +16,10 @@ tensors to any process on any machine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,9 +40,9 @@ from tensorwright_lab.rule_generation.fingerprint.kernels import Values, values_
 from tensorwright_lab.rule_generation.fingerprint.structure import Bilinear, Linear, structure_of
 
 _ROWS = 1 << 14
-"""Arguments of one side of a piece at most."""
-_PIECE = 1 << 18
-"""Applications of a piece at most."""
+"""Applications of a piece of one argument at most."""
+_PIECE, _PIECE_EFFORT = 1 << 20, 5e5
+"""Applications and microseconds of a piece of a table at most, about."""
 _PAIRS = 1 << 15
 _CHUNK_EFFORT = 1.5e6
 _CHUNK = 1 << 21
@@ -118,15 +118,18 @@ class Block:
         return replace(self, left=left, right=right, is_table=False, order=Order.ANY)
 
     def pieces(self) -> Iterator[Block]:
-        """The block in parts of bounded size, in order."""
+        """The block in parts of bounded size, in order; tables in squares, which have the fewest
+        arguments for so many applications.
+        """
         if not self.is_table:
             step = _PAIRS if len(self.right) else _ROWS
             for at in range(0, len(self.left), step):
                 part = slice(at, at + step)
                 yield replace(self, left=self.left[part], right=self.right[part])
             return
-        wide = min(len(self.right), _ROWS)
-        high = max(1, min(len(self.left), _ROWS, _PIECE // max(1, wide)))
+        area = min(_PIECE, max(1, int(_PIECE_EFFORT / effort(self) * len(self))))
+        wide = min(len(self.right), max(math.isqrt(area), area // len(self.left)))
+        high = max(1, area // wide)
         for top in range(0, len(self.left), high):
             for at in range(0, len(self.right), wide):
                 left, right = self.left[top : top + high], self.right[at : at + wide]
@@ -144,7 +147,7 @@ def effort(block: Block) -> float:
     if not block.shapes:
         return 1.0
     structure = structure_of(block.operator, block.params, block.shapes)
-    size = prod(block.shape) / 200
+    size = math.prod(block.shape) / 200
     match structure:
         case Linear():
             return 0.2 * len(block) + (len(block.left) + len(block.right)) * size
@@ -158,7 +161,7 @@ def effort(block: Block) -> float:
 
 def value_effort(block: Block) -> float:
     """About how many microseconds the values of a block take, and sending them."""
-    return 2 * effort(block) + len(block) * prod(block.shape) / 5
+    return 2 * effort(block) + len(block) * math.prod(block.shape) / 5
 
 
 def chunk_share(block: Block) -> float:
