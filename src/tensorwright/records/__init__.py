@@ -25,12 +25,6 @@ from tensorwright.records.opening import (
     open_store,
     opened,
 )
-from tensorwright.records.predictions import (
-    Prediction,
-    load_predictions,
-    save_predictions,
-    trace_digest,
-)
 from tensorwright.records.ranking import Selection, rank
 from tensorwright.records.record import (
     SCHEMA,
@@ -54,7 +48,6 @@ __all__ = [
     "JsonLinesStore",
     "MemoryStore",
     "NetworkChoice",
-    "Prediction",
     "Record",
     "RecordStore",
     "Records",
@@ -72,7 +65,6 @@ __all__ = [
     "is_store",
     "load_choice",
     "load_last_choice",
-    "load_predictions",
     "load_rewriting",
     "load_thread_limits",
     "load_tuned_sizes",
@@ -81,11 +73,9 @@ __all__ = [
     "rank",
     "record_tool",
     "save_choice",
-    "save_predictions",
     "save_rewriting",
     "save_tuned_sizes",
     "session_id",
     "to_line",
-    "trace_digest",
     "with_times",
 ]

@@ -26,11 +26,13 @@ def test_a_search_leaves_a_report_and_records_give_it_again(
     invoke: Invoke, model: Path, tmp_path: Path
 ) -> None:
     page, again = tmp_path / "r.html", tmp_path / "again.json"
-    done = invoke("optimize", model, "-o", tmp_path / "m.tw", "--report", page, *FEW)
+    done = invoke(
+        "optimize", model, "-o", tmp_path / "m.tw", "--report", page, "--no-rewrite", *FEW
+    )
     assert done.exit_code == 0, done.output
     report = read_report(page)
     assert report["name"] == "tiny"
-    assert report["command"].startswith("tensorwright optimize ")
+    assert "tensorwright optimize" in report["command"]
     assert [part["part"] for part in report["parts"]["parts"]] == [
         "operators",
         "fusion",
