@@ -2,6 +2,7 @@
 
 Read `options.py` first; `session_learning.py` puts the parts together, `kept_model.py` keeps what
 was learned from session to session, `recorded_start.py` learns from the records of others.
+`predictions.py` keeps what was expected of each candidate.
 """
 
 from tensorwright.tuning.learning.kept_model import ModelFile, model_file_of
