@@ -28,12 +28,6 @@ from tensorwright.records.opening import (
     open_store,
     opened,
 )
-from tensorwright.records.predictions import (
-    Prediction,
-    load_predictions,
-    save_predictions,
-    trace_digest,
-)
 from tensorwright.records.ranking import Selection, rank
 from tensorwright.records.record import (
     SCHEMA,
@@ -57,7 +51,6 @@ __all__ = [
     "JsonLinesStore",
     "MemoryStore",
     "NetworkChoice",
-    "Prediction",
     "Record",
     "RecordStore",
     "Records",
@@ -77,7 +70,6 @@ __all__ = [
     "is_store",
     "load_choice",
     "load_last_choice",
-    "load_predictions",
     "load_rewriting",
     "load_thread_limits",
     "load_tuned_sizes",
@@ -86,11 +78,9 @@ __all__ = [
     "rank",
     "record_tool",
     "save_choice",
-    "save_predictions",
     "save_rewriting",
     "save_tuned_sizes",
     "session_id",
     "to_line",
-    "trace_digest",
     "with_times",
 ]

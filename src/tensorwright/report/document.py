@@ -25,7 +25,7 @@ FORMAT = "tensorwright report 1"
 _MOST_NESTS = 16
 _OF_MEASURED = (
     *("name", "command", "machine", "noise", "profile", "whole"),
-    *("rivals", "parts", "graphs", "missing"),
+    *("rivals", "alone", "parts", "graphs", "missing"),
 )
 
 
@@ -45,6 +45,10 @@ def report_values(
     values.setdefault("missing", {})
     values["workloads"] = search_values(searched, setting, store)
     _add_rooflines(values["workloads"], values.get("profile"))
+    alone = values.get("alone") or {"name": "", "times_us": {}}
+    for each in values["workloads"]:
+        if each["key"] in alone["times_us"]:
+            each |= {"rival_us": alone["times_us"][each["key"]], "rival_name": alone["name"]}
     _add_nests(values["workloads"], searched, setting)
     values["answer"] = answer_values(values)
     return values

@@ -9,15 +9,17 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tensorwright.base import Array, TensorwrightError
 from tensorwright.graph import Graph, random_inputs
+from tensorwright.pipeline import cut
 from tensorwright.profiling import profile, profile_values
 from tensorwright.records import RecordStore, SavedSession, load_rewriting, session_id
 from tensorwright.report.conditions import machine_values, noise_values
 from tensorwright.report.graph_changes import GraphChanges, add_gains, add_proofs, graph_values
 from tensorwright.report.numbers import Values
-from tensorwright.report.rivals import WriteModel, rival_values
+from tensorwright.report.rivals import WriteModel, alone_values, rival_values
 from tensorwright.report.searches import SearchedWorkload, comparison_values
 from tensorwright.report.variants import variant_values, variants_of
 from tensorwright.rewriting.networks import Certificate, parse_certificate
@@ -26,6 +28,7 @@ from tensorwright.tuning.session import Comparison, SessionSetting
 
 USUAL_SECONDS = 60.0
 _PROOF_SHARE = 0.15
+_MOST_ALONE = 16
 _KIND = "report"
 
 
@@ -111,6 +114,13 @@ def _measure_network(
             "other runtimes",
             lambda: rival_values(subject.executable, inputs, write_model),
         )
+        keys = _costliest(values["profile"])
+        parts = cut(graph, setting.target, setting.threads)
+        part(
+            "alone",
+            "workloads in another runtime",
+            lambda: alone_values(parts, keys, setting.threads, deadline),
+        )
     certificate = _certificate(source, graph, setting, store)
     part(
         "graphs",
@@ -120,6 +130,15 @@ def _measure_network(
     target, threads = setting.target, setting.threads
     variants = variants_of(source, graph, subject.executable, target, threads)
     part("parts", "each part of the compiler", lambda: variant_values(variants, inputs, deadline))
+
+
+def _costliest(profile: Mapping[str, Any]) -> list[str]:
+    """The workloads that take most of a run."""
+    times_us: dict[str, float] = {}
+    for step in profile["steps"]:
+        if step["workload"]:
+            times_us[step["workload"]] = times_us.get(step["workload"], 0.0) + step["time_us"]
+    return sorted(times_us, key=lambda key: -times_us[key])[:_MOST_ALONE]
 
 
 def _certificate(

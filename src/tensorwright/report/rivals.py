@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
 
-from tensorwright.base import Array, TensorwrightError
+from tensorwright.base import Array, TensorwrightError, UnsupportedError
+from tensorwright.graph import Graph, KernelCall, Partition
+from tensorwright.peers.prices import PeerPrices
 from tensorwright.peers.process import (
     Failure,
     PeerFailed,
@@ -19,12 +22,14 @@ from tensorwright.peers.process import (
     rotate,
 )
 from tensorwright.processes import hold_turn
-from tensorwright.report.numbers import Values, short, timing
+from tensorwright.report.numbers import Values, micro, short, timing
 from tensorwright.runtime import Executable
 from tensorwright.runtime.measuring import faster_half
 from tensorwright.tuning.session import Comparison
 
 NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+_ALONE = "onnxruntime"
+"""The runtime in which workloads run alone."""
 _ROUNDS = 9
 _LIMIT_S = 12.0
 _WRONG = 1e-3  # an error relative to the largest number of an output: another answer
@@ -96,6 +101,40 @@ def rival_values(
     for values, result in zip(timed, others, strict=True):
         values |= _against(ours.samples_s, result)
     return {"ours": timing(ours.samples_s), "rivals": rivals}
+
+
+def alone_values(parts: Partition, keys: Sequence[str], threads: int, deadline: float) -> Values:
+    """The time of workloads alone in one other runtime, each as a model of its own: the fastest of
+    some calls, without what a call of a tiny model takes.
+
+    keys       which, the most important first
+    deadline   of the monotonic clock, after which none is begun
+    Raises:  MachineError if the runtime is not installed, or fails.
+    """
+    calls = {each.workload.key: each for each in parts.steps if isinstance(each, KernelCall)}
+    times_us: Values = {}
+    with PeerPrices(_ALONE, threads) as prices:
+        for key in keys:
+            if key not in calls or time.monotonic() > deadline:
+                continue
+            with suppress(UnsupportedError):  # an operator that ONNX does not have
+                (kernel,) = prices.kernels_of(_graph_of(parts.graph, calls[key]))
+                times_us[key] = micro(kernel.seconds)
+    return {"name": NAMES[_ALONE], "times_us": times_us}
+
+
+def _graph_of(graph: Graph, call: KernelCall) -> Graph:
+    """The operators of a kernel as a network; tensors lie in it as in any model."""
+    made = {name for node in call.nodes for name in node.outputs}
+    read = dict.fromkeys(name for node in call.nodes for name in node.inputs if name not in made)
+    return Graph(
+        "workload",
+        tuple(name for name in read if name not in graph.constants),
+        {name: graph.constants[name] for name in read if name in graph.constants},
+        call.nodes,
+        call.outputs,
+        {name: graph.types[name] for name in (*read, *made)},
+    )
 
 
 def _against(ours_s: Sequence[float], result: Timing | Failure) -> Values:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from tensorwright.records import Record, RecordStore, Status, load_predictions, trace_digest
+from tensorwright.records import Record, RecordStore, Status
 from tensorwright.report.numbers import Values, micro, short
 from tensorwright.schedule import Workload
+from tensorwright.tuning.learning import load_predictions, trace_digest
 from tensorwright.tuning.session import Comparison, SessionSetting
 
 _PAUSE_S = 60.0  # nothing was measured for so long: the session had stopped

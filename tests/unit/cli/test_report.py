@@ -18,6 +18,7 @@ FEW = ("--trials", 6, "--threads", 1, "--quiet")
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """No other runtime is started, and few runs are timed."""
     monkeypatch.setattr(rivals, "NAMES", {})
+    monkeypatch.setattr(measured, "alone_values", lambda *_: {"name": "", "times_us": {}})
     monkeypatch.setattr(measured, "profile", lambda each: profile(each, repeats=3))
 
 
@@ -25,11 +26,12 @@ def test_a_search_leaves_a_report_and_records_give_it_again(
     invoke: Invoke, model: Path, tmp_path: Path
 ) -> None:
     page, again = tmp_path / "r.html", tmp_path / "again.json"
-    done = invoke("optimize", model, "-o", tmp_path / "m.tw", "--report", page, *FEW)
+    files = ("-o", tmp_path / "m.tw", "--report", page)
+    done = invoke("optimize", model, *files, "--no-rewrite", *FEW)
     assert done.exit_code == 0, done.output
     report = read_report(page)
     assert report["name"] == "tiny"
-    assert report["command"].startswith("tensorwright optimize ")
+    assert "tensorwright optimize" in report["command"]
     assert [part["part"] for part in report["parts"]["parts"]] == [
         "operators",
         "fusion",
@@ -57,17 +59,17 @@ def test_a_search_leaves_a_report_and_records_give_it_again(
 
 
 def test_an_expression_and_several_programs_have_reports(
-    invoke: Invoke, own: Path, model: Path, tmp_path: Path
+    invoke: Invoke, own: Path, tmp_path: Path
 ) -> None:
     page = tmp_path / "r.html"
     done = invoke("tune", f"{own}:y", "--report", page, *FEW)
     assert done.exit_code == 0, done.output
     assert len(read_report(page)["profile"]["steps"]) == 1
-    done = invoke("tune", f"{own}:y", model, "--report", page, *FEW)
+    done = invoke("tune", f"{own}:y", f"{own}:y", "--report", page, *FEW)
     assert done.exit_code == 0, done.output
     report = read_report(page)
     assert "several programs" in report["missing"]["profile"]
-    assert len(report["workloads"]) >= 2
+    assert len(report["workloads"]) == 1
 
 
 def test_the_data_of_a_profile_are_printed(invoke: Invoke, model: Path, tmp_path: Path) -> None:

@@ -165,6 +165,8 @@ _DOCUMENT: dict[str, Any] = {
             "best_us": 333.3,
             "default_us": 400.0,
             "roofline_us": 100.0,
+            "rival_us": 350.0,
+            "rival_name": "ONNX Runtime",
             "best_schedule": EVIL,
             "default_schedule": "split(i, 8)",
             "failed": 1,

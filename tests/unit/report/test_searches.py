@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from tensorwright.base import CpuTarget
 from tensorwright.pipeline import chosen_target
-from tensorwright.records import (
-    MemoryStore,
+from tensorwright.records import MemoryStore, Record, Status
+from tensorwright.report import SearchedWorkload, report_values
+from tensorwright.report.searches import search_values
+from tensorwright.tuning.learning import (
     Prediction,
-    Record,
-    Status,
     load_predictions,
     save_predictions,
     trace_digest,
 )
-from tensorwright.report import SearchedWorkload, report_values
-from tensorwright.report.searches import search_values
 from tensorwright.tuning.session import SessionSetting
 
 KEY = "0123456789abcdef"

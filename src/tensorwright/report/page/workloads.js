@@ -7,6 +7,7 @@ const WORKLOAD_COLUMNS = [
   {title: "default_us", value: (row) => row.default_us, text: (row) => time(row.default_us), isNumber: true},
   {title: "best_us", value: (row) => row.best_us, text: (row) => time(row.best_us), isNumber: true},
   {title: "roofline_us", value: (row) => row.roofline_us, text: (row) => time(row.roofline_us), isNumber: true},
+  {title: "elsewhere_us", value: (row) => row.rival_us, text: (row) => time(row.rival_us), isNumber: true},
   {title: "speed_up", value: (row) => row.compared ? row.compared.speed_up : null, text: (row) => speedUp(row.compared), isNumber: true},
   {title: "range", value: (row) => row.compared ? range(row.compared.least, row.compared.most) : "", text: (row) => row.compared && !row.compared.is_same ? range(row.compared.least, row.compared.most) : "", isNumber: true},
 ];
@@ -49,7 +50,7 @@ function workloadsSection(report) {
   searches.show();
   return section("workloads", "The search of each workload",
     report.live ? "The best time of each workload so far. Times on record come from different moments."
-      : "A workload is a part of the network that is one kernel. Its speed-up comes from turns of the untuned and the tuned program; ~ marks one that is not larger than the differences between turns. Times come from records.",
+      : "A workload is a part of the network that is one kernel. Its speed-up comes from turns of the untuned and the tuned program; ~ marks one that is not larger than the differences between turns. Times come from records; elsewhere is the workload alone in ONNX Runtime, the fastest call.",
     controls, list, detail);
 }
 

@@ -12,16 +12,9 @@ from dataclasses import replace
 
 from tensorwright.base import knobs
 from tensorwright.build import Kernel, build_request
-from tensorwright.records import (
-    Prediction,
-    Record,
-    RecordStore,
-    Status,
-    save_predictions,
-    session_id,
-    trace_digest,
-)
+from tensorwright.records import Record, RecordStore, Status, session_id
 from tensorwright.schedule import Workload
+from tensorwright.tuning.learning import Prediction, save_predictions, trace_digest
 from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
 from tensorwright.tuning.measuring.runner import Trial
 from tensorwright.tuning.population.candidate import Candidate

@@ -11,8 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tensorwright.records.session import SavedSession, session_id
-from tensorwright.records.store import RecordStore
+from tensorwright.records import RecordStore, SavedSession, session_id
 
 _DIGITS = 16
 
