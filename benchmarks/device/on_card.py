@@ -86,6 +86,7 @@ from tensorwright.expr import (
 )
 from tensorwright.graph import program_workload
 from tensorwright.loop import Parameter, pack
+from tensorwright.profiling.devices import DeviceSpeed, measure_speed
 from tensorwright.runtime import Device, Memory, cuda, device_of, named_target, random_array
 from tensorwright.runtime.measuring.devices import measure_rates
 from tensorwright.schedule import format_trace, parse_trace
@@ -136,6 +137,7 @@ class Run:
     """A card, its target, and the results so far.
 
     end    when no more is begun          pairs   prices and times of candidates
+    speed  what was measured of the card: also one of many empty launches in a graph
     """
 
     target: GpuTarget
@@ -144,6 +146,7 @@ class Run:
     end: float
     pairs: list[dict[str, Any]] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    speed: DeviceSpeed | None = None
 
 
 # kernels
@@ -607,7 +610,9 @@ def describe(run: Run) -> None:
     version = ".".join(map(str, nvrtc.version))
     print(f"NVRTC {version}: {nvrtc.architectures}; Python {sys.version.split()[0]}")
     rates = measure_rates(run.device)
-    print(", ".join(f"{name} {rate:.3g}" for name, rate in asdict(rates).items()), flush=True)
+    run.speed = measure_speed(run.target)
+    both = asdict(rates) | asdict(run.speed)
+    print(", ".join(f"{name} {rate:.3g}" for name, rate in both.items()), flush=True)
 
 
 def attempt(name: str, action: Callable[[], Row]) -> Row:
@@ -638,7 +643,8 @@ def run_all(options: argparse.Namespace) -> int:
         print(text_of(row), flush=True)
     if options.json:
         rows = [asdict(row) for row in run.rows]
-        facts = {"target": target.key, "rows": rows, "prices": run.pairs}
+        speed = asdict(run.speed) if run.speed is not None else {}
+        facts = {"target": target.key, "speed": speed, "rows": rows, "prices": run.pairs}
         Path(options.json).write_text(json.dumps(facts, indent=1))
     wrong = sum(not row.is_right for row in run.rows)
     print(f"{len(run.rows) - wrong} of {len(run.rows)} cases are right")
@@ -653,7 +659,7 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--only", default="", metavar="TEXT")
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("--limit-s", type=float, default=200.0)
+    parser.add_argument("--limit-s", type=float, default=280.0)
     options = parser.parse_args()
     if options.make_answers:
         found = {f"{n}_{k}": a for n in NETWORKS for k, a in enumerate(cpu_answers(n))}

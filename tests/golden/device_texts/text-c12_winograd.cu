@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(128) kernel(
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) kernel_1(
+extern "C" __global__ void __launch_bounds__(64) kernel_1(
     const float *__restrict__ x,  // f32 (512, 7, 7)
     const float *__restrict__ y_product_left,  // f32 (6, 6, 512, 512)
     const float *__restrict__ bias,  // f32 (512)
@@ -66,24 +66,24 @@ extern "C" __global__ void __launch_bounds__(256) kernel_1(
     __shared__ float y_product_right[192] __align__(16);  // (3, 1, 1, 16, 4)
     __shared__ float y_product_left_y_product_product_cache[6144] __align__(16);  // (3, 1, 1, 16, 128)
     const int u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i = blockIdx.x;  // 0..144
-    const int oc_2_oh_t_ow_t_2 = threadIdx.x;  // 0..256
-    float y_product_product[2] __align__(16);  // (1, 1, 1, 1, 1, 2, 1, 1, 1, 1)
+    const int oc_2_oh_t_ow_t_2 = threadIdx.x;  // 0..64
+    float y_product_product[8] __align__(16);  // (1, 1, 1, 1, 1, 4, 1, 1, 1, 2)
     #pragma unroll
-    for (int y_product_product_oc_3 = 0; y_product_product_oc_3 < 2; y_product_product_oc_3++) {
-        y_product_product[y_product_product_oc_3] = 0.0f;
+    for (int y_product_product_oc_3 = 0; y_product_product_oc_3 < 4; y_product_product_oc_3++) {
+        *(float2 *)&y_product_product[y_product_product_oc_3 * 2] = make_float2(0.0f, 0.0f);
     }
     if (oc_2_oh_t_ow_t_2 < 16) {
         start_copy<16>(&y_product_right[oc_2_oh_t_ow_t_2 * 4], &y_columns[((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) / 4) * 2048 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 8) * 4096 + oc_2_oh_t_ow_t_2 * 4]);
     }
-    for (int d0_d1_d2_d3_0 = 0; d0_d1_d2_d3_0 < 2; d0_d1_d2_d3_0++) {
-        start_copy<16>(&y_product_left_y_product_product_cache[d0_d1_d2_d3_0 * 1024 + oc_2_oh_t_ow_t_2 * 4], &y_product_left[((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) % 4) * 128 + ((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) / 4) * 262144 + ((oc_2_oh_t_ow_t_2) % 32) * 4 + ((oc_2_oh_t_ow_t_2) / 32) * 512 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 8) * 524288 + d0_d1_d2_d3_0 * 4096]);
+    for (int d0_d1_d2_d3_0 = 0; d0_d1_d2_d3_0 < 8; d0_d1_d2_d3_0++) {
+        start_copy<16>(&y_product_left_y_product_product_cache[d0_d1_d2_d3_0 * 256 + oc_2_oh_t_ow_t_2 * 4], &y_product_left[((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) % 4) * 128 + ((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) / 4) * 262144 + ((oc_2_oh_t_ow_t_2) % 32) * 4 + ((oc_2_oh_t_ow_t_2) / 32) * 512 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 8) * 524288 + d0_d1_d2_d3_0 * 1024]);
     }
     commit_copies();
     if (oc_2_oh_t_ow_t_2 < 16) {
         start_copy<16>(&y_product_right[oc_2_oh_t_ow_t_2 * 4 + 64], &y_columns[((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) / 4) * 2048 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 8) * 4096 + oc_2_oh_t_ow_t_2 * 4 + 64]);
     }
-    for (int d0_d1_d2_d3_0_2 = 0; d0_d1_d2_d3_0_2 < 2; d0_d1_d2_d3_0_2++) {
-        start_copy<16>(&y_product_left_y_product_product_cache[d0_d1_d2_d3_0_2 * 1024 + oc_2_oh_t_ow_t_2 * 4 + 2048], &y_product_left[((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) % 4) * 128 + ((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) / 4) * 262144 + ((oc_2_oh_t_ow_t_2) % 32) * 4 + ((oc_2_oh_t_ow_t_2) / 32) * 512 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 8) * 524288 + d0_d1_d2_d3_0_2 * 4096 + 8192]);
+    for (int d0_d1_d2_d3_0_2 = 0; d0_d1_d2_d3_0_2 < 8; d0_d1_d2_d3_0_2++) {
+        start_copy<16>(&y_product_left_y_product_product_cache[d0_d1_d2_d3_0_2 * 256 + oc_2_oh_t_ow_t_2 * 4 + 2048], &y_product_left[((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) % 4) * 128 + ((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) / 4) * 262144 + ((oc_2_oh_t_ow_t_2) % 32) * 4 + ((oc_2_oh_t_ow_t_2) / 32) * 512 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 8) * 524288 + d0_d1_d2_d3_0_2 * 1024 + 8192]);
     }
     commit_copies();
     for (int ic_0 = 0; ic_0 < 32; ic_0++) {
@@ -93,8 +93,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel_1(
             if (oc_2_oh_t_ow_t_2 < 16) {
                 start_copy<16>(&y_product_right[((ic_0 + 2) % 3) * 64 + oc_2_oh_t_ow_t_2 * 4], &y_columns[((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) / 4) * 2048 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 8) * 4096 + ic_0 * 64 + oc_2_oh_t_ow_t_2 * 4 + 128]);
             }
-            for (int d0_d1_d2_d3_0_3 = 0; d0_d1_d2_d3_0_3 < 2; d0_d1_d2_d3_0_3++) {
-                start_copy<16>(&y_product_left_y_product_product_cache[((ic_0 + 2) % 3) * 2048 + d0_d1_d2_d3_0_3 * 1024 + oc_2_oh_t_ow_t_2 * 4], &y_product_left[((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) % 4) * 128 + ((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) / 4) * 262144 + ((oc_2_oh_t_ow_t_2) % 32) * 4 + ((oc_2_oh_t_ow_t_2) / 32) * 512 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 8) * 524288 + d0_d1_d2_d3_0_3 * 4096 + ic_0 * 8192 + 16384]);
+            for (int d0_d1_d2_d3_0_3 = 0; d0_d1_d2_d3_0_3 < 8; d0_d1_d2_d3_0_3++) {
+                start_copy<16>(&y_product_left_y_product_product_cache[((ic_0 + 2) % 3) * 2048 + d0_d1_d2_d3_0_3 * 256 + oc_2_oh_t_ow_t_2 * 4], &y_product_left[((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) % 4) * 128 + ((((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) % 8)) / 4) * 262144 + ((oc_2_oh_t_ow_t_2) % 32) * 4 + ((oc_2_oh_t_ow_t_2) / 32) * 512 + ((u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i) / 8) * 524288 + d0_d1_d2_d3_0_3 * 1024 + ic_0 * 8192 + 16384]);
             }
         }
         commit_copies();
@@ -102,15 +102,19 @@ extern "C" __global__ void __launch_bounds__(256) kernel_1(
             #pragma unroll
             for (int ic_2 = 0; ic_2 < 8; ic_2++) {
                 #pragma unroll
-                for (int y_product_product_oc_3_2 = 0; y_product_product_oc_3_2 < 2; y_product_product_oc_3_2++) {
-                    y_product_product[y_product_product_oc_3_2] = (y_product_product[y_product_product_oc_3_2] + (y_product_left_y_product_product_cache[((ic_0) % 3) * 2048 + ((oc_2_oh_t_ow_t_2) / 4) * 2 + ic_1 * 1024 + ic_2 * 128 + y_product_product_oc_3_2] * y_product_right[((ic_0) % 3) * 64 + ((oc_2_oh_t_ow_t_2) % 4) + ic_1 * 32 + ic_2 * 4]));
+                for (int y_product_product_oc_3_2 = 0; y_product_product_oc_3_2 < 4; y_product_product_oc_3_2++) {
+                    const float v = y_product_left_y_product_product_cache[((ic_0) % 3) * 2048 + ((oc_2_oh_t_ow_t_2) / 2) * 4 + ic_1 * 1024 + ic_2 * 128 + y_product_product_oc_3_2];
+                    const float2 v_2 = (*(float2 *)&y_product_right[((ic_0) % 3) * 64 + ((oc_2_oh_t_ow_t_2) % 2) * 2 + ic_1 * 32 + ic_2 * 4]);
+                    const float2 v_3 = (*(float2 *)&y_product_product[y_product_product_oc_3_2 * 2]);
+                    const float2 v_4 = make_float2((v * v_2.x), (v * v_2.y));
+                    *(float2 *)&y_product_product[y_product_product_oc_3_2 * 2] = make_float2((v_3.x + v_4.x), (v_3.y + v_4.y));
                 }
             }
         }
     }
     #pragma unroll
-    for (int y_product_oc_3 = 0; y_product_oc_3 < 2; y_product_oc_3++) {
-        y_product[((oc_2_oh_t_ow_t_2) % 4) + ((oc_2_oh_t_ow_t_2) / 4) * 8 + u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i * 512 + y_product_oc_3 * 4] = y_product_product[y_product_oc_3];
+    for (int y_product_oc_3 = 0; y_product_oc_3 < 4; y_product_oc_3++) {
+        *(float2 *)&y_product[((oc_2_oh_t_ow_t_2) % 2) * 2 + ((oc_2_oh_t_ow_t_2) / 2) * 16 + u_v_oc_0_o_oh_t_ow_t_0_u_v_oc_0_i * 512 + y_product_oc_3 * 4] = (*(float2 *)&y_product_product[y_product_oc_3 * 2]);
     }
 }
 

@@ -53,6 +53,15 @@ def test_far_lanes_and_few_threads_are_slower() -> None:
     assert alone > 5 * seconds(near, bound)
 
 
+def test_a_launch_costs_more_outside_of_a_graph() -> None:
+    bound = "bind(y, i, block.x)\nbind(y, j, thread.x)"
+    in_graph, short = card_of(SM_80).unit.launch_s, seconds(copied(8, 32), bound)
+    with override(device_graphs=False):
+        alone = card_of(SM_80).unit.launch_s
+        assert seconds(copied(8, 32), bound) == pytest.approx(short + alone - in_graph)
+    assert alone == card_of(OPENCL_GENERIC).unit.launch_s > in_graph
+
+
 @pytest.mark.parametrize("target", [SM_80, POCL, parse_target("cuda:sm_90a")], ids=str)
 def test_the_choice_is_no_more_expensive_than_the_rule(target: GpuTarget) -> None:
     workload = matmul(256, 256, 256)
