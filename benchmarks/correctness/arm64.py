@@ -358,7 +358,7 @@ def _tuned(root: Path, name: str) -> bool:
 
 def suite(root: Path, *, is_whole: bool) -> int:
     """The conformance suite of back ends there; whole, also the tests of code and runtime."""
-    words = ["python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=5"]
+    words = ["python3", "-m", "pytest", "-q", "--durations=5"]
     chosen = list(_WHOLE) if is_whole else [*_SAMPLE, "-k", _SAMPLED]
     return call(root, ["env", "--chdir=/root/checkout", *words, *chosen])
 

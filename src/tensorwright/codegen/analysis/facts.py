@@ -108,6 +108,16 @@ class VectorUnit(Protocol):
         """Whether loads and stores do."""
         ...
 
+    @property
+    def multiplies_by_lane(self) -> bool:
+        """Whether a multiply-add takes any lane of a register as all lanes of an operand."""
+        ...
+
+    @property
+    def computes_halves(self) -> bool:
+        """Whether instructions add and multiply f16."""
+        ...
+
 
 class Facts:
     """Facts about the statements of one program, remembered by identity.
@@ -247,7 +257,8 @@ class Facts:
         dtypes = frozenset(dtypes_below(loop.body))
         floats = [dtype.size_bytes for dtype in dtypes if dtype.is_float]
         sizes = floats or [dtype.size_bytes for dtype in dtypes]
-        if DType.F16 in dtypes or DType.BF16 in dtypes:
+        has_wide_halves = DType.F16 in dtypes and not self.target.computes_halves
+        if has_wide_halves or DType.BF16 in dtypes:
             sizes.append(DType.F32.size_bytes)  # computed so
         width = self.target.vector_bytes // max(sizes, default=4)
         if self.most_lanes:

@@ -50,6 +50,8 @@ class _ThreadUnit:
     vector_registers: int = 64
     has_masks: bool = False
     masks_loads: bool = False
+    multiplies_by_lane: bool = False
+    computes_halves: bool = False
 
 
 def grid_facts(dialect: Dialect) -> Facts:

@@ -18,6 +18,7 @@ from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tensorwright.base import CpuTarget, DType, cpu_target
 from tensorwright.expr import topological_order
 from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.graph.passes.quantized import lower_quantized
 from tensorwright.schedule import ScheduleState, Tensorize, format_trace, state_of
 from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.space import default_trace, heuristic_sketches
@@ -142,7 +143,7 @@ def test_arm_has_shorter_vectors_and_signed_data(features: str, name: str) -> No
         network = image(9, 16, 24, zero=117)
     else:
         network = product((12, 32), 20, makes_codes=True, zero=117)
-    case = only(network, target)
+    case = only(lower_quantized(network, target), target)
     (sketch,) = heuristic_sketches(state_of(case[0]), target)
     trace = sketch.bound(sketch.defaults)
     (call,) = (step for step in trace if isinstance(step, Tensorize))
