@@ -55,7 +55,7 @@ def test_nothing_is_started_where_nothing_is_gained(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = detect_target()
-    monkeypatch.setattr(ahead, "Child", lambda: pytest.fail("it was started"))
+    monkeypatch.setattr(ahead, "_start", lambda *_: pytest.fail("it was started"))
     workloads = cut(network(), target, 1).workloads
     with working_ahead(workloads[:1], target, 1):
         pass
