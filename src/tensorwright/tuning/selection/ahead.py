@@ -8,7 +8,8 @@ its end at any moment does no harm.  LLVM's binding holds one lock for all compi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tensorwright.base import (
@@ -22,7 +23,6 @@ from tensorwright.base import (
 )
 from tensorwright.build import build_cached
 from tensorwright.graph import Workload
-from tensorwright.processes import Child, Job
 from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.scheduling import choose_untuned
 
@@ -37,13 +37,21 @@ def working_ahead(workloads: Sequence[Workload], target: Target, threads: int) -
     if len(todo) < _LEAST_WORKLOADS:
         yield
         return
-    values = {knob.name: knob.get() for knob in KNOBS}
-    child = Child()
+    end = _start(todo, target, threads)
     try:
-        child.send(Job(work_backwards, (todo, target, threads, values)), _LIMIT_S)
         yield
     finally:
-        child.kill()
+        end()
+
+
+def _start(todo: Sequence[Workload], target: Target, threads: int) -> Callable[[], None]:
+    """Start the process; what is returned ends it.  Small networks do without its modules."""
+    processes = importlib.import_module("tensorwright.processes")
+    values = {knob.name: knob.get() for knob in KNOBS}
+    child = processes.Child()
+    child.send(processes.Job(work_backwards, (todo, target, threads, values)), _LIMIT_S)
+    end: Callable[[], None] = child.kill
+    return end
 
 
 def work_backwards(
