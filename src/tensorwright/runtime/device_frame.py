@@ -173,9 +173,6 @@ class DeviceFrame:
         """The arrays that are copied to the device."""
         return tuple(each for each in self._inputs if not isinstance(each, DeviceArray))
 
-    def run_alone(self) -> None:
-        """Nothing: no threads of the host take part."""
-
     def _run(self) -> None:
         with _ONE_CALL:
             self._runs += 1
