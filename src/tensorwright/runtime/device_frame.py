@@ -188,9 +188,6 @@ class DeviceFrame:
         """The arrays that are read."""
         return self._inputs
 
-    def run_alone(self) -> None:
-        """Nothing: no threads of the host take part."""
-
     def _run(self) -> None:
         with _ONE_CALL:
             self._runs += 1

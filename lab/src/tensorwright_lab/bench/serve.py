@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from tensorwright.base import CpuTarget, knobs
+from tensorwright.base import CpuTarget, MachineError, knobs
 from tensorwright.cli.arguments.models import (
     check_model,
     read_graph,
@@ -173,7 +173,7 @@ def _started(
                 process = stack.enter_context(PeerProcess(server.name, server.kind, None, target))
                 process.load(str(server.path), server.threads)
                 process.check(inputs)
-            except PeerFailed as error:
+            except MachineError as error:  # it is not installed, or it failed
                 started.append((server, error.reason))
             else:
                 started.append((server, process))

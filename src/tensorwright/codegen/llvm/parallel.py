@@ -1,9 +1,10 @@
-"""Parallel loops: the body as a function of its own, shared out through libgomp's ABI.
+"""Parallel loops: the body as a function of its own, shared out by the names of libgomp's ABI.
 
     NAME.parN.body(captured..., workspace, slice, first, stop)   runs iterations first..stop-1
     NAME.parN(context)                                          what GOMP_parallel calls
 
-Each thread runs one contiguous piece of the iterations. One thread alone calls the body directly.
+Each piece is contiguous; pieces must not wait for each other, since one thread may run several of
+them in turn. One thread alone calls the body directly.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def capture(
 
 
 def write_region(function: Function, region: Region, extent: str) -> None:
-    """Write the place of a parallel loop: one thread calls the body, more go by libgomp.
+    """Write the place of a parallel loop: one thread calls the body, more go by GOMP_parallel.
 
     extent   how many iterations it has, an i64; the threads find it at the end of their context
     """

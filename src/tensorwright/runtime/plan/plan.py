@@ -12,8 +12,8 @@ run, and how often.
 A plan holds neither code nor numbers: object code and constants are beside it, by position. Steps
 run in order, and a step sees everything that earlier steps wrote. A buffer that a kernel writes
 does not overlap another argument of the same step. All offsets are multiples of 64 bytes, and so
-are all arguments of kernels. A kernel that divides its loops forks threads; inside a team, which is
-forked once, it gives the work to the team's threads instead.
+are all arguments of kernels. A kernel that divides its loops leases threads; inside a team, whose
+threads are leased once, it gives them the work instead.
 
 The plan of an open network has formulas of named sizes instead of some numbers (`plan_sizes.py`);
 `Plan.at` puts numbers in.
@@ -358,7 +358,7 @@ class ArenaPiece:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """Steps begin..end, none of them on the host, share threads that are forked once."""
+    """Steps begin..end, none of them on the host, share threads that are leased once."""
 
     begin: int
     end: int
@@ -368,7 +368,7 @@ class Team:
 class Plan:
     """A whole program; `threads` is the number for which its schedules were chosen.
 
-    teams   in order; each kernel outside of them forks its threads
+    teams   in order; each kernel outside of them leases its threads
     sizes   the named sizes in its formulas, sorted by name; an arena of `arena_bytes` has room for
             their capacities
     pieces  of the arena, where a size has no greatest number: what it takes to lay it out anew

@@ -67,7 +67,7 @@ def choose_teams(
 
 
 def without_teams(plan: Plan) -> Plan:
-    """The plan in which each kernel forks its threads, on all threads."""
+    """The plan in which each kernel leases its threads, as many as there are."""
     steps = tuple(
         replace(step, most_threads=0) if isinstance(step, KernelStep) else step
         for step in plan.steps
