@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tensorwright.base import override
+
 torch = pytest.importorskip("torch")
 
 from tests.unit.integrations.pytorch.modules import Cnn, Transformer, alike  # noqa: E402
@@ -31,7 +33,7 @@ def inference() -> Iterator[None]:
     torch._dynamo.reset()
     compile_backend.reset()
     torch.manual_seed(0)
-    with torch.no_grad():
+    with torch.no_grad(), override(default_schedule="rule"):  # which chooses faster
         yield
 
 
