@@ -136,6 +136,13 @@ def test_inputs_are_written_into() -> None:
     assert alike(compiled(step)(x, cache), result)
     assert alike([x, cache], want)
 
+    def doubled(x: Any) -> Any:
+        return x.mul_(2), x.sum()
+
+    got = compiled(doubled)(x)
+    assert got[0].data_ptr() == x.data_ptr()
+    assert alike(x, doubled(want[0])[0])
+
 
 def test_scalars_and_graphs_without_tensors() -> None:
     def scaled(x: Any, k: Any) -> Any:
