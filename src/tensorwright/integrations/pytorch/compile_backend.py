@@ -36,6 +36,7 @@ from tensorwright.integrations.pytorch.division import (
     joined,
     levels_of,
     results_of,
+    returns_what_it_writes,
     shared_results,
 )
 from tensorwright.integrations.pytorch.fx_record import (
@@ -244,6 +245,9 @@ class _Division:
             record = self.record(whole)
             if self.refusal(record) is None:
                 return self.compiled(record, self.examples)
+        if returns_what_it_writes(self.graph):
+            reasons = {"graph": "it returns an input that it writes into"}
+            return _left_to_torch(self.source, reasons, self.options)
         if any(map(writes, self.graph.nodes)):
             self.use(functional_graph(self.module))
             shared = shared_results(self.graph)

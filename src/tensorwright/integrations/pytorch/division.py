@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from tensorwright.integrations.pytorch.tracing import is_size, placeholders, storages
+from tensorwright.integrations.pytorch.tracing import is_size, placeholders, storages, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,14 @@ def shared_results(graph: fx.Graph) -> frozenset[fx.Node]:
             if node in views:
                 break
     return frozenset(views)
+
+
+def returns_what_it_writes(graph: fx.Graph) -> bool:
+    """Whether a result shares elements with an input that the graph writes into."""
+    of_inputs = frozenset().union(*map(storages, placeholders(graph)))
+    written = frozenset().union(*(storages(node) for node in graph.nodes if writes(node)))
+    results = (each for each in results_of(graph) if isinstance(each, fx.Node))
+    return any(storages(each) & of_inputs & written for each in results)
 
 
 def _owners(graph: fx.Graph) -> frozenset[fx.Node]:
@@ -129,7 +137,8 @@ def levels_of(
             for each in node.all_input_nodes
             if kind is not Kind.COMPILED or kinds[each] is not Kind.SIZE
         ]
-        level = max((levels[each] for each in read), default=parity and -1)
+        before = levels.values() if writes(node) else [levels[each] for each in read]
+        level = max(before, default=parity and -1)  # a write waits for all that stands before it
         levels[node] = level + (level % 2 != parity)
     return levels
 
