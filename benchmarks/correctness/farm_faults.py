@@ -170,6 +170,11 @@ def drill_kills(
     return row
 
 
+def said_by(farm: Processes) -> str:
+    """The end of what the clients have printed."""
+    return (farm.folder / "client.log").read_text()[-2000:]
+
+
 def again(farm: Processes, kind: str, records: Path, session: int, source: random.Random) -> None:
     """Kill a process and start it again."""
     name = source.choice(["one", "two"]) if kind == "worker" else kind
