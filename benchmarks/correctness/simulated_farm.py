@@ -17,8 +17,7 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tensorwright.base import detect_target
@@ -144,11 +143,6 @@ def judge(records: Sequence[Record], trials: int) -> dict[str, int]:
         "doubled": len(traces) - len(set(traces)),
         "false": len(false),
     }
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 def main() -> None:

@@ -16,15 +16,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from typing import BinaryIO
+from itertools import count
+from typing import IO
 
 from tensorwright.base import MachineError
 from tensorwright.farm.device_state import name_worker, now
-from tensorwright.farm.farm import Device, Farm, FarmWorker
+from tensorwright.farm.farm import Device, Farm, FarmWorker, can_do
 from tensorwright.farm.messages import farm_version, pack_request, unpack_answer
 from tensorwright.farm.serving import Server
 from tensorwright.farm.unit import FarmOutcome, Lost, Unit
@@ -43,8 +43,8 @@ def serve(
     name: str,
     slots: int,
     device: Device | None = None,
-    source: BinaryIO | None = None,
-    sink: BinaryIO | None = None,
+    source: IO[bytes] | None = None,
+    sink: IO[bytes] | None = None,
 ) -> None:
     """Do the units that come by standard input until it ends; answers go to standard output."""
     source, sink = source or sys.stdin.buffer, sink or sys.stdout.buffer
@@ -90,9 +90,19 @@ class _Peer:
     process: subprocess.Popen[bytes]
     state: FarmWorker | None = None
     version: str = ""
-    has: dict[str, int] = field(default_factory=dict)
+    has: set[str] = field(default_factory=set)
     heard_at: float = field(default_factory=time.monotonic)
     is_gone: bool = False
+
+
+@dataclass(slots=True)
+class _Taken:
+    """A unit under way: its place, and how often the worker that had it went away."""
+
+    index: int
+    unit: Unit
+    request: bytes
+    losses: int = 0
 
 
 class StdioFarm(Farm):
@@ -104,6 +114,8 @@ class StdioFarm(Farm):
 
     def __init__(self, commands: Iterable[tuple[str, ...]]) -> None:
         self._heard: queue.SimpleQueue[tuple[_Peer, bytes, bytes]] = queue.SimpleQueue()
+        self._answers: dict[str, bytes] = {}
+        self._keys = count()
         self._peers = [self._start(command) for command in commands]
         try:
             self._wait_for_all()
@@ -120,9 +132,7 @@ class StdioFarm(Farm):
         """As `Farm.results`."""
         waiting = enumerate(units)
         most = ahead or max(2, 2 * self.slots)
-        taken: dict[int, tuple[Unit, bytes]] = {}
-        unsent: deque[int] = deque()
-        losses: dict[int, int] = {}
+        taken: dict[str, _Taken] = {}
         is_all = False
         try:
             while not should_stop():
@@ -131,20 +141,19 @@ class StdioFarm(Farm):
                     if unit is None:
                         is_all = True
                         break
-                    taken[index] = unit, pack_request(unit, b"")
-                    unsent.append(index)
+                    taken[str(next(self._keys))] = _Taken(index, unit, pack_request(unit, b""))
                 if not taken:
                     return
-                self._send(taken, unsent)
-                for index, answer in self._answers(unsent, losses):
-                    if index in taken:
-                        yield index, unpack_answer(answer, taken.pop(index)[1], b"")
-                for index in [each for each, n in losses.items() if n > _MOST_LOSSES]:
-                    del losses[index]
-                    if taken.pop(index, None):
-                        yield index, Lost("its workers went away")
+                self._send(taken)
+                self._listen(_TICK_S)
+                self._end_silent()
+                for key in [each for each in taken if each in self._answers]:
+                    one = taken.pop(key)
+                    yield one.index, unpack_answer(self._answers.pop(key), one.request, b"")
+                for key in self._lost_of(taken):
+                    yield taken.pop(key).index, Lost("its workers went away")
         finally:
-            self._give_up()
+            self._give_up(taken)
 
     def workers(self) -> tuple[FarmWorker, ...]:
         """As `Farm.workers`."""
@@ -194,16 +203,13 @@ class StdioFarm(Farm):
                         peer.command, f"it is version {peer.version}, this is {farm_version()}"
                     )
 
-    def _listen(self, wait_s: float) -> list[tuple[_Peer, str, bytes]]:
-        """The answers that have come; notes states and ends."""
-        answers = []
+    def _listen(self, wait_s: float) -> None:
+        """Note what workers have said: answers, states and ends."""
         while True:
             try:
-                peer, kind, message = (
-                    self._heard.get(timeout=wait_s) if wait_s else (self._heard.get_nowait())
-                )
+                peer, kind, message = self._heard.get(wait_s > 0, wait_s or None)
             except queue.Empty:
-                return answers
+                return
             wait_s = 0.0
             peer.heard_at = time.monotonic()
             if not kind:
@@ -211,34 +217,41 @@ class StdioFarm(Farm):
             elif kind == _STATE:
                 peer.version, peer.state = _read_state(message)
             else:
-                answers.append((peer, *_without_key(message)))
+                key, answer = _without_key(message)
+                if key in peer.has:
+                    peer.has.discard(key)
+                    self._answers[key] = answer
 
-    def _send(self, taken: dict[int, tuple[Unit, bytes]], unsent: deque[int]) -> None:
-        """Give units to workers that have room for them."""
-        for index in list(unsent):
-            unit, request = taken[index]
-            peer = next((each for each in self._peers if _can_take(each, unit)), None)
-            if peer is None:
-                self._check_somebody_can(unit)
+    def _send(self, taken: dict[str, _Taken]) -> None:
+        """Give units that nobody has to workers that have room for them."""
+        has = {key for peer in self._peers for key in peer.has}
+        for key, one in taken.items():
+            if key in has or key in self._answers:
                 continue
-            unsent.remove(index)
-            peer.has[str(index)] = index
-            _send_to(peer, _UNIT, _with_key(str(index), request))
+            peer = next((each for each in self._peers if _can_take(each, one.unit)), None)
+            if peer is None:
+                self._check_somebody_can(one.unit)
+                continue
+            peer.has.add(key)
+            _send_to(peer, _UNIT, _with_key(key, one.request))
 
-    def _answers(self, unsent: deque[int], losses: dict[int, int]) -> Iterator[tuple[int, bytes]]:
-        """Answers with the numbers of their units; units of workers that went are unsent again."""
-        for peer, key, answer in self._listen(_TICK_S):
-            if key in peer.has:
-                yield peer.has.pop(key), answer
+    def _end_silent(self) -> None:
+        """A worker that says nothing for long is ended."""
         for peer in self._peers:
             if peer.has and time.monotonic() - peer.heard_at > _SILENT_S:
                 peer.process.kill()
                 peer.is_gone = True
-            if peer.is_gone and peer.has:
-                for index in peer.has.values():
-                    losses[index] = losses.get(index, 0) + 1
-                    unsent.append(index)
-                peer.has.clear()
+
+    def _lost_of(self, taken: dict[str, _Taken]) -> list[str]:
+        """Take units from workers that are gone; those that went too often are told."""
+        lost = []
+        for peer in self._peers:
+            for key in peer.has & taken.keys() if peer.is_gone else ():
+                peer.has.discard(key)
+                taken[key].losses += 1
+                if taken[key].losses > _MOST_LOSSES:
+                    lost.append(key)
+        return lost
 
     def _check_somebody_can(self, unit: Unit) -> None:
         there = [peer for peer in self._peers if not peer.is_gone and peer.state is not None]
@@ -250,11 +263,11 @@ class StdioFarm(Farm):
                 remedy="start the command again; what was measured is kept",
             )
 
-    def _give_up(self) -> None:
+    def _give_up(self, taken: dict[str, _Taken]) -> None:
         for peer in self._peers:
-            for key in peer.has:
+            for key in peer.has & taken.keys():
                 _send_to(peer, _CANCEL, _with_key(key, b""))
-            peer.has.clear()
+                peer.has.discard(key)
 
 
 def commands_of(address: str) -> list[tuple[str, ...]]:
@@ -286,10 +299,7 @@ def _can_take(peer: _Peer, unit: Unit) -> bool:
 
 
 def _fits(peer: _Peer, unit: Unit) -> bool:
-    state = peer.state
-    if peer.is_gone or state is None or (unit.workers and state.name not in unit.workers):
-        return False
-    return not unit.device or (state.device is not None and state.device.kind == unit.device)
+    return not peer.is_gone and peer.state is not None and can_do(peer.state, unit)
 
 
 def _send_to(peer: _Peer, kind: bytes, message: bytes) -> None:
@@ -323,12 +333,12 @@ def _without_key(message: bytes) -> tuple[str, bytes]:
     return message[_LENGTH.size : end].decode(), message[end:]
 
 
-def _write(sink: BinaryIO, kind: bytes, message: bytes) -> None:
+def _write(sink: IO[bytes], kind: bytes, message: bytes) -> None:
     sink.write(kind + _LENGTH.pack(len(message)) + message)
     sink.flush()
 
 
-def _messages(source: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
+def _messages(source: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """The messages of a stream until it ends."""
     while True:
         head = source.read(1 + _LENGTH.size)

@@ -12,8 +12,8 @@ import queue
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from distributed import Client
 
@@ -22,7 +22,7 @@ from tensorwright.farm.dask.guard import guarded
 from tensorwright.farm.dask.running import run_unit
 from tensorwright.farm.dask.settings import dask_security
 from tensorwright.farm.dask.worker import RESOURCE, no_scheduler
-from tensorwright.farm.farm import Device, Farm, FarmWorker
+from tensorwright.farm.farm import Device, Farm, FarmWorker, can_do
 from tensorwright.farm.messages import pack_request, unpack_answer
 from tensorwright.farm.security import NO_SECURITY, FarmSecurity
 from tensorwright.farm.unit import FarmOutcome, Lost, Unit
@@ -31,7 +31,11 @@ from tensorwright.processes import never
 _TICK_S = 0.2
 _CONNECT_S = 10.0
 _MOST_LOSSES = 8
-_STARTING_S = 20.0
+_LOOK_S = 3.0
+_PINNED_S = 20.0
+
+_Done: TypeAlias = "queue.SimpleQueue[Any]"
+"""The futures that have ended, of one call of `results`: a caller may make a second one inside."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,14 @@ class _Sent:
     request: bytes
     future: Any = None
     losses: int = 0
+
+
+@dataclass(slots=True)
+class _Absent:
+    """Since when units have had no worker that can do them, and when to look again; mutable."""
+
+    look_at: float = 0.0
+    since: dict[str, float] = field(default_factory=dict)
 
 
 class DaskFarm(Farm):
@@ -63,7 +75,7 @@ class DaskFarm(Farm):
         self._security = dask_security(address, security)
         self._key = security.key
         self._waits_s = waits_s
-        self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._connection = 0
         self._owned = ExitStack()
         self._owned.enter_context(guarded())
         try:
@@ -81,8 +93,11 @@ class DaskFarm(Farm):
         """As `Farm.results`."""
         waiting = enumerate(units)
         sent: dict[str, _Sent] = {}
+        done: _Done = queue.SimpleQueue()
         most = ahead or max(2, 2 * self.slots)
         is_all = False
+        connection = self._connection
+        absent = _Absent()
         try:
             while not should_stop():
                 while not is_all and len(sent) < most:
@@ -95,15 +110,24 @@ class DaskFarm(Farm):
                         equal.indices.append(index)
                         continue
                     sent[_key_of(unit)] = one = _Sent([index], unit, pack_request(unit, self._key))
-                    self._submit(one)
+                    self._submit(one, done)
                 if not sent:
                     return
-                self._check_connection(sent)
-                for future in self._finished():
+                self._stay_connected()
+                if connection != self._connection:
+                    connection = self._connection
+                    for one in sent.values():
+                        self._submit(one, done)
+                for key in self._unserved(sent, absent):
+                    one = sent.pop(key)
+                    self._cancel([one.future])
+                    for index in one.indices:
+                        yield index, Lost("the worker that was to do it went away")
+                for future in _finished(done):
                     ended = sent.get(future.key)
                     if ended is None or ended.future is not future:
                         continue
-                    outcome = self._outcome(ended)
+                    outcome = self._outcome(ended, done)
                     if outcome is not None:
                         del sent[future.key]
                         for index in ended.indices:
@@ -130,7 +154,7 @@ class DaskFarm(Farm):
         except (OSError, TimeoutError) as error:
             raise no_scheduler(self._address, error) from error
 
-    def _submit(self, one: _Sent) -> None:
+    def _submit(self, one: _Sent, done: _Done) -> None:
         unit = one.unit
         one.future = self._client.submit(
             run_unit,
@@ -140,18 +164,9 @@ class DaskFarm(Farm):
             workers=list(unit.workers) or None,
             pure=True,
         )
-        one.future.add_done_callback(self._done.put)
+        one.future.add_done_callback(done.put)
 
-    def _finished(self) -> Iterator[Any]:
-        """The futures that have ended, after a moment at most."""
-        try:
-            yield self._done.get(timeout=_TICK_S)
-            while True:
-                yield self._done.get_nowait()
-        except queue.Empty:
-            return
-
-    def _outcome(self, one: _Sent) -> FarmOutcome | None:
+    def _outcome(self, one: _Sent, done: _Done) -> FarmOutcome | None:
         """How a unit ended; None where it was lost and is submitted again."""
         future, answer = one.future, None
         if future is not None and future.status == "finished":
@@ -163,7 +178,7 @@ class DaskFarm(Farm):
             return Lost(f"{one.losses} workers went away while they had it")
         if future is not None:
             self._cancel([future])
-        self._submit(one)
+        self._submit(one, done)
         return None
 
     def _gather(self, future: Any) -> bytes | None:
@@ -173,8 +188,11 @@ class DaskFarm(Farm):
             return None
         return answer if isinstance(answer, bytes) else None
 
-    def _check_connection(self, sent: dict[str, _Sent]) -> None:
-        """Connect again where the scheduler went away, and submit what was under way."""
+    def _stay_connected(self) -> None:
+        """Connect again where the scheduler went away: who has units under way submits them again.
+
+        Raises:  MachineError if no scheduler comes back.
+        """
         if self._client.status in ("running", "connecting"):
             return
         deadline = time.monotonic() + self._waits_s
@@ -182,14 +200,44 @@ class DaskFarm(Farm):
         while True:
             try:
                 self._client = self._connect(_CONNECT_S)
-                break
             except MachineError:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(1.0)
-        self._done = queue.SimpleQueue()
-        for one in sent.values():
-            self._submit(one)
+                continue
+            self._connection += 1
+            return
+
+    def _unserved(self, sent: dict[str, _Sent], absent: _Absent) -> list[str]:
+        """The units for a worker that went away a while ago.  Looks every few seconds.
+
+        Raises:  MachineError where no worker has had the device of a unit for long.
+        """
+        now = time.monotonic()
+        if now < absent.look_at:
+            return []
+        absent.look_at = now + _LOOK_S
+        there = self.workers()
+        for key in [each for each in absent.since if each not in sent]:
+            del absent.since[key]
+        for key, one in sent.items():
+            if any(can_do(worker, one.unit) for worker in there):
+                absent.since.pop(key, None)
+            else:
+                absent.since.setdefault(key, now)
+        gone = []
+        for key, since in absent.since.items():
+            unit = sent[key].unit
+            if unit.workers and now - since > _PINNED_S:
+                gone.append(key)
+            elif now - since > self._waits_s:
+                raise MachineError(
+                    stage="farm",
+                    where=f"unit {unit.function}",
+                    reason=f"for {self._waits_s:.0f} s no worker has had {unit.device or 'time'}",
+                    remedy="start a worker with such a device, and the same command",
+                )
+        return gone
 
     def _cancel(self, futures: Iterable[Any]) -> None:
         given_up = list(futures)
@@ -197,6 +245,16 @@ class DaskFarm(Farm):
             self._client.cancel(given_up, force=True)
         for future in given_up:
             future.release()
+
+
+def _finished(done: _Done) -> Iterator[Any]:
+    """The futures that have ended, after a moment at most."""
+    try:
+        yield done.get(timeout=_TICK_S)
+        while True:
+            yield done.get_nowait()
+    except queue.Empty:
+        return
 
 
 def _key_of(unit: Unit) -> str:

@@ -1,0 +1,144 @@
+"""Both kinds of farm do units, in processes that may crash, hang and go away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tensorwright.base import MachineError, UsageError
+from tensorwright.farm import Farm, FarmSecurity, Payload, StdioFarm, Unit, connect, make_keys
+from tensorwright.processes import Done, Raised
+
+WORKER = (sys.executable, "-m", "tensorwright", "worker")
+
+
+def start(*arguments: str, home: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tensorwright", *arguments],
+        env=os.environ | {"TENSORWRIGHT_HOME": str(home)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def wait_for_port(address: str) -> None:
+    host, _, port = address.removeprefix("tcp://").partition(":")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex((host, int(port))) == 0:
+                return
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def dask_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("farm")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+    only_build = ("--device", "none", "--slots", "2", "--name", "one")
+    processes = [
+        start("farm", "scheduler", address, "--page", "127.0.0.1:0", home=home),
+        start("worker", address, *only_build, home=home),
+    ]
+    wait_for_port(address)
+    yield address
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module", params=["dask", "stdio"])
+def farm(request: pytest.FixtureRequest, dask_address: str) -> Iterator[Farm]:
+    with ExitStack() as stack:
+        if request.param == "dask":
+            yield stack.enter_context(connect(dask_address))
+        else:
+            command = (*WORKER, "--stdio", "--device", "none", "--slots", "2")
+            yield stack.enter_context(StdioFarm([command]))
+
+
+def test_units_are_done_and_equal_ones_once_for_all(farm: Farm) -> None:
+    units = [Unit("farm.echo", Payload({"n": n % 3}, (bytes(n % 3),))) for n in range(7)]
+    assert farm.run(units) == [Done(unit.payload) for unit in units]
+    (worker,) = farm.workers()  # they were done, so it is there
+    assert worker.slots == farm.slots == 2
+    assert worker.device is None
+
+
+def test_a_unit_that_cannot_be_done_says_so(farm: Farm) -> None:
+    (outcome,) = farm.run([Unit("farm.nothing")])
+    assert isinstance(outcome, Raised)
+    assert isinstance(outcome.error, UsageError)
+
+
+def test_what_nobody_waits_for_is_given_up(farm: Farm) -> None:
+    long = [Unit("farm.wait", Payload({"seconds": 60, "n": n})) for n in range(4)]
+    for _ in farm.results([*long[:1], Unit("farm.echo")], ahead=2):
+        break  # the short one; leaving gives up the long one
+    assert farm.run([Unit("farm.echo", Payload(1))]) == [Done(Payload(1))]
+    calls = iter([False, False, True])
+    assert list(farm.results(long, lambda: next(calls, True))) == []
+    units = [Unit("farm.wait", Payload({"seconds": 0.01, "n": n})) for n in range(4)]
+    assert all(isinstance(each, Done) for each in farm.run(units))
+
+
+def test_a_worker_runs_no_function_of_a_plain_dask_client(dask_address: str) -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(dask_address, set_as_default=False, timeout=5) as client:
+        with pytest.raises(Exception):  # noqa: B017, PT011 - Dask makes a TypeError of it
+            client.run(os.getpid)
+        future = client.submit(os.getpid, pure=False)
+        with pytest.raises(Exception):  # noqa: B017, PT011 - whatever Dask makes of the refusal
+            future.result(timeout=2)
+    with connect(dask_address) as farm:
+        assert farm.run([Unit("farm.echo", Payload("on"))]) == [Done(Payload("on"))]
+
+
+def test_the_last_worker_that_goes_away_is_an_error() -> None:
+    command = (*WORKER, "--stdio", "--device", "none", "--slots", "1")
+    with StdioFarm([command]) as farm:
+        units = [Unit("farm.wait", Payload({"seconds": 60}))]
+        with pytest.raises(MachineError, match="went away"):
+            for _ in farm.results(_killing(farm, units)):
+                pass
+
+
+def _killing(farm: StdioFarm, units: list[Unit]) -> Iterator[Unit]:
+    yield from units
+    (peer,) = farm._peers
+    os.kill(peer.process.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("address", "text"),
+    [
+        ("tcp://192.0.2.1:8786", "without keys"),
+        ("tls://127.0.0.1:8786", "no keys are given"),
+        ("http://127.0.0.1:8786", "not of the form"),
+    ],
+)
+def test_an_address_without_protection_is_refused(address: str, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        connect(address)
+
+
+def test_keys_are_made_once_and_for_the_owner_only(tmp_path: Path) -> None:
+    files = make_keys(tmp_path / "keys")
+    assert all(path.stat().st_mode & 0o077 == 0 for path in files)
+    security = FarmSecurity(tmp_path / "keys")
+    assert len(security.key) == 32
+    with pytest.raises(UsageError, match="is there already"):
+        make_keys(tmp_path / "keys")
+    with pytest.raises(UsageError, match="does not encrypt"):
+        connect("tcp://127.0.0.1:8786", security)

@@ -1,0 +1,141 @@
+"""What a session believes of the devices of a farm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+from tests.targets import native_target
+from tests.unit.tuning.helpers import doubled
+
+from tensorwright.base import MachineError
+from tensorwright.build import Kernel
+from tensorwright.codegen import Signature
+from tensorwright.farm import Device, Farm, FarmOutcome, FarmWorker, Lost, Payload, Unit
+from tensorwright.processes import Done, never
+from tensorwright.records import Status
+from tensorwright.tuning.measuring import Measurement, Trial
+from tensorwright.tuning.on_farm import FarmRunner, agree
+from tensorwright.tuning.on_farm.wire import write
+
+OK, WRONG = Status.OK, Status.WRONG_ANSWER
+
+
+class FakeFarm(Farm):
+    """Devices in turn; each says of a kernel what its function makes of the true seconds."""
+
+    def __init__(self, **devices: Callable[[float], Measurement | str | None]) -> None:
+        self.devices = devices
+        self.aside: dict[str, str] = {}
+        self.asked: list[str] = []
+
+    def results(
+        self, units: Iterable[Unit], should_stop: Callable[[], bool] = never, ahead: int = 0
+    ) -> Iterator[tuple[int, FarmOutcome]]:
+        for index, unit in enumerate(units):
+            yield index, self._do(unit)
+
+    def _do(self, unit: Unit) -> FarmOutcome:
+        if unit.function == "farm.set_aside":
+            self.aside[unit.workers[0]] = unit.payload.data["reason"]
+            return Done(Payload())
+        names = unit.workers or tuple(self.devices)
+        name = names[len(self.asked) % len(names)]
+        self.asked.append(name)
+        true_s = float(unit.payload.blobs[0][-8:])
+        said = self.devices[name](true_s)
+        if said is None:
+            return Lost("gone")
+        if isinstance(said, str):
+            return Done(Payload({"drift": said, "worker": name}))
+        return Done(Payload({"measured": write((said,)), "worker": name, "reference_s": 1.0}))
+
+    def workers(self) -> tuple[FarmWorker, ...]:
+        device = Device("kind", "hardware", "")
+        return tuple(FarmWorker(name, name, 1, device) for name in self.devices)
+
+    def close(self) -> None: ...
+
+
+def honest(true_s: float) -> Measurement:
+    return Measurement(OK, (true_s,))
+
+
+def halving(true_s: float) -> Measurement:
+    return Measurement(OK, (true_s / 2,))
+
+
+def refusing(true_s: float) -> Measurement:
+    return Measurement(WRONG, error="off by 1")
+
+
+def measured(farm: FakeFarm, count: int = 8) -> list[Measurement]:
+    runner = FarmRunner(farm, "kind", native_target())
+    workload = doubled()
+    trials = [
+        Trial(
+            n,
+            workload,
+            Kernel(f"{0.001 * (n + 1):8.6f}".encode(), Signature("k", ()), 0.0, native_target()),
+            1,
+            math.inf,
+        )
+        for n in range(count)
+    ]
+    found = {trial.index: one for trial, one in runner.measure_each(trials)}
+    return [found[n] for n in range(count)]
+
+
+TRUE = [Measurement(OK, (float(f"{0.001 * (n + 1):8.6f}"),)) for n in range(8)]
+
+
+@pytest.mark.parametrize("lie", [halving, refusing])
+def test_a_device_that_lies_is_set_aside_and_its_results_are_measured_anew(
+    lie: Callable[[float], Measurement],
+) -> None:
+    farm = FakeFarm(a=honest, liar=lie, c=honest)
+    assert measured(farm) == TRUE
+    assert list(farm.aside) == ["liar"]
+    assert "2 agree" in farm.aside["liar"]
+
+
+def test_of_two_devices_that_disagree_neither_is_believed() -> None:
+    with pytest.raises(MachineError, match="no third device says who"):
+        measured(FakeFarm(a=honest, liar=halving))
+
+
+def test_devices_that_agree_share_the_round() -> None:
+    farm = FakeFarm(a=honest, b=honest)
+    assert measured(farm) == TRUE
+    assert not farm.aside
+    assert set(farm.asked) == {"a", "b"}
+
+
+def test_a_single_device_is_believed() -> None:
+    farm = FakeFarm(a=honest)
+    assert measured(farm) == TRUE
+    assert len(farm.asked) == len(TRUE)
+
+
+def test_a_program_that_fails_everywhere_has_failed() -> None:
+    farm = FakeFarm(a=refusing, b=refusing)
+    assert [one.status for one in measured(farm)] == [WRONG] * 8
+    assert not farm.aside
+
+
+def test_a_device_that_drifts_measures_nothing() -> None:
+    farm = FakeFarm(a=honest, hot=lambda _: "the reference kernel takes 2 ms, not 1 ms", c=honest)
+    assert measured(farm) == TRUE
+    assert "reference kernel" in farm.aside["hot"]
+
+
+def test_what_every_device_loses_is_lost() -> None:
+    assert [one.status for one in measured(FakeFarm(a=lambda _: None))] == [Status.LOST] * 8
+
+
+def test_times_agree_up_to_a_ratio_and_failures_among_themselves() -> None:
+    assert agree(Measurement(OK, (1.0, 2.0)), Measurement(OK, (1.3,)))
+    assert not agree(Measurement(OK, (1.0,)), Measurement(OK, (0.5,)))
+    assert agree(Measurement(WRONG), Measurement(Status.CRASHED))
+    assert not agree(Measurement(WRONG), Measurement(OK, (1.0,)))
