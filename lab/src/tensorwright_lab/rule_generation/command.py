@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
+from tensorwright.cli.arguments.farm import OpenFarm, worker_options
 from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.workers import OpenFarm, worker_options
 from tensorwright.rewriting import rule_text
 from tensorwright_lab.rule_generation import (
     PRESET_NAMES,

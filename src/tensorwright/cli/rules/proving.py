@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
+from tensorwright.cli.arguments.farm import OpenFarm, worker_options
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.progress import ProgressLines
-from tensorwright.cli.arguments.workers import OpenFarm, worker_options
 from tensorwright.cli.rules.reading import named_rule, read_head, read_rules
 from tensorwright.rewriting import (
     Term,
