@@ -11,7 +11,7 @@ import json
 import queue
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -155,16 +155,20 @@ class DaskFarm(Farm):
             raise no_scheduler(self._address, error) from error
 
     def _submit(self, one: _Sent, done: _Done) -> None:
+        """Hand a unit to the scheduler; where that has gone, all are, after the next connection."""
         unit = one.unit
-        one.future = self._client.submit(
-            run_unit,
-            one.request,
-            key=_key_of(unit),
-            resources={f"{RESOURCE}{unit.device}": 1} if unit.device else None,
-            workers=list(unit.workers) or None,
-            pure=True,
-        )
-        one.future.add_done_callback(done.put)
+        try:
+            one.future = self._client.submit(
+                run_unit,
+                one.request,
+                key=_key_of(unit),
+                resources={f"{RESOURCE}{unit.device}": 1} if unit.device else None,
+                workers=list(unit.workers) or None,
+                pure=True,
+            )
+            one.future.add_done_callback(done.put)
+        except (OSError, RuntimeError):
+            self._client.close(timeout=1)
 
     def _outcome(self, one: _Sent, done: _Done) -> FarmOutcome | None:
         """How a unit ended; None where it was lost and is submitted again."""
@@ -173,9 +177,10 @@ class DaskFarm(Farm):
             answer = self._gather(future)
         if answer is not None:
             return unpack_answer(answer, one.request, self._key)
-        one.losses += 1
+        if future is not None and future.status == "error":
+            one.losses += 1  # Dask gives up a unit whose worker died twice
         if one.losses > _MOST_LOSSES:
-            return Lost(f"{one.losses} workers went away while they had it")
+            return Lost(f"{2 * one.losses} workers went away while they had it")
         if future is not None:
             self._cancel([future])
         self._submit(one, done)
@@ -241,10 +246,11 @@ class DaskFarm(Farm):
 
     def _cancel(self, futures: Iterable[Any]) -> None:
         given_up = list(futures)
-        if given_up and self._client.status == "running":
-            self._client.cancel(given_up, force=True)
-        for future in given_up:
-            future.release()
+        with suppress(OSError, TimeoutError, RuntimeError):  # the scheduler may have gone, too
+            if given_up and self._client.status == "running":
+                self._client.cancel(given_up, force=True)
+            for future in given_up:
+                future.release()
 
 
 def _finished(done: _Done) -> Iterator[Any]:

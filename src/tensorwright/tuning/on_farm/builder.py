@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
 
 from tensorwright.build import BuildRequest, unpack_kernel
 from tensorwright.farm import Farm, FarmOutcome, Lost, Payload, Unit, raise_if_refused
@@ -29,7 +28,6 @@ class FarmBuilder:
         self._farm = farm
         self._here = PoolBuilder()
         self._thread = ThreadPoolExecutor(1, "background jobs")
-        self._turns = count()
 
     def build(
         self,

@@ -98,7 +98,7 @@ class DevicePool:
             )
         return good
 
-    def expected_reference_s(self, name: str = "") -> float:
+    def expected_reference_s(self) -> float:
         """What the reference kernel should take: the median of the devices; 0 where unknown."""
         times = [time_s for worker, time_s in self._references.items() if worker not in self._aside]
         return statistics.median(times) if times else 0.0
