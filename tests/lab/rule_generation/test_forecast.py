@@ -6,10 +6,10 @@ import pytest
 from tests.lab.rule_generation.tiny import TINY, enumerated
 
 from tensorwright.farm import CALLER
-from tensorwright_lab.rule_generation.enumerate import forecast as forecast_module
+from tensorwright_lab.rule_generation import forecast as forecast_module
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import run_of
-from tensorwright_lab.rule_generation.enumerate.forecast import LevelCost, forecast
+from tensorwright_lab.rule_generation.forecast import LevelCost, forecast
 
 
 def forecast_of(path, operators):

@@ -7,7 +7,7 @@ select_rules(rules)               those that are proved and not implied by other
 build_library()                   the rules that ship with tensorwright (`build.py`)
 """
 
-from tensorwright_lab.rule_generation.enumerate.forecast import LevelCost
+from tensorwright_lab.rule_generation.forecast import LevelCost
 from tensorwright_lab.rule_generation.generate import (
     Generated,
     Stage,

@@ -36,8 +36,8 @@ from tensorwright_lab.rule_generation.enumerate.enumerate import (
     enumerate_terms,
     run_of,
 )
-from tensorwright_lab.rule_generation.enumerate.forecast import LevelCost, forecast
 from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
+from tensorwright_lab.rule_generation.forecast import LevelCost, forecast
 from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
 from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.presets import presets_of
