@@ -58,18 +58,11 @@ def test_a_search_leaves_a_report_and_records_give_it_again(
     assert read_report(tmp_path / "both.html") == recorded
 
 
-def test_an_expression_and_several_programs_have_reports(
-    invoke: Invoke, own: Path, tmp_path: Path
-) -> None:
+def test_an_expression_has_a_report(invoke: Invoke, own: Path, tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     done = invoke("tune", f"{own}:y", "--report", page, *FEW)
     assert done.exit_code == 0, done.output
     assert len(read_report(page)["profile"]["steps"]) == 1
-    done = invoke("tune", f"{own}:y", f"{own}:y", "--report", page, *FEW)
-    assert done.exit_code == 0, done.output
-    report = read_report(page)
-    assert "several programs" in report["missing"]["profile"]
-    assert len(report["workloads"]) == 1
 
 
 def test_the_data_of_a_profile_are_printed(invoke: Invoke, model: Path, tmp_path: Path) -> None:
