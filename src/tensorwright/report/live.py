@@ -1,7 +1,7 @@
 """The page of a report while a search runs: a small server on this machine only.
 
-The page asks every second for newer data.  The session's thread makes them between measurements,
-and only if somebody looks; the server's threads send bytes that are ready.
+The page asks every second for newer data.  The session's thread makes them between measurements;
+the server's threads send what is ready, which disturbs a measurement as little as possible.
 """
 
 from __future__ import annotations
@@ -47,9 +47,11 @@ class LiveReport:
         self._trials: dict[str, list[Values]] = {}
         self._lock = threading.Lock()
         self._asked_s = -math.inf
-        self._reports: list[Values] = [self._document]
+        self._reports: list[Values] = []
+        self._text = ""  # of the data
         self._is_done = False
         self._is_seen = False  # the present state, by a page that is open
+        self._show([self._document])
         try:
             self._server = _Server((_HERE, port), self)
         except OSError as error:
@@ -120,11 +122,12 @@ class LiveReport:
         """The state of now, for a page that is open."""
         with self._lock:
             self._asked_s, self._is_seen = time.monotonic(), True
-            return json.dumps({"is_live": not self._is_done, "reports": self._reports})
+            return self._text
 
     def _show(self, reports: Sequence[Values]) -> None:
+        text = json.dumps({"is_live": not self._is_done, "reports": list(reports)})
         with self._lock:
-            self._reports, self._is_seen = list(reports), False
+            self._reports, self._text, self._is_seen = list(reports), text, False
 
     @property
     def _is_looked_at(self) -> bool:

@@ -199,7 +199,7 @@ def load_measured(
 def _arguments(setting: SessionSetting, searched: Sequence[SearchedWorkload]) -> str:
     fields = {
         "kind": _KIND,
-        "workloads": {each.key: each.weight for each in searched},
+        "workloads": {each.key: float(each.weight) for each in searched},
         "target": setting.target.key,
         "hardware": setting.hardware,
         "threads": setting.threads,

@@ -1,4 +1,4 @@
-// How the page looks, in numbers: texts of charts that cover each other, texts that are hard to read.
+// How the page looks, in numbers: texts of charts that cover each other or are cut, texts that are hard to read.
 
 var overlaps = () => {
   const boxes = [...document.querySelectorAll(".chart svg")].map((chart) =>
@@ -9,6 +9,10 @@ var overlaps = () => {
     const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
     if (wide > 1 && high > 3) faults.push(`${one} / ${other}`);
   }));
+  for (const text of document.querySelectorAll(".chart svg text")) {
+    const own = text.getBoundingClientRect(), all = text.closest("svg").getBoundingClientRect();
+    if (own.right > all.right + 1 || own.left < all.left - 1) faults.push(`${text.textContent} is cut`);
+  }
   return faults;
 };
 

@@ -11,8 +11,8 @@ function comparison(before, after) {
       return [name, of(before), of(after)];
     }),
   ].filter(([, was, is]) => isNumber(was) || isNumber(is)).map(([what, was, is]) => ({what, was, is}));
-  const columns = (title) => [
-    {title, value: (row) => row.what, isName: true},
+  const columns = [
+    {title: "what", value: (row) => row.what, isName: true},
     {title: "before_us", value: (row) => row.was, text: (row) => time(row.was), isNumber: true},
     {title: "after_us", value: (row) => row.is, text: (row) => time(row.is), isNumber: true},
     {title: "times as fast", value: (row) => isNumber(row.was) && isNumber(row.is) ? row.was / row.is : null, isNumber: true,
@@ -29,15 +29,16 @@ function comparison(before, after) {
   }));
   const differing = differences(before, after);
   const isSame = before.machine && after.machine && before.machine.fingerprint === after.machine.fingerprint;
+  const isBusy = [before, after].some((report) => report.noise && report.noise.is_busy);
   const ratio = before.answer.time_us / after.answer.time_us;
   const head = isNumber(ratio) ? `${digits(ratio >= 1 ? ratio : 1 / ratio)} times ${ratio >= 1 ? "as fast" : "as slow"} as before` : "Two reports compared";
   const block = (name, rows) => rows.length > 0 && [el("h3", {}, name),
-    el("div", {class: "bar"}, copyButton(columns(name), rows, name)), table(columns(name), rows.slice(0, 40), {caption: name})];
+    el("div", {class: "bar"}, copyButton(columns, rows, name)), table(columns, rows.slice(0, 40), {caption: name})];
   return el("section", {id: "compared", "aria-label": "Comparison"},
-    el("p", {class: "soft", style: {margin: 0}}, `${before.name}, ${before.written} and ${after.name}, ${after.written}`),
+    el("p", {class: "soft", style: {margin: 0}}, `${before.name}, ${moment(before.written)}, and ${after.name}, ${moment(after.written)}`),
     el("h1", {id: "headline"}, head),
-    el("p", {class: "soft"}, `The two were measured at different moments${isSame ? "" : ", on different machines"}: small differences say nothing. Below, the second report in full.`),
-    block("whole", totals), block("layers, the largest change first", layersRows), block("best times on record", searchRows),
+    el("p", {class: "soft"}, `The two were measured at different moments${isSame ? "" : ", on different machines"}: small differences say nothing.${isBusy ? " Others used the machine meanwhile: doubt these times." : ""} Below, the second report in full.`),
+    block("The whole", totals), block("Layers, the largest change first", layersRows), block("Best times on record", searchRows),
     differing.length > 0 && [el("h3", {}, "Other conditions"), table([
       {title: "what", value: (row) => row.what}, {title: "before", value: (row) => row.was, isName: true}, {title: "after", value: (row) => row.is, isName: true}],
     differing, {caption: "Other conditions"})]);

@@ -29,6 +29,9 @@ const range = (least, most) => isNumber(least) && isNumber(most) ? `${digits(lea
 
 const seconds = (value) => !isNumber(value) ? "-" : value >= 90 ? `${Math.floor(value / 60)} min ${Math.round(value % 60)} s` : `${digits(value)} s`;
 
+/** A moment for people: "2026-01-31 12:00 UTC". */
+const moment = (text) => `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
+
 const shortened = (text, most) => text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 
 const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;

@@ -46,7 +46,7 @@ function graphsSection(report) {
       : `${count(graphs.before.length, "operator")}; no graph that rules make was faster.`,
     el("div", {class: "bar"},
       choices("Which operators are shown", [[false, isChanged ? "Changes" : "Shortened"], [true, "All operators"]], false, (value) => { state.isAll = value; show(); }),
-      copyButton(NODE_COLUMNS, nodes, "operators"), rules.length > 0 && copyButton(RULE_COLUMNS, rules, "rules")),
+      copyButton(NODE_COLUMNS, nodes, "operators", "Copy operators"), rules.length > 0 && copyButton(RULE_COLUMNS, rules, "rules", "Copy rules")),
     lists,
     rules.length > 0 && el("h3", {}, "Rules, in the order in which they were applied"),
     rules.length > 0 && el("p", {class: "soft"}, why ? `Their gains were not measured: ${why}.`

@@ -17,7 +17,7 @@ function drawPage(data) {
   const bar = document.getElementById("top"), content = document.getElementById("content");
   bar.replaceChildren(topBar(report, sections));
   content.replaceChildren(...sections.map(([, , element]) => element));
-  document.getElementById("bottom").textContent = `Written ${report.written} by tensorwright. All data are inside this page; nothing is fetched.`;
+  document.getElementById("bottom").textContent = `Written ${moment(report.written)} by tensorwright. All data are inside this page; nothing is fetched.`;
 }
 
 async function follow() {

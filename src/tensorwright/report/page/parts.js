@@ -10,7 +10,10 @@ const PART_COLUMNS = [
 
 function partsSection(report) {
   const parts = report.parts && report.parts.parts;
-  if (!parts || parts.length < 2) return null;
+  if (!parts) return null;
+  const missing = report.parts.missing || [];
+  const left = `Not measured: ${missing.map((each) => `${each.part} (${each.reason})`).join(", ")}.`;
+  if (parts.length < 2) return missing.length ? section("parts", "From untuned to tuned", left) : null;
   const most = Math.max(...parts.map((part) => part.most_us));
   const at = (us) => `${100 * us / most}%`;
   const rows = [];
@@ -35,11 +38,10 @@ function partsSection(report) {
           : el("span", {class: change >= 0 ? "good" : "bad"}, change >= 0 ? `${times(before / part.time_us)} faster` : `${times(part.time_us / before)} slower`)));
   });
   const first = parts[0], last = parts[parts.length - 1];
-  const missing = report.parts.missing || [];
   return section("parts", "From untuned to tuned",
     `Each row is the network with one more part of the compiler at work, ${digits(first.time_us / last.time_us)} times as fast in all. All rows were run in turns; the dark line is the range of the faster half of the turns.`,
     el("div", {class: "bar"}, copyButton(PART_COLUMNS, parts, "parts")),
     el("div", {class: "fall card"}, rows),
     missing.length > 0 && el("p", {class: "soft", style: {marginTop: "10px"}},
-      `Not measured: ${missing.map((each) => `${each.part} (${each.reason})`).join(", ")}. Its gain is part of the next row.`));
+      `${left} What it gains is part of the next row.`));
 }

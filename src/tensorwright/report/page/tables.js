@@ -26,11 +26,11 @@ function table(columns, rows, options = {}) {
 const shownTitle = (title) => title.replace(/_us$/, "").replace("gflops_per_s", "GFLOP/s").replace("gbytes_per_s", "GB/s").replaceAll("_", " ");
 
 /** A button that copies rows as CSV: the header first, numbers as they are in the data. */
-function copyButton(columns, rows, name) {
+function copyButton(columns, rows, name, label = "Copy CSV") {
   return el("button", {
     type: "button", class: "no-print copy",
     onclick: async () => say(await copyText(toCsv(columns, rows)) ? `${name}: ${count(rows.length, "row")} copied as CSV` : "the browser does not let the page copy"),
-  }, "Copy CSV");
+  }, label);
 }
 
 function toCsv(columns, rows) {
