@@ -61,8 +61,8 @@ def default_folds(extents: Sequence[int]) -> tuple[int, ...]:
 def default_tile(
     batch: int, extents: tuple[int, int], longest: tuple[int, int], target: GpuTarget
 ) -> tuple[Row, Row]:
-    """The tile by rule: of whole warps, so small that every multiprocessor has a block, and then
-    with the most arithmetic for what it fetches.
+    """The tile by rule: with the fewest idle lanes of warps, so small that every multiprocessor has
+    a block, and then with the most arithmetic for what it fetches.
 
     extents   of rows and of columns, of each of a batch of products
     """
@@ -70,12 +70,12 @@ def default_tile(
     def worth(tile: tuple[Row, Row]) -> tuple[float, ...]:
         (height, width), threads = map(prod, tile), tile[0][1] * tile[1][1]
         blocks = batch * (extents[0] // height) * (extents[1] // width)
-        is_whole = threads % target.warp == 0 or height * width < target.warp
+        lanes = threads / (-(-threads // target.warp) * target.warp)
         is_kept = threads <= min(_THREADS, target.threads_per_block)
         is_kept &= height * width <= _SUMS * threads
         used = min(blocks, target.multiprocessors)
         reuse, busy = height * width / (height + width), min(threads, _BUSY * target.warp)
-        return (is_kept, is_whole, used, reuse, busy, -threads)
+        return (is_kept, lanes, used, reuse, busy, -threads)
 
     rows, columns = (tile_rows(*side) for side in zip(extents, longest, strict=True))
     return max(product(rows, columns), key=worth)
