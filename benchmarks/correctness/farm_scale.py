@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import resource
 import sys
@@ -25,7 +24,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from farm_faults import Processes, free_port, wait_for
+from farm_faults import Processes, free_port, tell, wait_for
 
 from tensorwright.farm import Payload, Unit, connect
 from tensorwright.farm.dask.settings import apply_settings
@@ -135,10 +134,7 @@ def main() -> None:
         "speed": asked.speed,
         **facts,
     }
-    for name, value in facts.items():
-        print(f"{name:20} {value:12.6g}")
-    if asked.json:
-        asked.json.write_text(json.dumps(facts, indent=1) + "\n")
+    tell(facts, asked.json)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from tensorwright.farm.device_state import (
     own_device,
     worker_name,
 )
-from tensorwright.farm.farm import Device, Farm, FarmWorker, value_of
+from tensorwright.farm.farm import Device, Farm, FarmWorker, raise_if_refused, value_of
 from tensorwright.farm.functions import FUNCTIONS, NamedFunction, function_named
 from tensorwright.farm.messages import WrongKeyError, farm_version
 from tensorwright.farm.security import NO_SECURITY, FarmSecurity
@@ -46,6 +46,7 @@ __all__ = [
     "now",
     "opened_farm",
     "own_device",
+    "raise_if_refused",
     "serve_stdio",
     "value_of",
     "worker_name",

@@ -55,6 +55,13 @@ class FarmWorker:
     queue: int = 0
 
 
+def can_do(worker: FarmWorker, unit: Unit) -> bool:
+    """Whether a unit may be given to a worker."""
+    if unit.workers and worker.name not in unit.workers:
+        return False
+    return not unit.device or (worker.device is not None and worker.device.kind == unit.device)
+
+
 class Farm(ABC):
     """Workers that do units; use it in a `with` block.  Not for several threads.
 
@@ -107,6 +114,12 @@ class Farm(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def raise_if_refused(outcome: FarmOutcome) -> None:
+    """Raise what a worker says of the farm itself: that it is of another version."""
+    if isinstance(outcome, Raised) and outcome.error is not None and outcome.error.stage == "farm":
+        raise outcome.error
 
 
 def value_of(outcome: FarmOutcome) -> Any:

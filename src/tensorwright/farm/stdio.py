@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import count
-from typing import BinaryIO
+from typing import IO
 
 from tensorwright.base import MachineError
 from tensorwright.farm.device_state import name_worker, now
-from tensorwright.farm.farm import Device, Farm, FarmWorker
+from tensorwright.farm.farm import Device, Farm, FarmWorker, can_do
 from tensorwright.farm.messages import farm_version, pack_request, unpack_answer
 from tensorwright.farm.serving import Server
 from tensorwright.farm.unit import FarmOutcome, Lost, Unit
@@ -43,8 +43,8 @@ def serve(
     name: str,
     slots: int,
     device: Device | None = None,
-    source: BinaryIO | None = None,
-    sink: BinaryIO | None = None,
+    source: IO[bytes] | None = None,
+    sink: IO[bytes] | None = None,
 ) -> None:
     """Do the units that come by standard input until it ends; answers go to standard output."""
     source, sink = source or sys.stdin.buffer, sink or sys.stdout.buffer
@@ -299,10 +299,7 @@ def _can_take(peer: _Peer, unit: Unit) -> bool:
 
 
 def _fits(peer: _Peer, unit: Unit) -> bool:
-    state = peer.state
-    if peer.is_gone or state is None or (unit.workers and state.name not in unit.workers):
-        return False
-    return not unit.device or (state.device is not None and state.device.kind == unit.device)
+    return not peer.is_gone and peer.state is not None and can_do(peer.state, unit)
 
 
 def _send_to(peer: _Peer, kind: bytes, message: bytes) -> None:
@@ -336,12 +333,12 @@ def _without_key(message: bytes) -> tuple[str, bytes]:
     return message[_LENGTH.size : end].decode(), message[end:]
 
 
-def _write(sink: BinaryIO, kind: bytes, message: bytes) -> None:
+def _write(sink: IO[bytes], kind: bytes, message: bytes) -> None:
     sink.write(kind + _LENGTH.pack(len(message)) + message)
     sink.flush()
 
 
-def _messages(source: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
+def _messages(source: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """The messages of a stream until it ends."""
     while True:
         head = source.read(1 + _LENGTH.size)

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,6 +30,16 @@ def start(*arguments: str, home: Path) -> subprocess.Popen[bytes]:
     )
 
 
+def wait_for_port(address: str) -> None:
+    host, _, port = address.removeprefix("tcp://").partition(":")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex((host, int(port))) == 0:
+                return
+        time.sleep(0.1)
+
+
 @pytest.fixture(scope="module")
 def dask_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("farm")
@@ -40,6 +51,7 @@ def dask_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         start("farm", "scheduler", address, "--page", "127.0.0.1:0", home=home),
         start("worker", address, *only_build, home=home),
     ]
+    wait_for_port(address)
     yield address
     for process in processes:
         process.kill()
@@ -59,7 +71,7 @@ def farm(request: pytest.FixtureRequest, dask_address: str) -> Iterator[Farm]:
 def test_units_are_done_and_equal_ones_once_for_all(farm: Farm) -> None:
     units = [Unit("farm.echo", Payload({"n": n % 3}, (bytes(n % 3),))) for n in range(7)]
     assert farm.run(units) == [Done(unit.payload) for unit in units]
-    (worker,) = farm.workers()
+    (worker,) = farm.workers()  # they were done, so it is there
     assert worker.slots == farm.slots == 2
     assert worker.device is None
 

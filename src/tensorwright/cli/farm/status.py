@@ -6,11 +6,13 @@ import json
 from dataclasses import asdict
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from tensorwright.cli.arguments.farm import security_options
+from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing.wrapping import echo_prose
 from tensorwright.farm import FarmSecurity, FarmWorker, connect
+
+_COLUMNS = ("worker", "host", "slots", "device", "MHz", "°C", "load", "seen", "queue", "state")
 
 
 @click.command("status")
@@ -27,24 +29,22 @@ def status_command(address: str, as_json: bool, security: FarmSecurity) -> None:
     if as_json:
         click.echo(json.dumps([asdict(worker) for worker in workers], indent=1))
         return
-    table = Table(box=None, pad_edge=False)
-    for title in ("worker", "host", "slots", "device", "MHz", "°C", "load", "seen", "queue", ""):
-        table.add_column(title)
+    print_table(_COLUMNS, [_cells(worker) for worker in workers])
     for worker in workers:
-        table.add_row(*_cells(worker))
-    Console(soft_wrap=True).print(table)
+        if worker.device is not None and worker.device.set_aside:
+            echo_prose(f"{worker.name} is set aside: {worker.device.set_aside}")
 
 
 def _cells(worker: FarmWorker) -> tuple[str, ...]:
     device = worker.device
-    own = ("builds only", "", "", "", "")
+    own = ("-", "-", "-", "-", "builds only")
     if device is not None:
         own = (
             device.kind,
             f"{device.clock_mhz:.0f}" if device.clock_mhz else "-",
             f"{device.celsius:.0f}" if device.celsius else "-",
             f"{device.load:.1f}",
-            f"set aside: {device.set_aside}" if device.set_aside else "",
+            "set aside" if device.set_aside else "measures",
         )
     kind, clock, celsius, load, aside = own
     seen = f"{worker.seen_s:.1f} s ago"

@@ -11,8 +11,8 @@ import json
 import queue
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from distributed import Client
@@ -22,7 +22,7 @@ from tensorwright.farm.dask.guard import guarded
 from tensorwright.farm.dask.running import run_unit
 from tensorwright.farm.dask.settings import dask_security
 from tensorwright.farm.dask.worker import RESOURCE, no_scheduler
-from tensorwright.farm.farm import Device, Farm, FarmWorker
+from tensorwright.farm.farm import Device, Farm, FarmWorker, can_do
 from tensorwright.farm.messages import pack_request, unpack_answer
 from tensorwright.farm.security import NO_SECURITY, FarmSecurity
 from tensorwright.farm.unit import FarmOutcome, Lost, Unit
@@ -31,6 +31,8 @@ from tensorwright.processes import never
 _TICK_S = 0.2
 _CONNECT_S = 10.0
 _MOST_LOSSES = 8
+_LOOK_S = 3.0
+_PINNED_S = 20.0
 
 _Done: TypeAlias = "queue.SimpleQueue[Any]"
 """The futures that have ended, of one call of `results`: a caller may make a second one inside."""
@@ -48,6 +50,14 @@ class _Sent:
     request: bytes
     future: Any = None
     losses: int = 0
+
+
+@dataclass(slots=True)
+class _Absent:
+    """Since when units have had no worker that can do them, and when to look again; mutable."""
+
+    look_at: float = 0.0
+    since: dict[str, float] = field(default_factory=dict)
 
 
 class DaskFarm(Farm):
@@ -87,6 +97,7 @@ class DaskFarm(Farm):
         most = ahead or max(2, 2 * self.slots)
         is_all = False
         connection = self._connection
+        absent = _Absent()
         try:
             while not should_stop():
                 while not is_all and len(sent) < most:
@@ -107,6 +118,11 @@ class DaskFarm(Farm):
                     connection = self._connection
                     for one in sent.values():
                         self._submit(one, done)
+                for key in self._unserved(sent, absent):
+                    one = sent.pop(key)
+                    self._cancel([one.future])
+                    for index in one.indices:
+                        yield index, Lost("the worker that was to do it went away")
                 for future in _finished(done):
                     ended = sent.get(future.key)
                     if ended is None or ended.future is not future:
@@ -139,16 +155,20 @@ class DaskFarm(Farm):
             raise no_scheduler(self._address, error) from error
 
     def _submit(self, one: _Sent, done: _Done) -> None:
+        """Hand a unit to the scheduler; where that has gone, all are, after the next connection."""
         unit = one.unit
-        one.future = self._client.submit(
-            run_unit,
-            one.request,
-            key=_key_of(unit),
-            resources={f"{RESOURCE}{unit.device}": 1} if unit.device else None,
-            workers=list(unit.workers) or None,
-            pure=True,
-        )
-        one.future.add_done_callback(done.put)
+        try:
+            one.future = self._client.submit(
+                run_unit,
+                one.request,
+                key=_key_of(unit),
+                resources={f"{RESOURCE}{unit.device}": 1} if unit.device else None,
+                workers=list(unit.workers) or None,
+                pure=True,
+            )
+            one.future.add_done_callback(done.put)
+        except (OSError, RuntimeError):
+            self._client.close(timeout=1)
 
     def _outcome(self, one: _Sent, done: _Done) -> FarmOutcome | None:
         """How a unit ended; None where it was lost and is submitted again."""
@@ -157,9 +177,10 @@ class DaskFarm(Farm):
             answer = self._gather(future)
         if answer is not None:
             return unpack_answer(answer, one.request, self._key)
-        one.losses += 1
+        if future is not None and future.status == "error":
+            one.losses += 1  # Dask gives up a unit whose worker died twice
         if one.losses > _MOST_LOSSES:
-            return Lost(f"{one.losses} workers went away while they had it")
+            return Lost(f"{2 * one.losses} workers went away while they had it")
         if future is not None:
             self._cancel([future])
         self._submit(one, done)
@@ -192,12 +213,44 @@ class DaskFarm(Farm):
             self._connection += 1
             return
 
+    def _unserved(self, sent: dict[str, _Sent], absent: _Absent) -> list[str]:
+        """The units for a worker that went away a while ago.  Looks every few seconds.
+
+        Raises:  MachineError where no worker has had the device of a unit for long.
+        """
+        now = time.monotonic()
+        if now < absent.look_at:
+            return []
+        absent.look_at = now + _LOOK_S
+        there = self.workers()
+        for key in [each for each in absent.since if each not in sent]:
+            del absent.since[key]
+        for key, one in sent.items():
+            if any(can_do(worker, one.unit) for worker in there):
+                absent.since.pop(key, None)
+            else:
+                absent.since.setdefault(key, now)
+        gone = []
+        for key, since in absent.since.items():
+            unit = sent[key].unit
+            if unit.workers and now - since > _PINNED_S:
+                gone.append(key)
+            elif now - since > self._waits_s:
+                raise MachineError(
+                    stage="farm",
+                    where=f"unit {unit.function}",
+                    reason=f"for {self._waits_s:.0f} s no worker has had {unit.device or 'time'}",
+                    remedy="start a worker with such a device, and the same command",
+                )
+        return gone
+
     def _cancel(self, futures: Iterable[Any]) -> None:
         given_up = list(futures)
-        if given_up and self._client.status == "running":
-            self._client.cancel(given_up, force=True)
-        for future in given_up:
-            future.release()
+        with suppress(OSError, TimeoutError, RuntimeError):  # the scheduler may have gone, too
+            if given_up and self._client.status == "running":
+                self._client.cancel(given_up, force=True)
+            for future in given_up:
+                future.release()
 
 
 def _finished(done: _Done) -> Iterator[Any]:

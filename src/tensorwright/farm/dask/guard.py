@@ -63,23 +63,33 @@ def read_pickle(data: bytes, *, buffers: Iterable[Any] = ()) -> Any:
     return _Reader(io.BytesIO(data), buffers=buffers or None).load()
 
 
+_OPEN: list[None] = []
+"""One entry for each block of `guarded` that lasts: several farms may be open in a process."""
+
+
 @contextmanager
 def guarded() -> Iterator[None]:
     """Let Dask read pickles of a farm only, in this process, while the block lasts."""
-    before = protocol.pickle.loads, distributed.scheduler.loads, distributed.client.loads
-    before_module = distributed.scheduler.pickle
-    _install(read_pickle, read_pickle, read_pickle)
-    distributed.scheduler.pickle = SimpleNamespace(loads=read_pickle, dumps=pickle.dumps)
+    if not _OPEN:
+        _install(read_pickle, SimpleNamespace(loads=read_pickle, dumps=pickle.dumps))
+    _OPEN.append(None)
     try:
         yield
     finally:
-        _install(*before)
-        distributed.scheduler.pickle = before_module
+        _OPEN.pop()
+        if not _OPEN:
+            _install(_DASKS_OWN, pickle)
 
 
-def _install(in_protocol: Callable[..., Any], *others: Callable[..., Any]) -> None:
-    protocol.pickle.loads = in_protocol
-    distributed.scheduler.loads, distributed.client.loads = others
+_DASKS_OWN = protocol.pickle.loads
+
+
+def _install(read: Callable[..., Any], module: Any) -> None:
+    """Let Dask read pickles by a function; `module` is what its scheduler has for `pickle`."""
+    protocol.pickle.loads = read
+    distributed.scheduler.loads = read
+    distributed.client.loads = read
+    distributed.scheduler.pickle = module
 
 
 def refuse_handlers(server: Any) -> None:

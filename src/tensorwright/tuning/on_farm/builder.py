@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 from tensorwright.build import BuildRequest, unpack_kernel
-from tensorwright.farm import Farm, FarmOutcome, Lost, Payload, Unit
+from tensorwright.farm import Farm, FarmOutcome, Lost, Payload, Unit, raise_if_refused
 from tensorwright.processes import Died, Done, Raised, Stopped, TimedOut, never
 from tensorwright.records import Status
 from tensorwright.tuning.measuring import (
@@ -53,6 +53,7 @@ class FarmBuilder:
 
 
 def _result(request: BuildRequest, outcome: FarmOutcome) -> BuildResult:
+    raise_if_refused(outcome)
     match outcome:
         case Done(Payload(data, blobs)) if blobs:
             return unpack_kernel(blobs[0], request.target)

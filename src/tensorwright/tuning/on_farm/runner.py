@@ -1,7 +1,7 @@
 """A runner whose candidates the devices of a farm measure.
 
 One measurement at a time runs on a device, and several devices of a kind share the candidates of a
-round.  Where there are several, none is believed alone: of what each has measured, one result and
+round.  Where there are several, none is believed alone: of what each has measured, two results and
 all failures are measured again on another device.  Where two disagree, all are asked; who is not
 with the majority is set aside, and what it measured in this round is measured anew.
 """
@@ -12,13 +12,13 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 from tensorwright.base import Target
 from tensorwright.build import Kernel, pack_kernel
-from tensorwright.farm import Farm, FarmOutcome, Lost, Payload, Unit
+from tensorwright.farm import Farm, FarmOutcome, Lost, Payload, Unit, raise_if_refused
 from tensorwright.processes import Done, never
 from tensorwright.records import Status
 from tensorwright.schedule import Workload
@@ -184,6 +184,7 @@ class FarmRunner(Runner):
 
     def _read(self, outcome: FarmOutcome, count: int) -> tuple[str, list[Measurement]]:
         """Who measured, and what; no measurements where the device has drifted."""
+        raise_if_refused(outcome)
         if isinstance(outcome, Lost):
             return "", [Measurement(Status.LOST, error=str(outcome))] * count
         if not isinstance(outcome, Done):
@@ -214,7 +215,7 @@ class FarmRunner(Runner):
         for index, outcome in self._farm.results(seconds, should_stop):
             worker, measured = self._read(outcome, 1)
             first = doubted[index]
-            if not measured or agree(first.measured, measured[0]):
+            if not worker or not measured or agree(first.measured, measured[0]):
                 continue
             if first.worker in self.devices.set_aside or worker in self.devices.set_aside:
                 continue
@@ -234,7 +235,7 @@ class FarmRunner(Runner):
         opinions: dict[str, Measurement] = {}
         for _, outcome in self._farm.results(units, should_stop):
             worker, measured = self._read(outcome, 1)
-            if measured:
+            if worker and measured:
                 opinions[worker] = measured[0]
         if should_stop():
             return
@@ -257,12 +258,10 @@ class FarmRunner(Runner):
                 self.devices.put_aside(name, _reason(name, opinions, f"{most} agree"))
 
     def _again(self, answer: _Answer, name: str) -> Unit:
+        """The unit that asks a device about a program again."""
         trial = answer.trial
-        return self._unit_for(trial, name)
-
-    def _unit_for(self, trial: Trial, name: str) -> Unit:
         unit = self._unit(trial.workload, [trial.kernel], trial.threads, math.inf, ())
-        return Unit(unit.function, unit.payload, unit.limit_s, unit.device, (name,), unit.turn)
+        return replace(unit, workers=(name,))
 
 
 def agree(one: Measurement, other: Measurement) -> bool:
@@ -276,7 +275,9 @@ def agree(one: Measurement, other: Measurement) -> bool:
 
 
 def _doubted(answers: Sequence[_Answer]) -> list[_Answer]:
-    """All failures, and of each worker the fastest program: what a lie would pay most for."""
+    """All failures, and of each worker two programs: the fastest, which a lie would pay most for,
+    and the last, which is false where the device began to lie at any time in this round.
+    """
     timed: dict[str, list[_Answer]] = defaultdict(list)
     doubted = []
     for answer in answers:
@@ -284,7 +285,9 @@ def _doubted(answers: Sequence[_Answer]) -> list[_Answer]:
             timed[answer.worker].append(answer)
         elif answer.worker:
             doubted.append(answer)
-    doubted += [min(own, key=lambda one: min(one.measured.times_s)) for own in timed.values()]
+    for own in timed.values():
+        fastest = min(own, key=lambda one: min(one.measured.times_s))
+        doubted += [fastest] if fastest is own[-1] else [fastest, own[-1]]
     return doubted
 
 
