@@ -16,6 +16,7 @@ processes are started inside.  Needs root, qemu-user-static, debootstrap, gcc-aa
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
 import shutil
 import subprocess
@@ -152,6 +153,8 @@ def install_sources(root: Path) -> None:
     ):
         shutil.rmtree(root / target, ignore_errors=True)
         shutil.copytree(CHECKOUT / source, root / target, ignore=ignored)
+        if f"{sys.version_info[0]}{sys.version_info[1]}" == PYTHON_VERSION:
+            compileall.compile_dir(root / target, quiet=2)  # an emulator takes half a minute
     for name in ("pyproject.toml", "conftest.py"):
         shutil.copy(CHECKOUT / name, root / "root/checkout")
 

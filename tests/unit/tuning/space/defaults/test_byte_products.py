@@ -140,7 +140,7 @@ def test_the_instruction_does_the_work(network: Callable[[], Graph]) -> None:
 def test_arm_has_shorter_vectors_and_signed_data(features: str, name: str) -> None:
     target = cpu_target(f"aarch64-neon+{features}")
     if name == "pixels":
-        network = image(9, 16, 24, zero=117)
+        network = image(13, 32, 48, zero=117)
     else:
         network = product((12, 32), 20, makes_codes=True, zero=117)
     case = only(lower_quantized(network, target), target)
