@@ -64,7 +64,7 @@ def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_workers
 
 
-def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def farm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --processes, --workers, --keys and --insecure; the command gets `open_farm`."""
 
     @click.option(
@@ -110,32 +110,3 @@ def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, security=FarmSecurity(keys, insecure), **kwargs)
 
     return with_security
-
-
-def farm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --processes, --workers, --keys and --insecure; the command gets `open_farm`."""
-
-    @click.option(
-        "--processes",
-        default=2,
-        show_default=True,
-        type=click.IntRange(1),
-        help="Processes of this machine that do the work.",
-    )
-    @click.option(
-        "--workers",
-        "address",
-        metavar="ADDRESS",
-        help="The scheduler of a farm whose workers do the work, tcp://HOST:PORT.",
-    )
-    @security_options
-    @wraps(command)
-    def with_workers(
-        *args: Any, processes: int, address: str | None, security: FarmSecurity, **kwargs: Any
-    ) -> Any:
-        def open_farm() -> Farm:
-            return LocalFarm(processes) if address is None else connect(address, security)
-
-        return command(*args, open_farm=open_farm, **kwargs)
-
-    return with_workers
