@@ -228,7 +228,16 @@ print(ok, codes)
 
 
 def test_positions_do_not_overlap() -> None:
-    words = [Pool.CORES, Pool.WORKERS, Pool.MOST, Pool.STOP, Pool.LIVE, Pool.ACTIVE, Pool.CROWD]
+    words = [
+        Pool.CORES,
+        Pool.WORKERS,
+        Pool.MOST,
+        Pool.STOP,
+        Pool.LIVE,
+        Pool.KEY,
+        Pool.ACTIVE,
+        Pool.CROWD,
+    ]
     words += [Pool.CROWD_UNTIL, Pool.FIRST, Pool.LAST, Pool.PASSES, Pool.MUTEX, Pool.SIZE]
     assert sorted(set(words)) == words
     assert worker_base(0) == Pool.SIZE

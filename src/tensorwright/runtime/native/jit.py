@@ -27,7 +27,14 @@ from tensorwright.machine_code import LIBM_SYMBOLS, Kind, NativeFunction
 from tensorwright.runtime.native.elf import read_object
 from tensorwright.runtime.native.linker import MACHINES, lay_out, write_image
 from tensorwright.runtime.native.own_code import object_code_of
-from tensorwright.runtime.native.pool import EXPORTS, POSIX_SYMBOLS, STAND_INS, pool_ir
+from tensorwright.runtime.native.pool import (
+    EXPORTS,
+    POOL_SYMBOL,
+    POSIX_SYMBOLS,
+    STAND_INS,
+    pool_ir,
+    pool_memory,
+)
 
 _MEMORY_SYMBOLS = ("memcpy", "memmove", "memset", "memcmp")
 _CTYPES: dict[str, Any] = {
@@ -174,7 +181,8 @@ def runtime_symbols() -> tuple[tuple[str, int], ...]:
 def pool_symbols() -> tuple[tuple[str, int], ...]:
     """Names and addresses of the pool's functions, loaded on their first use and never freed."""
     process, native = ctypes.CDLL(None), detect_target()
-    session = Session([(name, _address(process, name)) for name in POSIX_SYMBOLS])
+    posix = [(name, _address(process, name)) for name in POSIX_SYMBOLS]
+    session = Session([*posix, (POOL_SYMBOL, pool_memory().address)])
     code = session.load(object_code_of(pool_ir(native.arch), native), EXPORTS)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
     functions = {name: code.address(name) for name in EXPORTS}

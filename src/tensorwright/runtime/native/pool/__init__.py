@@ -7,7 +7,13 @@ threads help which call. `serving.py` is what those threads do, and `threads.py`
 
 from tensorwright.runtime.native.pool.code import EXPORTS, POSIX_SYMBOLS, pool_ir
 from tensorwright.runtime.native.pool.gate import ENTER_SYMBOL, LEAVE_SYMBOL
-from tensorwright.runtime.native.pool.layout import Pool, Worker, pool_memory, worker_base
+from tensorwright.runtime.native.pool.layout import (
+    POOL_SYMBOL,
+    Pool,
+    Worker,
+    pool_memory,
+    worker_base,
+)
 from tensorwright.runtime.native.pool.team import STAND_INS, TEAM_SYMBOL
 from tensorwright.runtime.native.pool.threads import usable_threads
 
@@ -15,6 +21,7 @@ __all__ = [
     "ENTER_SYMBOL",
     "EXPORTS",
     "LEAVE_SYMBOL",
+    "POOL_SYMBOL",
     "POSIX_SYMBOLS",
     "STAND_INS",
     "TEAM_SYMBOL",

@@ -20,7 +20,7 @@ POSIX_SYMBOLS = (
 
 
 def pool_ir(arch: str) -> str:
-    """The functions for an architecture; they hold the address of this process's pool."""
+    """The functions for an architecture; they are linked with `POOL_SYMBOL`."""
     module = Module()
     clock = Clock(module)
     write_gate(module, clock)

@@ -2,7 +2,7 @@
 
 Each group of words is on cache lines of its own; the comments say who writes them.
 
-    Pool      cores, stop                        Python, when the process starts and ends
+    Pool      cores, key, stop                   Python, when the process starts and ends
               workers, most, live                when threads start and end
               active                             each call: those that run or wait at the gate
               crowd, crowd_until                 each call that meets another one
@@ -35,6 +35,7 @@ from tensorwright.base import Array, knobs
 from tensorwright.machine_code import Kind, NativeArray, NativeFunction, Number
 from tensorwright.runtime.buffers import address_of, empty_bytes
 
+POOL_SYMBOL = "tensorwright.pool"
 MOST_WORKERS = 1023
 _WORD_BYTES = 8
 _LINE = 16  # words: two cache lines of 64 bytes, which processors fetch together
@@ -43,7 +44,7 @@ _LINE = 16  # words: two cache lines of 64 bytes, which processors fetch togethe
 class Pool:
     """The positions of the pool's words."""
 
-    CORES, WORKERS, MOST, STOP, LIVE = range(5)
+    CORES, WORKERS, MOST, STOP, LIVE, KEY = range(6)
     ACTIVE = _LINE
     CROWD, CROWD_UNTIL = 2 * _LINE, 2 * _LINE + 1
     FIRST, LAST, PASSES = (3 * _LINE + n for n in range(3))
@@ -86,6 +87,7 @@ class _Memory:
         self.words[:] = 0
         self.words[Pool.CORES] = knobs.CORES.get()
         self.words[Pool.MOST] = MOST_WORKERS
+        self.words[Pool.KEY] = slot_key()
         process = ctypes.CDLL(None)
         process.pthread_mutex_init(ctypes.c_void_p(self.address_of(Pool.MUTEX)), None)
         for number in range(MOST_WORKERS):
@@ -129,9 +131,9 @@ def slot_key() -> int:
 
 
 def pool_of(function: NativeFunction) -> NativeArray:
-    """The words of the pool."""
-    pointer = f"inttoptr (i64 {pool_memory().address} to ptr)"
-    return Number(function, Kind.POINTER, pointer).array(Kind.I64)
+    """The words of the pool; the code is that of any process, linked with `POOL_SYMBOL`."""
+    function.module.declare(f"@{POOL_SYMBOL} = external global i8")
+    return Number(function, Kind.POINTER, f"@{POOL_SYMBOL}").array(Kind.I64)
 
 
 def worker_of(function: NativeFunction, number: Number) -> NativeArray:
@@ -141,9 +143,9 @@ def worker_of(function: NativeFunction, number: Number) -> NativeArray:
 
 def own_slot(function: NativeFunction) -> Number:
     """The slot of the thread that runs a function; null outside of teams."""
-    return function.call(Kind.POINTER, "pthread_getspecific", function.number(slot_key()))
+    return function.call(Kind.POINTER, "pthread_getspecific", pool_of(function)[Pool.KEY])
 
 
 def set_own_slot(function: NativeFunction, slot: Number) -> None:
     """Say which slot a thread has."""
-    function.call(Kind.I32, "pthread_setspecific", function.number(slot_key()), slot)
+    function.call(Kind.I32, "pthread_setspecific", pool_of(function)[Pool.KEY], slot)
