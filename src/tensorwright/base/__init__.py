@@ -192,6 +192,7 @@ __all__ = [
     "parse_target",
     "physical_memory_bytes",
     "product_of_amounts",
+    "read_arm_flags",
     "read_caches",
     "read_flags",
     "read_size",
