@@ -185,6 +185,7 @@ def call(root: Path, words: list[str]) -> int:
         "HOME": "/root",
         "PYTHONPATH": f"/{_SITE}",
         "TENSORWRIGHT_HOME": "/root/home",
+        "TENSORWRIGHT_C_COMPILER": "gcc",  # nothing has configured the name cc
         "LANG": "C.UTF-8",
     }
     told = {k: v for k, v in os.environ.items() if k.startswith(("TENSORWRIGHT_", "QEMU_"))}

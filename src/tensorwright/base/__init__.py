@@ -47,7 +47,14 @@ from tensorwright.base.laboratory import (
     has_laboratory,
     require_laboratory,
 )
-from tensorwright.base.linux import LINE_BYTES, Cache, read_caches, read_flags, read_text
+from tensorwright.base.linux import (
+    LINE_BYTES,
+    Cache,
+    read_arm_flags,
+    read_caches,
+    read_flags,
+    read_text,
+)
 from tensorwright.base.memory import check_fits, physical_memory_bytes
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, now_utc, to_data
 from tensorwright.base.printer import HERE, Printer
@@ -200,6 +207,7 @@ __all__ = [
     "parse_target",
     "physical_memory_bytes",
     "product_of_amounts",
+    "read_arm_flags",
     "read_caches",
     "read_flags",
     "read_size",

@@ -14,7 +14,7 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorwright.base import Cache, read_caches, read_flags
+from tensorwright.base import Cache, read_arm_flags, read_caches, read_flags
 
 _FEATURES = {
     "x86_64": (
@@ -25,6 +25,7 @@ _FEATURES = {
         "asimd fphp asimdhp asimddp asimdfhm sve sve2 i8mm svei8mm bf16 svebf16 sme sme2"
     ).split(),
 }
+_AUXILIARY_VECTOR = Path("/proc/self/auxv")
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _LANDMARKS = ("amx_tile", "avx512f", "avx2", "avx", "sve2", "sve", "asimd")
 
@@ -66,9 +67,12 @@ def detect_hardware(
     """
     name = (machine or platform.machine()).lower()
     name = _MACHINES.get(name, name)
+    flags = read_flags(proc_cpuinfo)
+    if machine is None and name == "aarch64":
+        flags |= read_arm_flags(_AUXILIARY_VECTOR)
     return Hardware(
         machine=name,
         cores=cores or os.cpu_count() or 1,
-        features=tuple(sorted(read_flags(proc_cpuinfo) & {*_FEATURES.get(name, ())})),
+        features=tuple(sorted(flags & {*_FEATURES.get(name, ())})),
         caches=read_caches(cache_folder),
     )
