@@ -15,7 +15,8 @@ from tests.unit.runtime.test_teams import small_network
 
 from tensorwright import compile as compile_model
 from tensorwright.graph import random_inputs
-from tensorwright.machine_code import Kind, Module, NativeFunction, compile_module
+from tensorwright.machine_code import Kind, Module, NativeFunction
+from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import load_object
 from tensorwright.runtime.native.pool import Pool, Worker, pool_memory, worker_base
 
@@ -125,7 +126,7 @@ import ctypes
 def address_of(name):
     return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
 from tensorwright.base import detect_target
-from tensorwright.machine_code import compile_module
+from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import load_object
 from tensorwright.runtime.native.pool import Pool, Worker, pool_memory, worker_base
 text = SLOW_WORKER.replace("USLEEP", str(address_of("usleep")))
@@ -180,7 +181,8 @@ def test_the_gate_lets_calls_in_one_after_the_other() -> None:
     script = """
 import ctypes, threading
 from tensorwright.base import detect_target
-from tensorwright.machine_code import Kind, Module, NativeFunction, compile_module
+from tensorwright.machine_code import Kind, Module, NativeFunction
+from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import load_object
 from tensorwright.runtime.native.pool import ENTER_SYMBOL, LEAVE_SYMBOL
 module = Module()
