@@ -57,7 +57,7 @@ CARD_UNIT = Unit(
     barrier_cycles=40.0,
     barrier_thread_cycles=0.0,
     block_cycles=600.0,
-    launch_s=1e-6,
+    launch_s=3e-6,
     cache_rate=2.0,
 )
 """Of NVIDIA's cards from Volta on.
