@@ -23,7 +23,7 @@ from tests.decisions.changes import PART, WORKLOAD
 from tensorwright.base import override
 from tensorwright.build import loop_program
 from tensorwright.graph import Workload
-from tensorwright.runtime.measuring import this_machine
+from tensorwright.runtime.measuring import local_machine
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.selection import Chosen, open_predictor
 
@@ -39,7 +39,7 @@ ASSUMED = MappingProxyType(
 def decide(name: str, home: Path) -> str:
     """The text of the page of that name; `home` is a folder of its own."""
     (page,) = (each for each in pages() if each.name == name)
-    with patch.object(this_machine, "measure_steps", return_value=(0, 0)), override(home=home):
+    with patch.object(local_machine, "measure_steps", return_value=(0, 0)), override(home=home):
         return "\n".join(line for part in page.parts for line in _decide_part(part)) + "\n"
 
 

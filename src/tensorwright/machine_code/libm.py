@@ -10,9 +10,10 @@ LIBM_UNARY = (
 LIBM_BINARY = ("pow", "atan2", "fmod", "hypot", "remainder")
 
 LIBM_SYMBOLS: tuple[str, ...] = tuple(
-    name + suffix for name in (*LIBM_UNARY, *LIBM_BINARY, "fma") for suffix in ("", "f")
+    name + suffix for name in (*LIBM_UNARY, *LIBM_BINARY, "fma", "sincos") for suffix in ("", "f")
 )
 """Symbols of the C library that object code may need from the loader ("sin", "sinf", ...).
 
-LLVM itself calls fma and fmaf where the target has no such instruction.
+LLVM itself calls fma and fmaf where the target has no such instruction, and sincos for the sine and
+the cosine of one number.
 """

@@ -29,7 +29,7 @@ from tensorwright.base import BYTE_PRODUCTS, DType, cpu_target
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Load, constant
 from tensorwright.loop import Allocate, For, LoopProgram, Store, block
-from tensorwright.machine_code import assembly
+from tensorwright.machine_code.compilation import assembly
 
 
 @pytest.mark.parametrize(

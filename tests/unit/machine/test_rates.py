@@ -19,7 +19,7 @@ from tensorwright.machine import (
     nominal_rates,
 )
 from tensorwright.runtime.measuring import this_machine
-from tensorwright.runtime.measuring.this_machine import steps_of
+from tensorwright.runtime.measuring.local_machine import steps_of
 
 ODD = replace(
     cpu_target("aarch64-neon"), vector_bytes=128, vector_registers=8, l2_bytes=0, l3_bytes=0
@@ -41,7 +41,7 @@ def test_rates_are_measured_once_and_anew_where_the_file_is_damaged(
         return nominal_rates(target).flops_per_s / 2.1
 
     here = cpu_target("native")
-    monkeypatch.setattr("tensorwright.runtime.measuring.this_machine.measure_peak", peak)
+    monkeypatch.setattr("tensorwright.runtime.measuring.local_machine.measure_peak", peak)
     for home in ("one", "two"):
         with override(home=tmp_path / home):
             rates = this_machine(here, 2).rates

@@ -1,15 +1,15 @@
 """What this machine reaches, and what calling costs on it, measured as kernels are: by code that
-is compiled for the target.  Read `this_machine.py` first.
+is compiled for the target.  Read `local_machine.py` first.
 """
 
 from tensorwright.runtime.measuring.call_costs import CallCosts, measure_call_costs
 from tensorwright.runtime.measuring.devices import DeviceRates, measure_rates
-from tensorwright.runtime.measuring.peak import measure_bandwidth, measure_peak
-from tensorwright.runtime.measuring.this_machine import (
+from tensorwright.runtime.measuring.local_machine import (
     measure_ceilings,
     measure_peak_alone,
     this_machine,
 )
+from tensorwright.runtime.measuring.peak import measure_bandwidth, measure_peak
 from tensorwright.runtime.measuring.turns import (
     faster_half,
     samples_in_turns,

@@ -50,7 +50,10 @@ from tensorwright.tuning.space import Space
 from tensorwright.tuning.task import Task
 
 OPTIONS = MeasureOptions(repeats=3, min_sample_s=0.0005, limit_s=1.0)
-SEGFAULT = "  store i32 1, ptr null\n"
+SEGFAULT = """
+  %nowhere = getelementptr float, ptr %x, i64 -100000000000
+  store i32 1, ptr %nowhere
+"""
 DOUBLE_TO = """
   %from = getelementptr float, ptr %x, i64 %i
   %value = load float, ptr %from
