@@ -71,7 +71,7 @@ PACKAGES = (
 
 PROGRAMS = (
     Program(
-        "gcc", "gcc", "--version", "apt install gcc", "C libraries, and targets that end in +c"
+        "gcc", "gcc", "--version", "apt install gcc", "C libraries, and the C back end"
     ),
     Program("clang", "clang", "--version", "apt install clang", "as gcc; one of the two is enough"),
     Program(
@@ -88,7 +88,7 @@ def packages() -> list[Finding]:
 def programs() -> list[Finding]:
     """A line for each of the programs, and one for the C compiler that the knob names."""
     chosen = knobs.C_COMPILER.get()
-    purpose = "targets that end in +c, by the knob c_compiler"
+    purpose = "the C back end, by the knob c_compiler"
     remedy = "install gcc or clang, or name a compiler by the knob c_compiler"
     used = Program("C compiler", chosen, "--version", remedy, purpose)
     return [_of_program(each) for each in (used, *PROGRAMS)]
