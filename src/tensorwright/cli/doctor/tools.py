@@ -67,12 +67,13 @@ PACKAGES = (
         "PyTorch", "torch", "torch", "'tensorwright[torch]'", "models of PyTorch, and two peers"
     ),
     Package("Z3", "z3", "z3-solver", "'tensorwright[prove]'", "proofs of rules"),
+    Package(
+        "Dask", "distributed", "distributed", "'tensorwright[farm]'", "building on other machines"
+    ),
 )
 
 PROGRAMS = (
-    Program(
-        "gcc", "gcc", "--version", "apt install gcc", "C libraries, and the C back end"
-    ),
+    Program("gcc", "gcc", "--version", "apt install gcc", "C libraries, and the C back end"),
     Program("clang", "clang", "--version", "apt install clang", "as gcc; one of the two is enough"),
     Program(
         "Graphviz", "dot", "-V", "apt install graphviz", "pictures of graphs: rewrite --picture"
