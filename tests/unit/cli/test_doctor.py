@@ -27,7 +27,7 @@ doctor = importlib.import_module("tensorwright.cli.doctor.command")
 
 LISTED = (
     *("llvmlite", "target", "caches", "fingerprint", "threads", "record store"),
-    *("LightGBM", "ONNX Runtime", "OpenVINO", "PyTorch", "Z3"),
+    *("LightGBM", "ONNX Runtime", "OpenVINO", "PyTorch", "Z3", "Dask"),
     *("C compiler", "gcc", "clang", "Graphviz", "PoCL"),
 )
 
