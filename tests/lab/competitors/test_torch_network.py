@@ -191,11 +191,11 @@ def test_the_compiler_is_asked_for_its_best(monkeypatch: pytest.MonkeyPatch) -> 
         return network
 
     monkeypatch.setattr(torch, "compile", compile_)
-    monkeypatch.setattr(module.settings, "freezing", False)
     made = network.make_network(small_network()).eval()
     x = torch.from_numpy(draw((1, 3, 9, 9)))
-    (y,) = module.InductorPeer().prepare(made, [x])()
+    with module.settings.patch(freezing=False):  # pytest's would delete the setting afterwards
+        (y,) = module.InductorPeer().prepare(made, [x])()
+        assert module.settings.freezing is True
     assert asked == [{"mode": "max-autotune", "fullgraph": True, "dynamic": False}]
-    assert module.settings.freezing is True
     assert y.is_inference()
     torch.testing.assert_close(y, made(x)[0])
