@@ -70,9 +70,7 @@ PACKAGES = (
 )
 
 PROGRAMS = (
-    Program(
-        "gcc", "gcc", "--version", "apt install gcc", "C libraries, and the C back end"
-    ),
+    Program("gcc", "gcc", "--version", "apt install gcc", "C libraries, and the C back end"),
     Program("clang", "clang", "--version", "apt install clang", "as gcc; one of the two is enough"),
     Program(
         "Graphviz", "dot", "-V", "apt install graphviz", "pictures of graphs: rewrite --picture"
