@@ -26,6 +26,7 @@ from tensorwright.base import (
     KNOBS,
     CpuTarget,
     Target,
+    UsageError,
     digest_of_bytes,
     digest_of_file,
     is_dumped,
@@ -104,11 +105,22 @@ def compile(
 
 
 def read_handle(model: Any) -> Any:
-    """The bytes of an open file or of a buffer; anything else as it is."""
+    """The bytes of an open file or of a buffer; anything else as it is.
+
+    Raises:  UsageError for a file that is open for text.
+    """
     if isinstance(model, bytearray | memoryview):
         return bytes(model)
     if hasattr(model, "read") and not isinstance(model, str | os.PathLike):
-        return model.read()
+        data = model.read()
+        if isinstance(data, str):
+            raise UsageError(
+                stage="compile",
+                where="the open file of the model",
+                reason="it gives text",
+                remedy='open it for bytes: open(path, "rb")',
+            )
+        return data
     return model
 
 

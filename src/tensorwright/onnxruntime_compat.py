@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from tensorwright.base import EXECUTABLE, HEAD_BYTES, DType, UsageError, kind_of_bytes, kind_of_file
@@ -89,6 +90,22 @@ class SessionOptions:
     def get_session_config_entry(self, key: str) -> str:
         """An entry that was noted.  Raises: KeyError."""
         return self._entries[key]
+
+
+class GraphOptimizationLevel(IntEnum):
+    """What ONNX Runtime does with a graph; without effect here."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(IntEnum):
+    """How ONNX Runtime runs nodes; without effect here."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
 
 
 class InferenceSession:

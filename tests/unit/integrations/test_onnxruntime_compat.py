@@ -26,6 +26,8 @@ def program(library: Any, model: str | bytes) -> list[Any]:
     """What a program for ONNX Runtime does, written once."""
     options = library.SessionOptions()
     options.intra_op_num_threads = 1
+    options.graph_optimization_level = library.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.execution_mode = library.ExecutionMode.ORT_SEQUENTIAL
     session = library.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     facts = [(each.name, each.shape, each.type) for each in session.get_inputs()]
     facts += [(each.name, each.shape, each.type) for each in session.get_outputs()]

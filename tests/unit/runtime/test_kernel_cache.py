@@ -134,6 +134,16 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     assert cache.counts["pruned"] >= 2
 
 
+def test_what_a_killed_process_was_writing_is_removed(cache: KernelCache) -> None:
+    fetch(cache)
+    abandoned, written_now = (cache.folder / f".new-{name}" for name in ("old", "now"))
+    for path in (abandoned, written_now):
+        path.write_bytes(b"half of an entry")
+    os.utime(abandoned, (time.time() - 7200,) * 2)
+    cache.clear()
+    assert list(cache.folder.iterdir()) == [written_now]
+
+
 def test_threads_share_a_cache(cache: KernelCache) -> None:
     results: list[bytes] = []
 

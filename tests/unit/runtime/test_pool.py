@@ -14,10 +14,12 @@ from tests.targets import native_target
 from tests.unit.runtime.test_teams import small_network
 
 from tensorwright import compile as compile_model
+from tensorwright.base import cpu_target
 from tensorwright.graph import random_inputs
 from tensorwright.machine_code import Kind, Module, NativeFunction
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import load_object
+from tensorwright.runtime.native.own_modules import own_modules
 from tensorwright.runtime.native.pool import Pool, Worker, pool_memory, worker_base
 
 ROOT = Path(__file__).parents[3]
@@ -64,6 +66,13 @@ def run_script(script: str, **environment: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize("name", ["x86-64-sse2", "aarch64-neon"])
+def test_own_functions_are_compiled_on_other_processors(name: str) -> None:
+    target = cpu_target(name)
+    texts = own_modules(target.arch)  # inline assembly would end this process
+    assert all(compile_module(text, target).startswith(b"\x7fELF") for text in texts)
 
 
 def test_words_change_in_one_step() -> None:

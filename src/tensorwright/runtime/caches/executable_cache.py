@@ -20,7 +20,12 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import TensorwrightError, knobs
-from tensorwright.runtime.caches.kernel_cache import KernelCache, is_ours
+from tensorwright.runtime.caches.kernel_cache import (
+    UNFINISHED,
+    KernelCache,
+    is_ours,
+    remove_abandoned,
+)
 from tensorwright.runtime.container import (
     Contents,
     container_digest,
@@ -78,7 +83,7 @@ class ExecutableCache:
             return
         temporary: Path | None = None
         try:
-            handle, name = tempfile.mkstemp(prefix=".new-", dir=self.folder)
+            handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=self.folder)
             temporary = Path(name)
             with os.fdopen(handle, "wb") as file:
                 digest = write_contents(file, contents)
@@ -112,6 +117,7 @@ class ExecutableCache:
         return self.folder / f"{Path(digest).name}{_SUFFIX}"
 
     def _prune(self) -> None:
+        remove_abandoned(self.folder)
         files = sorted(self._files())
         size_bytes = sum(size for _, size, _ in files)
         if size_bytes <= self.limit_bytes:

@@ -14,6 +14,7 @@ import os
 import stat
 import tempfile
 import threading
+import time
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -24,6 +25,8 @@ DEFAULT_LIMIT_BYTES = 512 << 20
 _MAGIC = b"TWKERN1\n"
 _DIGEST_BYTES = 32
 _SUFFIX = ".kernel"
+UNFINISHED = ".new-"  # how files begin that are being written
+_ABANDONED_S = 3600.0  # after which nobody writes such a file any more
 _PRUNED_SHARE = 0.75  # how full the cache is after pruning
 
 
@@ -68,7 +71,7 @@ class KernelCache:
         temporary: Path | None = None
         try:
             # Not flushed to the disk: a file cut short by a crash fails its digest.
-            handle, name = tempfile.mkstemp(prefix=".new-", dir=self.folder)
+            handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=self.folder)
             temporary = Path(name)
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -96,6 +99,7 @@ class KernelCache:
         for _, _, path in self._entries():
             with contextlib.suppress(OSError):
                 path.unlink()
+        remove_abandoned(self.folder)
         with self._lock:
             self._size_bytes = None
 
@@ -161,6 +165,7 @@ class KernelCache:
 
     def _prune(self) -> None:
         """Remove the least recently used entries until the cache is well below its limit."""
+        remove_abandoned(self.folder)
         entries = sorted(self._entries())
         size_bytes = sum(size for _, size, _ in entries)
         removed = 0
@@ -193,6 +198,16 @@ class KernelCache:
 def _digest(key: str, data: bytes) -> bytes:
     """Digest of an entry; the key is part of it, so that renaming one makes it invalid."""
     return hashlib.sha256(key.encode() + b"\0" + data).digest()
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove what processes left that ended while they wrote an entry."""
+    latest_s = time.time() - _ABANDONED_S
+    with contextlib.suppress(OSError):
+        for path in folder.glob(f"{UNFINISHED}*"):
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < latest_s:
+                    path.unlink()
 
 
 def is_ours(status: os.stat_result) -> bool:

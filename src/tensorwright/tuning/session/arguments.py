@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from tensorwright.base import Target, UsageError
@@ -55,10 +56,11 @@ class Budget:
 
         Raises:  UsageError
         """
-        for name, amount in (("minutes", self.minutes), ("trials", self.trials)):
-            if amount is not None and not amount >= 0:
+        amounts: dict[str, Any] = {"minutes": self.minutes, "trials": self.trials}
+        for name, amount in amounts.items():
+            if amount is not None and not (isinstance(amount, Real) and float(amount) >= 0):
                 raise UsageError(
-                    stage="tune", where=f"{name}={amount}", reason="it must be 0 or more"
+                    stage="tune", where=f"{name}={amount}", reason="it must be a number, 0 or more"
                 )
 
     @property

@@ -20,12 +20,18 @@ from tensorwright.runtime.native.pool.layout import (
 
 SPINS = 1000
 _AWAKE_NS = 3_000_000
-_PAUSES = {"x86-64": "pause", "aarch64": "yield"}
+_YIELD = 1  # the number of AArch64's hint
 
 
 def pause(function: NativeFunction, arch: str) -> None:
-    """Tell the processor that the thread only waits."""
-    function.effect(f'call void asm sideeffect "{_PAUSES[arch]}", "~{{memory}}"()')
+    """Tell the processor that the thread only waits.
+
+    No inline assembly, because LLVM reads that only for the processor on which it runs.
+    """
+    if arch == "aarch64":
+        function.do("llvm.aarch64.hint", function.number(_YIELD, Kind.I32))
+    else:
+        function.do("llvm.x86.sse2.pause")
 
 
 def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
