@@ -66,7 +66,7 @@ def command(
             serve_stdio(name or platform.node(), slots or available_cores(), device)
             return
         text = f"measures on {device.kind}" if device else "builds only"
-        click.echo(f"{text}, {slots or available_cores()} units at once")
+        click.echo(f"{text}, {slots or available_cores()} units at once; waits for {address}")
         dask_part("worker").work(
             address,
             slots or available_cores(),
