@@ -39,6 +39,7 @@ DEBIAN = "bookworm"
 PYTHON_VERSION = "311"  # of that Debian
 _PACKAGES = "python3,libgomp1,gcc,libc6-dev,make"
 _TEST_PACKAGES = ("pytest>=8.3", "hypothesis>=6.100")
+_HOME = "/root"  # of the user inside the root of arm64
 _SITE = "opt/tensorwright"
 _WORK = "root/work"
 _BINFMT = Path("/proc/sys/fs/binfmt_misc")
@@ -182,9 +183,9 @@ def call(root: Path, words: list[str]) -> int:
     """Run a program inside the root, with mounts of its own; its exit status."""
     environment = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME": "/root",
+        "HOME": _HOME,
         "PYTHONPATH": f"/{_SITE}",
-        "TENSORWRIGHT_HOME": "/root/home",
+        "TENSORWRIGHT_HOME": f"{_HOME}/home",
         "TENSORWRIGHT_C_COMPILER": "gcc",  # nothing has configured the name cc
         "LANG": "C.UTF-8",
     }
@@ -345,7 +346,7 @@ def _crossed_library(root: Path, name: str) -> bool:
     for each in (work / "library-native").glob("example*.bin"):
         shutil.copy(each, library)
     _do("make", "-C", str(library), "CC=aarch64-linux-gnu-gcc", "example")
-    status = call(root, ["env", "--chdir=/root/work/library-aarch64-neon", "./example"])
+    status = call(root, ["env", f"--chdir={_HOME}/work/library-aarch64-neon", "./example"])
     return _said("C library", "failed") if status else False
 
 
@@ -364,7 +365,7 @@ def suite(root: Path, *, is_whole: bool) -> int:
     """The conformance suite of back ends there; whole, also the tests of code and runtime."""
     words = ["python3", "-m", "pytest", "-q", "--durations=5"]
     chosen = list(_WHOLE) if is_whole else [*_SAMPLE, "-k", _SAMPLED]
-    return call(root, ["env", "--chdir=/root/checkout", *words, *chosen])
+    return call(root, ["env", f"--chdir={_HOME}/checkout", *words, *chosen])
 
 
 def _do(*words: str) -> None:

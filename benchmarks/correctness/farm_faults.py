@@ -163,8 +163,8 @@ def drill_kills(
         if code:
             raise SystemExit(f"the client ended with {code}: {said_by(farm)}")
         with JsonLinesStore(records) as store:
-            found = tuple(store.query())
-        row.add(judge(found, TRIALS), len(found))
+            records = tuple(store.query())
+        row.add(judge(records, TRIALS), len(records))
         session += 1
     row.seconds = time.monotonic() - started
     return row
@@ -203,9 +203,9 @@ def drill_devices(
             search(client, store, number, FEW_TRIALS)
             aside = [each for each in client.workers() if each.device and each.device.set_aside]
             row.set_aside += any(each.name == name for each in aside)
-        found = tuple(store.query())
+        records = tuple(store.query())
         row.faults += 1
-        row.add(judge(found, FEW_TRIALS), len(found))
+        row.add(judge(records, FEW_TRIALS), len(records))
         farm.kill(name)
         with connect(farm.address) as client:
             wait_for(lambda client=client: len(client.workers()) == 2)

@@ -9,6 +9,7 @@ from tensorwright.base.digest import digest_of_bytes, digest_of_file, on_all_cor
 from tensorwright.base.dtypes import DType
 from tensorwright.base.dumps import Dump, collect_dumps, dump, dump_subject, is_dumped
 from tensorwright.base.errors import (
+    ERROR_KINDS,
     ExpressionError,
     InputError,
     InternalError,
@@ -113,6 +114,7 @@ __all__ = [
     "BYTE_TERMS",
     "CPU_TARGETS",
     "DUMP_STAGES",
+    "ERROR_KINDS",
     "EXECUTABLE",
     "EXECUTABLE_MAGIC",
     "EXTENSIONS",

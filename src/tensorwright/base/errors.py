@@ -199,6 +199,21 @@ class InternalError(TensorwrightError):
     exit_code = 70
 
 
+ERROR_KINDS: tuple[type[TensorwrightError], ...] = (
+    UsageError,
+    ModelError,
+    UnsupportedError,
+    InputError,
+    ScheduleError,
+    RecordError,
+    OutputError,
+    MachineError,
+    ExpressionError,
+    InternalError,
+)
+"""What the tree above lists: each has an exit code of its own."""
+
+
 @contextmanager
 def naming_faults(stage: str, part: str, remedy: str = "") -> Iterator[None]:
     """What nobody foresaw in a part of ours becomes an InternalError with its kind and its line.

@@ -21,16 +21,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorwright.base import (
-    ExpressionError,
-    InputError,
-    InternalError,
+    ERROR_KINDS,
     MachineError,
-    ModelError,
-    OutputError,
-    RecordError,
-    ScheduleError,
     TensorwrightError,
-    UnsupportedError,
     UsageError,
     source_digest,
 )
@@ -40,21 +33,7 @@ from tensorwright.version import __version__
 
 _LENGTH = struct.Struct("<I")
 _DIGEST_BYTES = 32
-_ERRORS: dict[str, type[TensorwrightError]] = {
-    kind.__name__: kind
-    for kind in (
-        ExpressionError,
-        InputError,
-        InternalError,
-        MachineError,
-        ModelError,
-        OutputError,
-        RecordError,
-        ScheduleError,
-        UnsupportedError,
-        UsageError,
-    )
-}
+_ERRORS = {kind.__name__: kind for kind in ERROR_KINDS}
 
 
 class WrongKeyError(MachineError):

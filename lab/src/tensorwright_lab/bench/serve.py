@@ -140,8 +140,8 @@ def command(
             servers += [Server(peer, peer, theirs, count) for peer in peers or ("onnxruntime",)]
             with _started(servers, random_inputs(graph, seed), target) as started:
                 for number in callers:
-                    found = measure_callers(started, number, seconds, rounds, neighbours)
-                    rows += [_row(row_name(model), number, *each) for each in found]
+                    measured = measure_callers(started, number, seconds, rounds, neighbours)
+                    rows += [_row(row_name(model), number, *each) for each in measured]
                     click.echo(f"{row_name(model)}: {number} callers done", err=True)
         if json_path is not None:
             write_objects(json_path, head, [asdict(row) for row in rows])

@@ -75,12 +75,12 @@ def build_library(
 
     def add(origin: str, stages: Sequence[Stage], candidates: Sequence[Rule]) -> None:
         nonlocal kept
-        found = select_rules(candidates, farm, kept, verdicts, progress, names)
-        new = found.kept[len(kept) :]
-        tables.append((origin, (*stages, *stages_of(found, len(kept)))))
+        selection = select_rules(candidates, farm, kept, verdicts, progress, names)
+        new = selection.kept[len(kept) :]
+        tables.append((origin, (*stages, *stages_of(selection, len(kept)))))
         rules.extend(LibraryRule(rule, origin) for rule in new)
-        failed.extend([*((rule, "refuted") for rule in found.refuted), *found.unknown])
-        kept = found.kept
+        failed.extend([*((rule, "refuted") for rule in selection.refuted), *selection.unknown])
+        kept = selection.kept
 
     add(SCHEMAS, (), listed_rules("schemas"))
     add(CONSTANTS, (), listed_rules("constants"))
@@ -104,23 +104,23 @@ def build_library(
 
 def _parts() -> dict[str, int]:
     """The enumerations of all sources, each once, and their operators."""
-    found: dict[str, int] = {}
+    selection: dict[str, int] = {}
     for preset, max_operators in SOURCES:
         for part in presets_of(preset):
-            found.setdefault(part.name, max_operators)
-    return found
+            selection.setdefault(part.name, max_operators)
+    return selection
 
 
-def stages_of(found: Selection, before: int = 0) -> tuple[Stage, ...]:
+def stages_of(selection: Selection, before: int = 0) -> tuple[Stage, ...]:
     """The last lines of the pruning table; the time is shared by what the processes did.
 
     before  how many rules were there already
     """
-    kept = len(found.kept) - before
-    failed = len(found.refuted) + len(found.unknown)
-    busy_s = found.derive_s + found.prove_s
-    share = found.derive_s / busy_s if busy_s else 1.0
+    kept = len(selection.kept) - before
+    failed = len(selection.refuted) + len(selection.unknown)
+    busy_s = selection.derive_s + selection.prove_s
+    share = selection.derive_s / busy_s if busy_s else 1.0
     return (
-        Stage("implied", kept + failed, found.elapsed_s * share),
-        Stage("proved", kept, found.elapsed_s * (1.0 - share)),
+        Stage("implied", kept + failed, selection.elapsed_s * share),
+        Stage("proved", kept, selection.elapsed_s * (1.0 - share)),
     )

@@ -90,17 +90,17 @@ def forecast(
         plan = Plan(preset, session.table, level, pairs)
         is_last = level == max_operators
         weights = [_weight(plan, block, shares, pairs) for block in plan.blocks]
-        found = _timed(session, plan, weights, is_last=is_last)
-        graphs = _graphs(session, plan, costs, found)
-        share, kept = 1, ENTRY_BYTES * found.applications
+        timed = _timed(session, plan, weights, is_last=is_last)
+        graphs = _graphs(session, plan, costs, timed)
+        share, kept = 1, ENTRY_BYTES * timed.applications
         if not is_last:
-            share = max(1, round(found.applications / _MOST))
+            share = max(1, round(timed.applications / _MOST))
             before = _kept_bytes(session)
             session.store_level(level, share)
             shares.append(share)
             kept = share * (_kept_bytes(session) - before)
-        of_shards = (*found.of_shards, kept)
-        costs.append(LevelCost(level, found.applications, graphs, *of_shards, found.tried, share))
+        of_shards = (*timed.of_shards, kept)
+        costs.append(LevelCost(level, timed.applications, graphs, *of_shards, timed.tried, share))
     return tuple(costs)
 
 

@@ -101,12 +101,12 @@ def generate_rules(
         say = progress if len(parts) == 1 else _prefixed(progress, preset.name)
         depth = min(max_operators, preset.deepest)
         with _folder(work, preset, depth, seed) as folder:
-            found = enumerate_terms(preset, depth, folder, seed, farm, say)
-            tally.note("initial", len(found.equal))
+            enumeration = enumerate_terms(preset, depth, folder, seed, farm, say)
+            tally.note("initial", len(enumeration.equal))
             units = LevelUnits(folder, farm, say, depth)
-            rules += _rules_of(found, GeneralizationSteps(preset.shapes, seed, units), tally)
-            tally.graphs += found.graphs
-            tally.two_outputs += found.two_outputs
+            rules += _rules_of(enumeration, GeneralizationSteps(preset.shapes, seed, units), tally)
+            tally.graphs += enumeration.graphs
+            tally.two_outputs += enumeration.two_outputs
     kept = _distinct(rules)
     tally.note("distinct", len(kept))
     return Generated(
@@ -184,18 +184,20 @@ def remove_work(work: Path, preset_name: str) -> None:
         work.rmdir()
 
 
-def _rules_of(found: Enumeration, steps: GeneralizationSteps, tally: _Tally) -> tuple[Rule, ...]:
+def _rules_of(
+    enumeration: Enumeration, steps: GeneralizationSteps, tally: _Tally
+) -> tuple[Rule, ...]:
     """The equalities of an enumeration as rules, step by step."""
-    pairs = multi_root_pairs(found, len(found.applications))
-    each = distinct_equalities(found)
+    pairs = multi_root_pairs(enumeration, len(enumeration.applications))
+    each = distinct_equalities(enumeration)
     tally.note("renaming", len(each.row) + len(pairs.first))
-    remaining = without_common_subgraphs(found, each, steps.trials)
-    builder = TermBuilder(found)
+    remaining = without_common_subgraphs(enumeration, each, steps.trials)
+    builder = TermBuilder(enumeration)
     both = zip(pairs.first, pairs.second, strict=True)
     multi_root = [multi_root_rule(builder, int(first), int(second)) for first, second in both]
     multi_root = [rule for rule in multi_root if not has_common_inputs(rule)]
     tally.note("common subgraph", len(remaining.row) + len(multi_root))
-    rows = without_subsumed(found, each, remaining)
+    rows = without_subsumed(enumeration, each, remaining)
     tally.note("one step", len(rows) + len(multi_root))
     rules = steps.holding([*(builder.rule(int(row)) for row in rows), *multi_root])
     tally.note("evaluated", len(rules))

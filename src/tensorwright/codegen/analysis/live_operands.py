@@ -54,9 +54,9 @@ def reads_by_lane(loop: For, facts: Facts) -> bool:
     if facts.copies(loop) > _MOST_COPIES or not _is_fold(loop.body):
         return False
     steps = list(_steps(loop, facts, {}))
-    sums = {place for place, _ in steps}
+    sums = {address for address, _ in steps}
     own = steps[: len(steps) // facts.extent(loop)]
-    operands = {place for _, read in own for place in read}
+    operands = {address for _, read in own for address in read}
     return len(sums) + len(operands) <= facts.target.vector_registers
 
 

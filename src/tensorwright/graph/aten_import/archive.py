@@ -37,7 +37,7 @@ _ARCHIVE_FAULTS = (
     zlib.error,
     struct.error,
     EOFError,
-    NotImplementedError,
+    NotImplementedError,  # what zipfile raises for a way of packing that it does not have
     LookupError,
     TypeError,
     ValueError,

@@ -81,10 +81,10 @@ class Call:
     def tensors(self, name: str) -> tuple[str, ...]:
         """A list of tensors."""
         given = self._list(name)
-        found = tuple(each.name for each in given if isinstance(each, Tensor))
-        if len(found) < len(given):
+        names = tuple(each.name for each in given if isinstance(each, Tensor))
+        if len(names) < len(given):
             raise self.unsupported(f"its argument {name} is not a list of tensors")
-        return found
+        return names
 
     def index(self, name: str, default: Index | None = None) -> Index:
         """An integer, which may be an expression of sizes."""

@@ -150,14 +150,14 @@ def read_program(program: object) -> Program:
 
 
 def _ranges(given: object) -> dict[str, tuple[int, int | None]]:
-    found: dict[str, tuple[int, int | None]] = {}
+    ranges: dict[str, tuple[int, int | None]] = {}
     for name, each in _of(given or {}, dict, "range_constraints").items():
         limits = _of(each, dict, f"range of {name}")
         least, most = limits.get("min_val"), limits.get("max_val")
         least = 0 if least is None else _of(least, int, f"least of {name}")
         most = None if most is None else _of(most, int, f"greatest of {name}")
-        found[str(name)] = (max(least, 0), None if most is None or most > _MANY else most)
-    return found
+        ranges[str(name)] = (max(least, 0), None if most is None or most > _MANY else most)
+    return ranges
 
 
 # -- signature

@@ -95,8 +95,8 @@ class Options:
         given = dict(options or {})
         for name in given:
             if name not in cls.__dataclass_fields__:
-                known = ", ".join(cls.__dataclass_fields__)
-                remedy = did_you_mean(name, cls.__dataclass_fields__, f"one of {known}")
+                fields = cls.__dataclass_fields__
+                remedy = did_you_mean(name, fields, "one of " + ", ".join(fields))
                 raise _usage(f"option {name!r}", "there is no such option", remedy)
         if mode is not None and mode.startswith("max-autotune"):
             given.setdefault("minutes", _TUNED_MINUTES)
@@ -305,12 +305,12 @@ class _Division:
 
     def hints(self) -> dict[str, int]:
         """The symbols' values in the first call."""
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         for node, example in zip(self.placeholders, self.examples, strict=True):
             fake = node.meta["val"]
             if isinstance(example, torch.Tensor) and isinstance(fake, torch.Tensor):
-                found |= dict(zip(map(str, fake.shape), example.shape, strict=True))
-        return found
+                sizes |= dict(zip(map(str, fake.shape), example.shape, strict=True))
+        return sizes
 
     # -- records
 

@@ -157,8 +157,8 @@ def body_of(module: fx.GraphModule) -> Body:
 
 def flat_arguments(given: Any, names: FxNames) -> tuple[Argument, ...]:
     """The outputs of a graph, in order."""
-    found = argument_of(given, names)
-    return found if isinstance(found, tuple) else (found,)
+    argument = argument_of(given, names)
+    return argument if isinstance(argument, tuple) else (argument,)
 
 
 def ranges_of(constraints: Mapping[Any, Any]) -> dict[str, tuple[int, int | None]]:

@@ -116,20 +116,20 @@ function rightPairs(trials) {
 }
 
 function predictedChart(search) {
-  const known = search.trials.filter((trial) => isNumber(trial.predicted_us) && isNumber(trial.time_us) && trial.predicted_us > 0);
-  if (known.length < 2) return el("p", {class: "soft"}, "No predictions were kept for these trials.");
-  const trials = scaledPredictions(known);
+  const withBoth = search.trials.filter((trial) => isNumber(trial.predicted_us) && isNumber(trial.time_us) && trial.predicted_us > 0);
+  if (withBoth.length < 2) return el("p", {class: "soft"}, "No predictions were kept for these trials.");
+  const trials = scaledPredictions(withBoth);
   const values = trials.flatMap((trial) => [trial.time_us, trial.expected_us]);
   const least = Math.min(...values) / 1.15, most = Math.max(...values) * 1.15;
   const {width, height, left, right, top, bottom} = CHART;
-  const place = (value) => Math.log(value / least) / Math.log(most / least);
-  const x = (value) => left + (width - left - right) * place(value), y = (value) => height - bottom - (height - top - bottom) * place(value);
-  const ticks = logTicks(least, most), share = rightPairs(known);
+  const position = (value) => Math.log(value / least) / Math.log(most / least);
+  const x = (value) => left + (width - left - right) * position(value), y = (value) => height - bottom - (height - top - bottom) * position(value);
+  const ticks = logTicks(least, most), share = rightPairs(withBoth);
   return el("div", {}, picture(`Predicted and measured times of ${search.name}`,
     axes(ticks.filter((_, number) => ticks.length < 6 || number % 2 === 0), ticks, x, y, time, time, "measured", "predicted"),
     draw("line", {class: "mark default", x1: x(least), y1: y(least), x2: x(most), y2: y(most)}),
     trials.map((trial) => draw("circle", {class: "trial", cx: x(trial.time_us).toFixed(1), cy: y(trial.expected_us).toFixed(1), r: 3},
       draw("title", {}, `trial ${trial.number}: expected ${time(trial.expected_us)}, took ${time(trial.time_us)}`))),
     draw("text", {x: width - right + 6, y: y(most) + 12}, "as predicted")),
-  el("p", {class: "soft"}, `${count(known.length, "trial")}; ${share === null ? "" : `${percent(share)} of the pairs of a round in the right order. `}Predictions are scaled so that the medians of each round agree: a model that has learned knows only which is faster.`));
+  el("p", {class: "soft"}, `${count(withBoth.length, "trial")}; ${share === null ? "" : `${percent(share)} of the pairs of a round in the right order. `}Predictions are scaled so that the medians of each round agree: a model that has learned knows only which is faster.`));
 }

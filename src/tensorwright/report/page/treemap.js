@@ -20,7 +20,7 @@ function squarify(areas, width, height) {
     const sum = list.reduce((a, b) => a + b, 0);
     return Math.max(...list.map((area) => Math.max(side * side * area / (sum * sum), sum * sum / (side * side * area))));
   };
-  const place = () => {
+  const placeRow = () => {
     const sum = row.reduce((a, b) => a + b, 0);
     if (box.width >= box.height) {
       const thick = sum / box.height;
@@ -37,10 +37,10 @@ function squarify(areas, width, height) {
   };
   for (const area of scaled) {
     const side = Math.min(box.width, box.height);
-    if (row.length && worst([...row, area], side) > worst(row, side)) place();
+    if (row.length && worst([...row, area], side) > worst(row, side)) placeRow();
     row.push(area);
   }
-  if (row.length) place();
+  if (row.length) placeRow();
   return boxes;
 }
 

@@ -106,10 +106,10 @@ def _proved(listed: Sequence[_Listed]) -> list[Rule]:
     if not listed:
         return []
     with LocalFarm(min(_MOST_WORKERS, len(listed))) as farm:
-        found = dict(prove_all([each.rule for each in listed], farm))
+        outcomes = dict(prove_all([each.rule for each in listed], farm))
     rules = []
-    for place, each in enumerate(listed):
-        outcome = found[place]
+    for number, each in enumerate(listed):
+        outcome = outcomes[number]
         if not isinstance(outcome, Proved):
             _refuse(each, outcome)
         rules.append(stamped(outcome))

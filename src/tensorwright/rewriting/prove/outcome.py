@@ -98,10 +98,10 @@ def plain_outcome(outcome: Outcome) -> dict[str, Any]:
         case Proved(_, axioms, _, reassociating, ranks, resources, basis):
             about = [list(axioms), reassociating, ranks, resources, basis.name]
             return {"outcome": "proved", "rule": rule_text(outcome.rule), "about": about}
-        case Refuted(rule, found):
-            sides = found.root, found.left.tolist(), found.right.tolist()
-            inputs = [(name, value.tolist()) for name, value in found.inputs]
-            texts = rule_text(rule), rule_text(found.rule)
+        case Refuted(rule, example):
+            sides = example.root, example.left.tolist(), example.right.tolist()
+            inputs = [(name, value.tolist()) for name, value in example.inputs]
+            texts = rule_text(rule), rule_text(example.rule)
             return {"outcome": "refuted", "rules": texts, "inputs": inputs, "sides": sides}
         case Unknown(rule, reason):
             return {"outcome": "unknown", "rule": rule_text(rule), "reason": reason}

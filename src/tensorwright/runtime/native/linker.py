@@ -1,4 +1,4 @@
-"""Link an object file to a place in memory: no compiler is needed to run what was compiled.
+"""Link an object file to an address in memory: no compiler is needed to run what was compiled.
 
 An image is the object's sections as they lie in memory, one after another, and a stub for each
 function from elsewhere: a jump to the address behind it.  That address also is the entry from
@@ -101,10 +101,10 @@ def write_image(
         if write is None:
             raise LinkError(f"relocation {each.kind} is not supported")
         symbol = content.symbols[each.symbol]
-        place = base + image.sections[each.section] + each.offset
+        address = base + image.sections[each.section] + each.offset
         in_table = each.kind in _THROUGH_TABLE[content.machine]
         target = _address_of(image, symbol, base, in_table=in_table)
-        write(memory, place - base, target + each.addend, place)
+        write(memory, address - base, target + each.addend, address)
     return own
 
 
@@ -134,27 +134,27 @@ def _aligned(size: int, unit: int) -> int:
 _Write = Callable[[memoryview, int, int, int], None]
 
 
-def _absolute(memory: memoryview, offset: int, target: int, place: int) -> None:
-    del place
+def _absolute(memory: memoryview, offset: int, target: int, address: int) -> None:
+    del address
     struct.pack_into("<Q", memory, offset, target & (1 << 64) - 1)
 
 
-def _relative(memory: memoryview, offset: int, target: int, place: int) -> None:
-    distance = target - place
+def _relative(memory: memoryview, offset: int, target: int, address: int) -> None:
+    distance = target - address
     if not -(1 << 31) <= distance < 1 << 31:
         raise LinkError(f"a target is {distance} bytes away")
     struct.pack_into("<i", memory, offset, distance)
 
 
-def _relative_long(memory: memoryview, offset: int, target: int, place: int) -> None:
-    struct.pack_into("<q", memory, offset, target - place)
+def _relative_long(memory: memoryview, offset: int, target: int, address: int) -> None:
+    struct.pack_into("<q", memory, offset, target - address)
 
 
 def _branch(bits: int, shift: int) -> _Write:
     """The distance in instructions, as `bits` bits from bit `shift` on (AArch64)."""
 
-    def write(memory: memoryview, offset: int, target: int, place: int) -> None:
-        distance = target - place
+    def write(memory: memoryview, offset: int, target: int, address: int) -> None:
+        distance = target - address
         if distance % 4 or not -(1 << bits + 1) <= distance < 1 << bits + 1:
             raise LinkError(f"a target is {distance} bytes away")
         _insert(memory, offset, distance >> 2, bits, shift)
@@ -162,18 +162,18 @@ def _branch(bits: int, shift: int) -> _Write:
     return write
 
 
-def _page(memory: memoryview, offset: int, target: int, place: int) -> None:
+def _page(memory: memoryview, offset: int, target: int, address: int) -> None:
     """The distance in pages, as ADRP has it: two bits from bit 29 on, 19 from bit 5 on."""
-    pages = (target >> 12) - (place >> 12)
+    pages = (target >> 12) - (address >> 12)
     if not -(1 << 20) <= pages < 1 << 20:
         raise LinkError(f"a target is {pages} pages away")
     _insert(memory, offset, pages & 3, 2, 29)
     _insert(memory, offset, pages >> 2, 19, 5)
 
 
-def _near(memory: memoryview, offset: int, target: int, place: int) -> None:
+def _near(memory: memoryview, offset: int, target: int, address: int) -> None:
     """The distance in bytes, as ADR has it."""
-    distance = target - place
+    distance = target - address
     if not -(1 << 20) <= distance < 1 << 20:
         raise LinkError(f"a target is {distance} bytes away")
     _insert(memory, offset, distance & 3, 2, 29)
@@ -183,8 +183,8 @@ def _near(memory: memoryview, offset: int, target: int, place: int) -> None:
 def _low_bits(scale: int) -> _Write:
     """The position in its page, in units of 1 << scale bytes, as 12 bits from bit 10 on."""
 
-    def write(memory: memoryview, offset: int, target: int, place: int) -> None:
-        del place
+    def write(memory: memoryview, offset: int, target: int, address: int) -> None:
+        del address
         position = target & (1 << 12) - 1
         if position & (1 << scale) - 1:
             raise LinkError("an operand is not aligned")

@@ -95,7 +95,7 @@ class History:
 
     def programs_of(self, candidates: Sequence[Candidate]) -> Population:
         """Candidates that `take_new` has given, as a population."""
-        programs = [place for each in candidates if (place := self._places[each.trace])]
+        programs = [pair for each in candidates if (pair := self._places[each.trace])]
         sketches = np.array([sketch for sketch, _ in programs], np.int32)
         return Population(sketches, np.array([genes for _, genes in programs], np.int64))
 

@@ -45,8 +45,8 @@ _BLOCK = 1 << 18
 class DistinctEqualities:
     """Equalities up to renaming, in a fixed order.
 
-    row    the first of `found.equal` of each, `form` their hashes in rising order
-    which  for each of `found.equal` which of these it is
+    row    the first of `enumeration.equal` of each, `form` their hashes in rising order
+    which  for each of `enumeration.equal` which of these it is
     """
 
     row: Places
@@ -58,7 +58,7 @@ class DistinctEqualities:
 class Remaining:
     """Equalities that no other one of the enumeration says by congruence.
 
-    row      of `found.equal`
+    row      of `enumeration.equal`
     same     pairs of numbers of `DistinctEqualities`: the first says what the second says
     """
 
@@ -66,9 +66,9 @@ class Remaining:
     same: tuple[tuple[int, int], ...]
 
 
-def distinct_equalities(found: Enumeration) -> DistinctEqualities:
+def distinct_equalities(enumeration: Enumeration) -> DistinctEqualities:
     """One equality of those that differ only in the names of inputs."""
-    table, equal = found.table, found.equal
+    table, equal = enumeration.table, enumeration.equal
     forms = np.empty(len(equal), np.uint64)
     for at in range(0, len(equal), _BLOCK):
         part = np.arange(at, min(at + _BLOCK, len(equal)))
@@ -81,20 +81,20 @@ def distinct_equalities(found: Enumeration) -> DistinctEqualities:
 
 
 def without_common_subgraphs(
-    found: Enumeration, each: DistinctEqualities, holding: RandomTrials
+    enumeration: Enumeration, each: DistinctEqualities, holding: RandomTrials
 ) -> Remaining:
     """The equalities that no smaller one says by congruence; see the module docstring.
 
     holding   says which rules hold at random inputs
     """
-    general = _Generalised(found, each.row)
+    general = _Generalised(enumeration, each.row)
     if not len(general.row):
         return Remaining(each.row, ())
     implied = general.row[np.isin(general.form, each.form)]
     rest = ~np.isin(general.row, implied)
     row, form = general.row[rest], general.form[rest]
     _, first, which = np.unique(form, return_index=True, return_inverse=True)
-    rules, shapes = _fresh_rules(found, general, np.flatnonzero(rest)[first])
+    rules, shapes = _fresh_rules(enumeration, general, np.flatnonzero(rest)[first])
     true = np.array(holding(rules, shapes), np.bool_)[which]
     order = np.lexsort((form[true], row[true]))
     row, form = row[true][order], form[true][order]
@@ -108,18 +108,18 @@ def without_common_subgraphs(
 
 
 def _fresh_rules(
-    found: Enumeration, general: _Generalised, entries: Places
+    enumeration: Enumeration, general: _Generalised, entries: Places
 ) -> tuple[list[Rule], Shapes]:
     """Rules with a fresh input in the place of the common operator, and the shapes of inputs."""
-    builder, table = TermBuilder(found), found.table
-    shapes = dict(found.preset.shapes)
+    builder, table = TermBuilder(enumeration), enumeration.table
+    shapes = dict(enumeration.preset.shapes)
     rules = []
     for at in entries.tolist():
         leaf, row = int(general.leaf[at]), int(general.row[at])
         shape = table.kinds[table.kind[leaf]].shape
         fresh = Input("_".join(map(str, ("fresh", *shape))))
         shapes[fresh.name] = shape
-        sides = (builder.application(row), builder.term(int(found.equal.of[row])))
+        sides = (builder.application(row), builder.term(int(enumeration.equal.of[row])))
         left, right = (with_subterm(side, builder.term(leaf), fresh) for side in sides)
         rules.append(Rule((left,), (right,)))
     return rules, shapes
@@ -132,9 +132,9 @@ class _Generalised:
     form   a hash of the equality that results, up to renaming
     """
 
-    def __init__(self, found: Enumeration, rows: Places) -> None:
-        self.found = found
-        self.row, self.leaf = _common_leaves(found, rows)
+    def __init__(self, enumeration: Enumeration, rows: Places) -> None:
+        self.enumeration = enumeration
+        self.row, self.leaf = _common_leaves(enumeration, rows)
         self.form = np.empty(len(self.row), np.uint64)
         self._input_form = self._forms_of_inputs()
         for at in range(0, len(self.row), _BLOCK):
@@ -142,7 +142,7 @@ class _Generalised:
             self.form[part] = self._forms(self.row[part], self.leaf[part])
 
     def _forms(self, row: Places, leaf: Places) -> NDArray[np.uint64]:
-        equal = self.found.equal
+        equal = self.enumeration.equal
         batch = equal.batch.take(row)
         own = self._with_fresh(equal.of[row], leaf)
         sides = [self._with_fresh(arg.astype(np.intp), leaf) for arg in (batch.a, batch.b)]
@@ -150,7 +150,7 @@ class _Generalised:
 
     def _with_fresh(self, classes: Places, leaf: Places) -> Described:
         """Forms and sequences of the terms of classes, a fresh input in the place of a leaf."""
-        table = self.found.table
+        table = self.enumeration.table
         forms, sequences = table.with_none()
         form, sequence = forms[classes], sequences[classes]
         here = (classes == leaf) & (classes >= 0)
@@ -172,27 +172,27 @@ class _Generalised:
 
     def _forms_of_inputs(self) -> NDArray[np.uint64]:
         """The form of an input of each kind: that of the preset's, where it has one."""
-        inputs = range(len(self.found.preset.inputs))[::-1]
-        table = self.found.table
+        inputs = range(len(self.enumeration.preset.inputs))[::-1]
+        table = self.enumeration.table
         own = {self._role(int(table.kind[at])): table.form[at] for at in inputs}
         other = mix(np.full(len(table.kinds), 7), np.arange(len(table.kinds)) + _GROUP)
         return np.array([own.get(self._role(at), form) for at, form in enumerate(other)], np.uint64)
 
     def _role(self, kind: int) -> tuple[tuple[int, ...], bool]:
-        own = self.found.table.kinds[kind]
+        own = self.enumeration.table.kinds[kind]
         return own.shape, own.is_weight
 
 
-def _common_leaves(found: Enumeration, rows: Places) -> tuple[Places, Places]:
+def _common_leaves(enumeration: Enumeration, rows: Places) -> tuple[Places, Places]:
     """Rows and the classes of operators on inputs that stand on both sides of their equality."""
-    table, equal = found.table, found.equal
+    table, equal = enumeration.table, enumeration.equal
     leaves = np.flatnonzero((table.cost == 1) & (table.a >= 0))
     node = table.nodes[leaves, 0]
     order = np.argsort(node, kind="stable")  # halves of a split tie: all CPUs must agree
     node, leaves = node[order], leaves[order]
     if not len(leaves):
         return rows[:0], rows[:0]
-    own, _ = nodes_of(table, equal.batch.take(rows), families(found.preset))
+    own, _ = nodes_of(table, equal.batch.take(rows), families(enumeration.preset))
     other = table.nodes[equal.of[rows]]
     found_rows, found_leaves = [], []
     for at in range(other.shape[1]):

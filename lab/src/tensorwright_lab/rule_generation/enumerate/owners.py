@@ -1,8 +1,8 @@
 """Owners of fingerprints: who has a range of words finds those that occur twice.
 
-    runs_of(words of a shard, owners=8)      eight runs, sorted: (word, place in the shard)
+    runs_of(words of a shard, owners=8)      eight runs, sorted: (word, position in the shard)
     owner 3                                  gets run 3 of every shard, and older words of its range
-    collisions(payload)                      sorts, joins, and answers (word, place) for each shard
+    collisions(payload)                      sorts, joins, answers (word, position) for each shard
 
 The first bits of a word say who owns it, so equal words meet wherever they were made.  Only the
 collisions travel back.
@@ -25,25 +25,25 @@ WORD_BITS = 62
 MOST_WORDS = 1 << 21
 """Words of an owner, about: they are in memory at one time."""
 ENTRY_BYTES = 12
-"""Of a word and its place."""
+"""Of a word and its position."""
 
 
 class Run(NamedTuple):
-    """Words, and the place of each among the applications of its shard."""
+    """Words, and the position of each among the applications of its shard."""
 
     word: Words
-    place: NDArray[np.uint32]
+    position: NDArray[np.uint32]
 
     def packed(self) -> bytes:
         """The run as bytes."""
-        return self.word.tobytes() + self.place.tobytes()
+        return self.word.tobytes() + self.position.tobytes()
 
     @staticmethod
     def of(blob: bytes) -> Run:
         """The inverse of `packed`."""
         count = len(blob) // ENTRY_BYTES
-        place = np.frombuffer(blob, np.uint32, count, 8 * count)
-        return Run(np.frombuffer(blob, np.uint64, count), place)
+        position = np.frombuffer(blob, np.uint32, count, 8 * count)
+        return Run(np.frombuffer(blob, np.uint64, count), position)
 
 
 def owners_of(count: int) -> int:
@@ -57,7 +57,7 @@ def runs_of(words: Words, owners: int) -> tuple[bytes, ...]:
     run = Run(words[order], order.astype(np.uint32))
     ends = np.searchsorted(run.word, _bounds(owners))
     parts = (slice(low, high) for low, high in pairwise(ends))
-    return tuple(Run(run.word[part], run.place[part]).packed() for part in parts)
+    return tuple(Run(run.word[part], run.position[part]).packed() for part in parts)
 
 
 def owned(words: Words, owner: int, owners: int) -> Words:
@@ -85,7 +85,7 @@ def collisions(payload: Payload) -> Payload:
     chosen[order[repeated]] = True
     ends = np.cumsum([len(older) // 8, *(len(run.word) for run in runs)])
     parts = np.split(chosen, ends[:-1])[1:]
-    kept = [Run(run.word[own], run.place[own]) for run, own in zip(runs, parts, strict=True)]
+    kept = [Run(run.word[own], run.position[own]) for run, own in zip(runs, parts, strict=True)]
     return Payload(blobs=tuple(run.packed() for run in kept))
 
 
@@ -99,6 +99,6 @@ def _repeated(ordered: Words) -> NDArray[np.bool_]:
 def in_order(blobs: Sequence[bytes]) -> tuple[Places, Words]:
     """The places of the collisions of a shard in rising order, and their words."""
     runs = [Run.of(blob) for blob in blobs]
-    place = np.concatenate([run.place for run in runs]).astype(np.intp)
-    order = np.argsort(place)
-    return place[order], np.concatenate([run.word for run in runs])[order]
+    position = np.concatenate([run.position for run in runs]).astype(np.intp)
+    order = np.argsort(position)
+    return position[order], np.concatenate([run.word for run in runs])[order]

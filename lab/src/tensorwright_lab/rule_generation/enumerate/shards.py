@@ -136,8 +136,8 @@ def shard_words(payload: Payload) -> Payload:
 def shard_values(payload: Payload) -> Payload:
     """The values of the applications of each block, (applications, samples, size)."""
     chunk, tensors = _chunk_of(payload)
-    found = (values(block, tensors, payload.data["samples"]) for block in chunk)
-    return Payload(blobs=tuple(each.tobytes() for each in found))
+    results = (values(block, tensors, payload.data["samples"]) for block in chunk)
+    return Payload(blobs=tuple(each.tobytes() for each in results))
 
 
 def _keys_of(payload: Payload) -> Keys:

@@ -50,8 +50,8 @@ def _shapes(listed: Sequence[tuple[str, Sequence[int]]]) -> Shapes:
     return {name: tuple(shape) for name, shape in listed}
 
 
-def _plain(found: FoundRule) -> list[Any]:
-    return [rule_text(found.rule), found.shapes]
+def _plain(candidate: FoundRule) -> list[Any]:
+    return [rule_text(candidate.rule), candidate.shapes]
 
 
 def _found(plain: Sequence[Any]) -> FoundRule:
@@ -84,7 +84,7 @@ class GeneralizationSteps:
 
     def general(self, groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
         """Rules for all shapes."""
-        plain = [[_plain(found) for found in group] for group in groups]
+        plain = [[_plain(candidate) for candidate in group] for group in groups]
         return tuple(map(parse_rule, self._spread("general", plain, {}, 4)))
 
     @property

@@ -99,9 +99,9 @@ class Verdicts:
             raise output_error(path, error) from error
         self._is_cut = bool(text) and not text.endswith("\n")
         for line in text.splitlines():
-            found = _entry(line)
-            if found is not None:
-                self._known[found[0]] = found[1]
+            entry = _entry(line)
+            if entry is not None:
+                self._known[entry[0]] = entry[1]
 
 
 def _hash(text: str) -> str:
@@ -111,7 +111,7 @@ def _hash(text: str) -> str:
 def _entry(line: str) -> tuple[str, Answer] | None:
     """A line's key and answer; None for a line that was cut off."""
     try:
-        found = json.loads(line)
+        entry = json.loads(line)
     except json.JSONDecodeError:
         return None
-    return found["key"], answer_of(found)
+    return entry["key"], answer_of(entry)

@@ -284,7 +284,7 @@ class _Replay:
 
     def _chosen(self) -> list[Id]:
         """The terms of the outputs of the other network."""
-        return [self._ids[place] for place in self._certificate.outputs]
+        return [self._ids[number] for number in self._certificate.outputs]
 
     def _apply_all(self) -> None:
         steps = self._certificate.steps
@@ -292,8 +292,8 @@ class _Replay:
             step.rule for step in steps if self._is_of_few(step)
         }
         rules = {name: self._rule(name, text) for name, text in self._certificate.rules.items()}
-        for place, step in enumerate(steps):
-            self._apply(f"step {place}, {step.rule}", step, rules)
+        for number, step in enumerate(steps):
+            self._apply(f"step {number}, {step.rule}", step, rules)
 
     def _rule(self, name: str, text: str) -> Rule:
         rule = _parsed(text)

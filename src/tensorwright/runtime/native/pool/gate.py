@@ -20,7 +20,7 @@ CROWD_NS = 5_000_000
 """How long calls count on the company of others after they last met."""
 
 _NEXT, _IS_IN, _CONDITION = 0, 1, 2
-_PLACE_WORDS = 16
+_ENTRY_WORDS = 16
 
 
 def write_gate(module: Module, clock: Clock) -> None:
@@ -50,9 +50,9 @@ def _write_wait(module: Module) -> NativeFunction:
     """Take a pass, or wait in the queue until another call leaves."""
     function = NativeFunction(module, "wait_at_gate", is_internal=True)
     pool = pool_of(function)
-    place = function.array(Kind.I64, _PLACE_WORDS)
-    place[_NEXT] = place[_IS_IN] = 0
-    condition = place.address(_CONDITION)
+    entry = function.array(Kind.I64, _ENTRY_WORDS)
+    entry[_NEXT] = entry[_IS_IN] = 0
+    condition = entry.address(_CONDITION)
     null = function.number(0, Kind.POINTER)
     function.call(Kind.I32, "pthread_cond_init", condition, null)
     mutex = lock(function, pool, Pool.MUTEX)
@@ -60,13 +60,13 @@ def _write_wait(module: Module) -> NativeFunction:
     with function.when(passes > 0) as otherwise:
         pool[Pool.PASSES] = passes - 1
     with otherwise():
-        own = place.pointer.cast("ptrtoint", Kind.I64)
+        own = entry.pointer.cast("ptrtoint", Kind.I64)
         with function.when(pool[Pool.FIRST].equals(0)) as behind:
             pool[Pool.FIRST] = own
         with behind():
             _at(pool[Pool.LAST])[_NEXT] = own
         pool[Pool.LAST] = own
-        with function.repeat(lambda: place.acquire(_IS_IN).equals(0)):
+        with function.repeat(lambda: entry.acquire(_IS_IN).equals(0)):
             function.call(Kind.I32, "pthread_cond_wait", condition, mutex)
     function.call(Kind.I32, "pthread_mutex_unlock", mutex)
     function.call(Kind.I32, "pthread_cond_destroy", condition)
@@ -83,10 +83,10 @@ def _write_let_in(module: Module) -> NativeFunction:
     with function.when(first.equals(0)) as otherwise:
         pool[Pool.PASSES] = pool[Pool.PASSES] + 1
     with otherwise():
-        place = _at(first)
-        pool[Pool.FIRST] = place[_NEXT]
-        place.release(_IS_IN, function.number(1))
-        function.call(Kind.I32, "pthread_cond_signal", place.address(_CONDITION))
+        entry = _at(first)
+        pool[Pool.FIRST] = entry[_NEXT]
+        entry.release(_IS_IN, function.number(1))
+        function.call(Kind.I32, "pthread_cond_signal", entry.address(_CONDITION))
     function.call(Kind.I32, "pthread_mutex_unlock", mutex)
     function.finish()
     return function
