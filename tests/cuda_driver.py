@@ -22,7 +22,7 @@ from tensorwright.codegen import Source
 from tensorwright.codegen.c_family import emit_grid
 from tensorwright.codegen.cuda.backend import CudaBackend
 from tensorwright.loop import LoopProgram
-from tensorwright.runtime import cuda
+from tensorwright.runtime.cards import cuda, cuda_cards
 from tensorwright.runtime.native.cuda_driver import Driver, open_driver
 
 _COMMAND = ("g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC")
@@ -70,7 +70,7 @@ def shim_driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[ShimDriver]:
     def opened() -> Driver | None:
         return open_driver(path)
 
-    monkeypatch.setattr(cuda, "open_driver", opened)
+    monkeypatch.setattr(cuda_cards, "open_driver", opened)
     monkeypatch.setattr(CudaBackend, "emit", _emit)
     monkeypatch.setattr(CudaBackend, "compile", _compile)
     monkeypatch.setattr(CudaBackend, "key", lambda self: "shim")
@@ -82,7 +82,7 @@ def shim_driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[ShimDriver]:
 
 def forget() -> None:
     """Forget what was asked of drivers and cards."""
-    for cached in (cuda._find, cuda._open, open_driver):
+    for cached in (cuda_cards.find_card, cuda._open, open_driver):
         cached.cache_clear()
 
 

@@ -90,7 +90,7 @@ def opencl_device() -> Device:
 def missing_opencl() -> str:
     """Why OpenCL cannot run here; "" where it can."""
     os.environ.setdefault("POCL_CACHE_DIR", str(_cache_folder()))
-    lack = __import__("tensorwright.runtime.opencl", fromlist=["DEVICE"]).DEVICE.missing(
+    lack = __import__("tensorwright.runtime.cards.opencl", fromlist=["DEVICE"]).DEVICE.missing(
         OPENCL_GENERIC
     )
     return "" if lack is None else f"OpenCL: {lack.reason}"

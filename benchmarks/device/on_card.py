@@ -87,7 +87,8 @@ from tensorwright.expr import (
 from tensorwright.graph import program_workload
 from tensorwright.loop import Parameter, pack
 from tensorwright.profiling.devices import DeviceSpeed, measure_speed
-from tensorwright.runtime import Device, Memory, cuda, device_of, named_target, random_array
+from tensorwright.runtime import Device, Memory, device_of, named_target, random_array
+from tensorwright.runtime.cards.cuda_cards import cuda_devices
 from tensorwright.runtime.measuring.devices import measure_rates
 from tensorwright.schedule import format_trace, parse_trace
 from tensorwright_lab.cards import product as product_by_tiles
@@ -603,7 +604,7 @@ def describe(run: Run) -> None:
     """The card, what NVRTC knows, and how fast bytes move."""
     nvrtc = find_nvrtc()
     assert nvrtc is not None, "NVRTC is not installed"
-    for facts in cuda.cuda_devices():
+    for facts in cuda_devices():
         print(f"{facts.name}, {facts.version}, {facts.memory_bytes / 2**30:.0f} GiB")
     print(run.target.key, f"{dict(run.target.flops)[F32] * 1e-12:.1f} TFLOPS of f32,", end=" ")
     print(f"{run.target.bandwidth * 1e-12:.2f} TB/s by the driver's numbers")

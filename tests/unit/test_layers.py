@@ -65,7 +65,7 @@ ROOMS = {
     "rewriting.networks.certificates": "certificate certificate_file certificate_text",
     "rewriting.prove": "problem sampling refute outcome instances saturate explain ranks prover "
     "conditions validation",
-    "runtime": "buffers plan container caches native device host executable measuring",
+    "runtime": "buffers plan container caches native device cards host executable measuring",
     "runtime.native": "pool",
     "schedule": "algorithms execution memory_layout state sharing pipelining analysis primitive "
     "primitives trace open_sizes workload",

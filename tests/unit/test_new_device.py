@@ -45,9 +45,9 @@ from tensorwright.graph import program_workload
 from tensorwright.loop.passes import TARGET_PASSES
 from tensorwright.records import Status
 from tensorwright.runtime import DEVICES, HOST, Device, HostDevice, KernelSpec, Missing, device_of
-from tensorwright.runtime.cuda import CudaDevice
+from tensorwright.runtime.cards.cuda import CudaDevice
+from tensorwright.runtime.cards.opencl import OpenClDevice
 from tensorwright.runtime.measuring import measure_peak
-from tensorwright.runtime.opencl import OpenClDevice
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import FEATURE_GROUPS, Featurizer, ScalarGroup
 from tensorwright.tuning.measuring import MeasureOptions

@@ -33,10 +33,13 @@ from tensorwright.base import (
 )
 from tensorwright.runtime.native.loaded_code import LoadedCode
 
-DEVICES: ByKind[str] = {TargetKind.CPU: ("host",), TargetKind.GPU: ("opencl", "cuda")}
+DEVICES: ByKind[str] = {TargetKind.CPU: ("host",), TargetKind.GPU: ("cards.opencl", "cards.cuda")}
 """The modules beside this one whose `DEVICE` runs the code of a kind of machine."""
 
-DETECTED = {"opencl": "tensorwright.runtime.opencl", "cuda": "tensorwright.runtime.cuda"}
+DETECTED = {
+    "opencl": "tensorwright.runtime.cards.opencl_devices",
+    "cuda": "tensorwright.runtime.cards.cuda_cards",
+}
 """Names that stand for a device of this machine, and the modules whose `detect_target` says what
 it is."""
 

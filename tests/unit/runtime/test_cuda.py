@@ -32,8 +32,9 @@ from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum
 from tensorwright.graph import Graph, GraphBuilder, program_workload
 from tensorwright.profiling import devices
 from tensorwright.profiling.devices import measure_devices
-from tensorwright.runtime import cuda, device_of, named_target
-from tensorwright.runtime.cuda import DEVICE
+from tensorwright.runtime import device_of, named_target
+from tensorwright.runtime.cards import cuda, cuda_cards
+from tensorwright.runtime.cards.cuda import DEVICE
 from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.native.cuda_driver import open_driver
 from tensorwright.schedule import parse_trace
@@ -154,7 +155,7 @@ def test_kernels_are_launched_and_timed(card: ShimDriver) -> None:
     np.testing.assert_array_equal(result, array * 2)
     with pytest.raises(InternalError, match="a copy of 256 bytes exceeds it"):
         DEVICE.copy_in(array, given.part(0, 8))
-    with pytest.raises(InternalError, match="CUDA launches grids"):
+    with pytest.raises(InternalError, match="cards launch grids"):
         DEVICE.launch(code.functions[0][0], Threads(), (given, made), workspace)
 
 
@@ -264,7 +265,7 @@ def test_a_machine_without_a_card(
 
 
 def test_a_machine_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "open_driver", lambda: open_driver("libno-such-driver.so.1"))
+    monkeypatch.setattr(cuda_cards, "open_driver", lambda: open_driver("libno-such-driver.so.1"))
     forget()
     with pytest.raises(MachineError) as refused:
         device_of(SM_80)

@@ -43,9 +43,9 @@ from tensorwright.runtime import (
     Memory,
     device_of,
     named_target,
-    opencl,
 )
-from tensorwright.runtime.opencl import DEVICE, opencl_devices
+from tensorwright.runtime.cards import opencl, opencl_devices
+from tensorwright.runtime.cards.opencl import DEVICE
 from tensorwright.schedule import parse_trace
 
 pytestmark = pytest.mark.layer("pocl")
@@ -61,7 +61,12 @@ def device() -> Device:
 @pytest.fixture
 def forgetful() -> Iterator[None]:
     """What was found of drivers and devices is forgotten before and after."""
-    cached = (opencl._driver, opencl._devices, opencl._find, opencl._open)
+    cached = (
+        opencl_devices.opencl_driver,
+        opencl_devices._devices,
+        opencl_devices.find_device,
+        opencl._open,
+    )
     yield
     for each in cached:
         each.cache_clear()
@@ -203,7 +208,7 @@ def test_kernels_are_launched_and_timed(device: Device) -> None:
     np.testing.assert_array_equal(result, array * 2)
     with pytest.raises(InternalError, match="a copy of 256 bytes exceeds it"):
         device.copy_in(array, given.part(0, 8))
-    with pytest.raises(InternalError, match="OpenCL launches grids"):
+    with pytest.raises(InternalError, match="cards launch grids"):
         device.launch(code.functions[0][0], Threads(), (given, made), workspace)
 
 
@@ -238,7 +243,7 @@ def test_a_call_without_room_says_what_it_needs(
 
 
 def test_the_device_is_a_target(device: Device) -> None:
-    target, facts = named_target("opencl"), opencl_devices()[0]
+    target, facts = named_target("opencl"), opencl_devices.opencl_devices()[0]
     assert target.name == "opencl"
     assert target.missing_on(OPENCL_GENERIC).startswith("it is opencl:generic, not opencl:")
     assert getattr(target, "multiprocessors", 0) == facts.compute_units
@@ -246,7 +251,7 @@ def test_the_device_is_a_target(device: Device) -> None:
 
 
 def test_a_device_is_chosen_by_its_name(device: Device, forgetful: None) -> None:
-    name = opencl_devices()[0].name
+    name = opencl_devices.opencl_devices()[0].name
     with override(opencl_device=name.upper()):
         assert DEVICE.missing(OPENCL_GENERIC) is None
     with override(opencl_device="no such card"):
@@ -259,20 +264,22 @@ def test_a_device_is_chosen_by_its_name(device: Device, forgetful: None) -> None
 @pytest.mark.parametrize(
     ("missing", "reason", "remedy"),
     [
-        ("_driver", "the package pyopencl is not installed", "tensorwright[opencl]"),
+        ("opencl_driver", "the package pyopencl is not installed", "tensorwright[opencl]"),
         ("_devices", "no OpenCL driver is installed", "the driver of your card"),
     ],
 )
 def test_what_is_missing_is_said(
     monkeypatch: pytest.MonkeyPatch, forgetful: None, missing: str, reason: str, remedy: str
 ) -> None:
-    opencl._find.cache_clear()
-    monkeypatch.setattr(opencl, "_driver", lambda: None if missing == "_driver" else object())
-    monkeypatch.setattr(opencl, "_devices", tuple)
+    opencl_devices.find_device.cache_clear()
+    monkeypatch.setattr(
+        opencl_devices, "opencl_driver", lambda: None if missing == "opencl_driver" else object()
+    )
+    monkeypatch.setattr(opencl_devices, "_devices", tuple)
     with pytest.raises(MachineError, match=reason) as refused:
         device_of(OPENCL_GENERIC)
     assert remedy in refused.value.remedy
-    opencl._find.cache_clear()
+    opencl_devices.find_device.cache_clear()
     monkeypatch.undo()
 
 
@@ -302,5 +309,5 @@ def test_cards_come_first_and_simulators_last(monkeypatch: pytest.MonkeyPatch) -
         for each in ([simulator, processor], [accelerator, card])
     ]
     driver = SimpleNamespace(device_type=kinds, get_platforms=lambda: platforms, Error=OSError)
-    monkeypatch.setattr(opencl, "_driver", lambda: driver)
-    assert opencl._devices.__wrapped__() == (card, accelerator, processor, simulator)
+    monkeypatch.setattr(opencl_devices, "opencl_driver", lambda: driver)
+    assert opencl_devices._devices.__wrapped__() == (card, accelerator, processor, simulator)

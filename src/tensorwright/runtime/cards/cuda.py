@@ -11,44 +11,37 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
-from dataclasses import dataclass, replace
+from ctypes import byref, c_float, c_size_t, c_uint64, c_void_p
+from dataclasses import dataclass
 
 import numpy as np
 
 from tensorwright.base import (
-    TARGETS,
     Array,
     GpuApi,
     GpuTarget,
-    Grid,
-    InternalError,
     Launch,
     MachineError,
     Target,
     knobs,
 )
 from tensorwright.runtime.buffers import byte_view
-from tensorwright.runtime.device import Device, DeviceFacts, DlpackDevice, Function, Memory, Missing
+from tensorwright.runtime.cards.cuda_cards import Card, card_here, find_card
+from tensorwright.runtime.cards.launches import check_copy, grid_of
+from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
 from tensorwright.runtime.native.cuda_driver import (
     CAPTURE_RELAXED,
     DYNAMIC_SHARED_BYTES,
-    LIBRARY,
-    NO_DEVICE,
     OUT_OF_MEMORY,
     REFUSED_IMAGES,
-    Attribute,
     Driver,
     DriverError,
-    open_driver,
 )
 from tensorwright.runtime.native.loaded_code import LoadedCode
 
 _STATIC_SHARED_BYTES = 48 * 1024  # a function must be told that it may have more
-_NAME_BYTES = 256
 _DLPACK_CUDA = 2  # kDLCUDA
 _IN_PLAIN_ORDER, _WITH_TIMES = 0, 0  # flags of streams and of events
-_INSTALL = "install NVIDIA's driver of the card, and run nvidia-smi to check it"
 
 
 class _Allocation:
@@ -92,9 +85,9 @@ class _Clock:
 class _Opened:
     """The card, with its context and its stream; mutable."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, card: Card) -> None:
         self.driver = driver
-        self.card = _card(driver)
+        self.card = card
         self.context = driver.number("cuDevicePrimaryCtxRetain", c_void_p, self.card.number)
         self.use()
         self.stream = driver.number("cuStreamCreate", c_void_p, _IN_PLAIN_ORDER)
@@ -170,7 +163,7 @@ class CudaDevice:
             return Missing(
                 f"CUDA does not run code for {target}", "name the target cuda", is_other_driver=True
             )
-        card, lack = _find()
+        card, lack = find_card()
         if card is None:
             return lack
         if not card.runs(target.arch):
@@ -209,7 +202,7 @@ class CudaDevice:
 
     def copy_in(self, array: Array, memory: Memory) -> None:
         """One transfer, done on return."""
-        _check_copy(array.nbytes, memory)
+        check_copy(array.nbytes, memory)
         if array.nbytes:
             opened, source = self._opened, byte_view(array)
             with opened.naming_faults("a copy to the device"):
@@ -219,7 +212,7 @@ class CudaDevice:
 
     def copy_out(self, memory: Memory, array: Array) -> None:
         """One transfer, after all launches before; done on return."""
-        _check_copy(array.nbytes, memory)
+        check_copy(array.nbytes, memory)
         if array.nbytes:
             opened, destination = self._opened, byte_view(array)
             with opened.naming_faults("a copy from the device"):
@@ -229,7 +222,7 @@ class CudaDevice:
 
     def copy(self, source: Memory, destination: Memory) -> None:
         """A copy on the device, in the stream."""
-        _check_copy(source.size_bytes, destination)
+        check_copy(source.size_bytes, destination)
         if source.size_bytes:
             opened = self._opened
             with opened.naming_faults("a copy on the device"):
@@ -287,7 +280,7 @@ class CudaDevice:
         self._launch(self._opened, function, launch, _Values(addresses))
 
     def _launch(self, opened: _Opened, function: int, launch: Launch, values: _Values) -> None:
-        grid = _grid(launch)
+        grid = grid_of(launch)
         if 0 in grid.grid:
             return
         with opened.naming_faults(f"a kernel, {grid}"):
@@ -384,9 +377,6 @@ class CudaDevice:
         return opened
 
 
-DEVICE: Device = CudaDevice()
-
-
 class _Values:
     """The arguments of a launch: each has 8 bytes, and the driver wants the address of each."""
 
@@ -399,160 +389,15 @@ class _Values:
         self.pointers = (c_void_p * len(numbers))(*places)
 
 
-@dataclass(frozen=True, slots=True)
-class _Card:
-    """A card, as the driver describes it.
-
-    capability   major and minor number of its architecture
-    """
-
-    number: int
-    capability: tuple[int, int]
-    facts: DeviceFacts
-
-    @property
-    def arch(self) -> str:
-        """The name of its architecture, with the instructions that no other one has."""
-        plain = "sm_{}{}".format(*self.capability)
-        return f"{plain}a" if self.capability >= (9, 0) else plain
-
-    def runs(self, arch: str) -> bool:
-        """Whether it runs machine code: that of its family, and not newer than the card.
-
-        Source:  NVIDIA, CUDA C++ Programming Guide 13.0, binary compatibility and
-                 architecture-specific feature sets.
-        """
-        number = arch.removeprefix("sm_").rstrip("af")
-        if not number.isdigit():
-            return False
-        major, minor = divmod(int(number), 10)
-        if arch.endswith("a"):
-            return (major, minor) == self.capability
-        return major == self.capability[0] and minor <= self.capability[1]
-
-
-def cuda_devices() -> tuple[DeviceFacts, ...]:
-    """The card that runs kernels, as the driver describes it; none without a driver."""
-    card, _ = _find()
-    return () if card is None else (card.facts,)
-
-
-def why_no_card() -> Missing | None:
-    """What this machine lacks to run anything by CUDA; None where nothing."""
-    return _find()[1]
-
-
-def detect_target() -> GpuTarget:
-    """The card that runs kernels, as a target.
-
-    Its rates are scaled from those of the nearest card that is named, by multiprocessors.
-    Raises:  MachineError where there is no card.
-    """
-    opened = _open()
-    driver, card = opened.driver, opened.card
-    ask = functools.partial(driver.attribute, card.number)
-    base = _nearest(card)
-    count = ask(Attribute.MULTIPROCESSORS)
-    bandwidth = 2e3 * ask(Attribute.MEMORY_CLOCK) * ask(Attribute.MEMORY_BUS) / 8
-    return replace(
-        base,
-        name="cuda",
-        arch=card.arch,
-        multiprocessors=count,
-        warp=ask(Attribute.WARP),
-        threads_per_block=ask(Attribute.THREADS_PER_BLOCK),
-        registers=ask(Attribute.REGISTERS_PER_BLOCK),
-        static_shared_bytes=ask(Attribute.SHARED_PER_BLOCK),
-        opt_in_shared_bytes=ask(Attribute.SHARED_OPT_IN),
-        shared_bytes=ask(Attribute.SHARED_PER_MULTIPROCESSOR),
-        blocks_per_multiprocessor=ask(Attribute.BLOCKS_PER_MULTIPROCESSOR)
-        or base.blocks_per_multiprocessor,
-        l2_bytes=ask(Attribute.L2_BYTES) or base.l2_bytes,
-        bandwidth=bandwidth or base.bandwidth,
-        flops=tuple((dtype, rate * count / base.multiprocessors) for dtype, rate in base.flops),
-    )
-
-
-def _nearest(card: _Card) -> GpuTarget:
-    """The newest named card that is not newer than this one; the oldest if all are."""
-    named = [each for each in TARGETS if isinstance(each, GpuTarget) and each.api is GpuApi.CUDA]
-
-    def number(target: GpuTarget) -> int:
-        return int(target.arch.removeprefix("sm_").rstrip("a"))
-
-    own = card.capability[0] * 10 + card.capability[1]
-    older = [each for each in named if number(each) <= own]
-    return max(older, key=number) if older else min(named, key=number)
-
-
-def _card(driver: Driver) -> _Card:
-    """The first card.  Raises: DriverError."""
-    number = driver.number("cuDeviceGet", c_int, 0)
-    name = ctypes.create_string_buffer(_NAME_BYTES)
-    driver.call("cuDeviceGetName", name, _NAME_BYTES, number)
-    ask = functools.partial(driver.attribute, number)
-    capability = ask(Attribute.MAJOR), ask(Attribute.MINOR)
-    version = "sm_{}{}, driver of CUDA {}.{}".format(*capability, *driver.version)
-    facts = DeviceFacts(
-        name=name.value.decode(errors="replace"),
-        platform="NVIDIA CUDA",
-        version=version,
-        compute_units=ask(Attribute.MULTIPROCESSORS),
-        memory_bytes=driver.number("cuDeviceTotalMem_v2", c_size_t, number),
-        shared_bytes=ask(Attribute.SHARED_OPT_IN),
-        threads_per_block=ask(Attribute.THREADS_PER_BLOCK),
-    )
-    return _Card(number, capability, facts)
-
-
-@functools.cache
-def _find() -> tuple[_Card | None, Missing | None]:
-    """The first card, or what is missing."""
-    try:
-        driver = open_driver()
-        if driver is None:
-            return None, Missing(f"the CUDA driver is not installed: no {LIBRARY}", _INSTALL)
-        if not driver.number("cuDeviceGetCount", c_int):
-            return None, _no_card()
-        return _card(driver), None
-    except DriverError as error:
-        if error.result == NO_DEVICE:
-            return None, _no_card()
-        return None, Missing(f"the CUDA driver does not start: {error.name}", _INSTALL)
-
-
-def _no_card() -> Missing:
-    return Missing(
-        "the CUDA driver shows no card",
-        "run nvidia-smi, and check the variable CUDA_VISIBLE_DEVICES",
-    )
-
-
 @functools.cache
 def _open() -> _Opened:
-    card, lack = _find()
-    driver = open_driver() if card is not None else None
-    if driver is None:
-        assert lack is not None
-        raise MachineError(stage="runtime", where="CUDA", reason=lack.reason, remedy=lack.remedy)
+    driver, card = card_here()
     try:
-        return _Opened(driver)
+        return _Opened(driver, card)
     except DriverError as error:
         raise MachineError(
             stage="runtime", where="CUDA", reason=f"the card does not start: {error}"
         ) from error
 
 
-def _check_copy(count: int, memory: Memory) -> None:
-    if count > memory.size_bytes:
-        raise InternalError(
-            stage="runtime",
-            where=f"memory of {memory.size_bytes} bytes",
-            reason=f"a copy of {count} bytes exceeds it",
-        )
-
-
-def _grid(launch: Launch) -> Grid:
-    if not isinstance(launch, Grid):
-        raise InternalError(stage="runtime", where=f"launch {launch}", reason="CUDA launches grids")
-    return launch
+DEVICE: Device = CudaDevice()

@@ -8,43 +8,36 @@ the byte at which it begins there (`codegen/opencl`).
 from __future__ import annotations
 
 import functools
-import importlib
 import itertools
-import os
-import re
 import warnings
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tensorwright.base import (
-    ON_PROCESSOR,
     Array,
     GpuApi,
     GpuTarget,
-    Grid,
     InternalError,
     Launch,
     MachineError,
     Target,
     knobs,
-    parse_target,
 )
 from tensorwright.runtime.buffers import byte_view
-from tensorwright.runtime.device import Device, DeviceFacts, DlpackDevice, Function, Memory, Missing
+from tensorwright.runtime.cards.launches import check_copy, grid_of
+from tensorwright.runtime.cards.opencl_devices import device_here, find_device, opencl_driver
+from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
 from tensorwright.runtime.native.loaded_code import LoadedCode
 
 _FIRST_ADDRESS = 1 << 40  # no address of a buffer is a small number, so a size is never one
 _STEP = 1 << 20  # buffers begin at multiples, at least one after the end of the one before
 _WORKSPACE_ARGUMENTS = 2
-_MOST_THREADS = 1024  # of a block; more are of no use
-_INSTALL = "install the package with its extra: pip install 'tensorwright[opencl]'"
-_POCL = "pip install 'tensorwright[opencl,pocl]' has PoCL, which runs OpenCL on the processor"
 
 
 class _Buffer:
@@ -144,7 +137,7 @@ class OpenClDevice:
         if not isinstance(target, GpuTarget) or target.api is not GpuApi.OPENCL:
             reason = f"OpenCL does not run code for {target}"
             return Missing(reason, "name the target opencl", is_other_driver=True)
-        return _find(knobs.OPENCL_DEVICE.get())[1]
+        return find_device(knobs.OPENCL_DEVICE.get())[1]
 
     def free_bytes(self) -> int:
         """The memory of the device without what this process has allocated."""
@@ -170,7 +163,7 @@ class OpenClDevice:
 
     def copy_in(self, array: Array, memory: Memory) -> None:
         """One transfer, done on return."""
-        _check_copy(array.nbytes, memory)
+        check_copy(array.nbytes, memory)
         opened = self._opened
         buffer, offset = opened.buffer_at(memory.address)
         if array.nbytes:
@@ -180,7 +173,7 @@ class OpenClDevice:
 
     def copy_out(self, memory: Memory, array: Array) -> None:
         """One transfer, after all launches before; done on return."""
-        _check_copy(array.nbytes, memory)
+        check_copy(array.nbytes, memory)
         opened = self._opened
         buffer, offset = opened.buffer_at(memory.address)
         if array.nbytes:
@@ -248,7 +241,7 @@ class OpenClDevice:
         self, function: int, launch: Launch, arguments: Sequence[int], workspace: int
     ) -> None:
         """Each pointer is two arguments of the kernel, each named size is one."""
-        opened, grid = self._opened, _grid(launch)
+        opened, grid = self._opened, grid_of(launch)
         if 0 in grid.grid:
             return
         kernel = opened.kernels[function]
@@ -323,131 +316,9 @@ class OpenClDevice:
         return _open(knobs.OPENCL_DEVICE.get())
 
 
-DEVICE: Device = OpenClDevice()
-
-
-def opencl_devices() -> tuple[DeviceFacts, ...]:
-    """All OpenCL devices of this machine, the preferred one first; none without the package."""
-    return tuple(
-        DeviceFacts(
-            name=str(each.name).strip(),
-            platform=str(each.platform.name).strip(),
-            version=str(each.version).strip(),
-            compute_units=int(each.max_compute_units),
-            memory_bytes=int(each.global_mem_size),
-            shared_bytes=int(each.local_mem_size),
-            threads_per_block=int(each.max_work_group_size),
-            is_simulator=_is_simulator(each),
-        )
-        for each in _devices()
-    )
-
-
-def detect_target() -> GpuTarget:
-    """The device that runs kernels, as a target.
-
-    What drivers do not tell is that of the generic target.
-    Raises:  MachineError where there is no such device.
-    """
-    device = _open(knobs.OPENCL_DEVICE.get()).device
-    generic = parse_target("opencl:generic")
-    assert isinstance(generic, GpuTarget)
-    shared_bytes = int(device.local_mem_size)
-    is_processor = bool(device.type & _driver().device_type.CPU)
-    return replace(
-        generic,
-        name="opencl",
-        arch=re.sub(r"[^A-Za-z0-9]+", "-", str(device.name)).strip("-"),
-        multiprocessors=int(device.max_compute_units),
-        threads_per_block=min(_MOST_THREADS, int(device.max_work_group_size)),
-        static_shared_bytes=shared_bytes,
-        opt_in_shared_bytes=shared_bytes,
-        shared_bytes=shared_bytes,
-        l2_bytes=int(device.global_mem_cache_size) or generic.l2_bytes,
-        features=(ON_PROCESSOR,) if is_processor else (),
-    )
-
-
-@functools.cache
-def _driver() -> Any:
-    """The package pyopencl; None where it is not installed.
-
-    It would keep compiled programs in files of pickles: the drivers keep them themselves.
-    """
-    os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
-    try:
-        return importlib.import_module("pyopencl")
-    except ImportError:
-        return None
-
-
-@functools.cache
-def _devices() -> tuple[Any, ...]:
-    """The devices of all drivers; graphics processors come first, simulators last."""
-    driver = _driver()
-    if driver is None:
-        return ()
-    try:
-        devices = [each for platform in driver.get_platforms() for each in platform.get_devices()]
-    except driver.Error:  # there is no driver at all
-        return ()
-    card, processor = driver.device_type.GPU, driver.device_type.CPU
-    order = (card, 0, processor)
-
-    def rank(device: Any) -> int:
-        return len(order) if _is_simulator(device) else order.index(device.type & sum(order))
-
-    return tuple(sorted(devices, key=rank))
-
-
-def _is_simulator(device: Any) -> bool:
-    """Whether a device says that it is a graphics processor and a processor: it is neither."""
-    both = _driver().device_type.GPU | _driver().device_type.CPU
-    return bool(device.type & both == both)
-
-
-@functools.cache
-def _find(wanted: str) -> tuple[Any, Missing | None]:
-    """A device by a part of its name, or what is missing."""
-    if _driver() is None:
-        return None, Missing("the package pyopencl is not installed", _INSTALL)
-    devices = _devices()
-    if not devices:
-        return None, Missing(
-            "no OpenCL driver is installed", f"install the driver of your card; {_POCL}"
-        )
-    for each in devices:
-        if wanted.lower() in f"{each.platform.name} {each.name}".lower():
-            return each, None
-    listed = ", ".join(f"{str(each.name).strip()!r}" for each in devices)
-    return None, Missing(
-        f"no OpenCL device has {wanted!r} in its name",
-        f"set the knob opencl_device to a part of one of {listed}",
-    )
-
-
 @functools.cache
 def _open(wanted: str) -> _Opened:
-    device, missing = _find(wanted)
-    if missing is not None:
-        raise MachineError(
-            stage="runtime", where="OpenCL", reason=missing.reason, remedy=missing.remedy
-        )
-    return _Opened(_driver(), device)
+    return _Opened(opencl_driver(), device_here(wanted))
 
 
-def _check_copy(count: int, memory: Memory) -> None:
-    if count > memory.size_bytes:
-        raise InternalError(
-            stage="runtime",
-            where=f"memory of {memory.size_bytes} bytes",
-            reason=f"a copy of {count} bytes exceeds it",
-        )
-
-
-def _grid(launch: Launch) -> Grid:
-    if not isinstance(launch, Grid):
-        raise InternalError(
-            stage="runtime", where=f"launch {launch}", reason="OpenCL launches grids"
-        )
-    return launch
+DEVICE: Device = OpenClDevice()
