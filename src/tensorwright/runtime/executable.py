@@ -21,7 +21,6 @@ import numpy as np
 
 from tensorwright.base import (
     Array,
-    DType,
     HostFunction,
     InternalError,
     MachineError,
@@ -34,18 +33,13 @@ from tensorwright.runtime.bound_call import Bound, written
 from tensorwright.runtime.buffers import is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, write_container
 from tensorwright.runtime.device import Device, check_device, device_of, missing_device
-from tensorwright.runtime.device_frame import (
-    DeviceFrame,
-    LoadedOnDevice,
-    load_on_device,
-    used_on_host,
-)
-from tensorwright.runtime.dlpack import DeviceArray, is_on, stand_in
+from tensorwright.runtime.device_call import DeviceCall, has_arrays_on_device, new_outputs
+from tensorwright.runtime.device_frame import DeviceFrame, LoadedOnDevice, load_on_device
+from tensorwright.runtime.dlpack import stand_in
 from tensorwright.runtime.frame import AnyFrame, Frame, FramePool, Loaded
 from tensorwright.runtime.inputs import (
     Port,
     check_count,
-    check_in_place,
     check_inputs,
     check_outputs,
     check_positional,
@@ -58,7 +52,7 @@ from tensorwright.runtime.native.pool import usable_threads
 from tensorwright.runtime.native.pool.pending_run import NEVER, PendingRun, Stop, start_run
 from tensorwright.runtime.plan.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
 from tensorwright.runtime.plan.capacity import with_room
-from tensorwright.runtime.plan.plan import InputRef, OutputRef, Plan, TensorSpec
+from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 from tensorwright.runtime.plan.plan_verify import verify_plan
 
@@ -371,91 +365,58 @@ class Executable:
         sizes = self._sizes_of(inputs)
         return self._run(inputs, _fresh(sizes), sizes)
 
-    def _is_on_device(self, inputs: Mapping[str, Any] | tuple[Any, ...]) -> bool:
-        """Whether one of a call's inputs is in the memory of the device."""
-        loaded = self._loaded
-        if not isinstance(loaded, LoadedOnDevice) or not isinstance(inputs, Mapping | tuple):
-            return False
-        named = loaded.device.dlpack()
-        values = inputs.values() if isinstance(inputs, Mapping) else inputs
-        return any(is_on(named, value) for value in values)
+    def _is_on_device(self, given: Mapping[str, Any] | tuple[Any, ...]) -> bool:
+        return has_arrays_on_device(self._loaded, given)
 
     def _call_on_device(
         self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None
     ) -> tuple[Any, ...]:
-        """A call with arrays on the device; what steps on the host use is copied.
-
-        Without `outputs`, the results are new arrays on the device.
-        """
-        loaded, here = self._linked(), used_on_host(self.plan)
-        assert isinstance(loaded, LoadedOnDevice)
-        device = loaded.device
+        """A call with arrays on the device; without `outputs`, results are new arrays there."""
         try:
-            given, wanted, sizes = self._arrays_on_device(device, inputs, outputs)
-            read = [
-                np.asarray(each) if InputRef(number) in here else each
-                for number, each in enumerate(given)
-            ]
-            written = [
-                each if _is_place(each, is_here=OutputRef(number) in here) else maker.make()
-                for number, (maker, each) in enumerate(zip(sizes.makers, wanted, strict=True))
-            ]
+            call = self._device_call(inputs, outputs)
+            read, written = call.read_arrays(), call.written_arrays()
             frame = self._take()
             assert isinstance(frame, DeviceFrame)
             try:
-                frame.connect(read, written, sizes)
+                frame.connect(read, written, call.sizes)
                 frame.run()
             finally:
                 self._pool.give(frame)
-            for each, result in zip(wanted, written, strict=True):
-                if isinstance(each, DeviceArray) and isinstance(result, np.ndarray):
-                    device.copy_in(result, each.memory)
-                elif isinstance(each, np.ndarray) and each is not result:
-                    np.copyto(each, result)
-            return wanted
+            call.copy_results(written)
+            return call.outputs
         except MemoryError as error:
-            raise self._no_room(loaded) from error
+            raise self._no_room(self._linked()) from error
 
     def _bind_on_device(
         self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None
     ) -> Bound:
         """As `bind`, where some arrays are on the device."""
-        loaded, here = self._linked(), used_on_host(self.plan)
-        assert isinstance(loaded, LoadedOnDevice)
-        given, wanted, sizes = self._arrays_on_device(loaded.device, inputs, outputs)
-        if outputs is None:
-            pairs = zip(sizes.makers, wanted, strict=True)
-            wanted = tuple(
-                maker.make() if OutputRef(number) in here else each
-                for number, (maker, each) in enumerate(pairs)
-            )
-        for n, (spec, array) in enumerate(zip(self.inputs, given, strict=True)):
-            check_in_place("input", spec, array, is_here=InputRef(n) in here)
-        for n, (spec, array) in enumerate(zip(self.outputs, wanted, strict=True)):
-            check_in_place("output", spec, array, is_here=OutputRef(n) in here)
+        call = self._device_call(inputs, outputs)
+        written = call.outputs if outputs is not None else call.written_arrays()
+        call.check_in_place(written)
         frame = self._frame()
         assert isinstance(frame, DeviceFrame)
-        frame.connect_in_place(given, wanted, sizes)
+        frame.connect_in_place(call.inputs, written, call.sizes)
         names = [spec.name for spec in self.inputs]
         arrays: Sequence[Any] = frame.inputs
-        return Bound(frame, dict(zip(names, arrays, strict=True)), self._named(wanted))
+        return Bound(frame, dict(zip(names, arrays, strict=True)), self._named(written))
 
-    def _arrays_on_device(
-        self, device: Device, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None
-    ) -> tuple[tuple[Any, ...], tuple[Any, ...], CallSizes]:
-        """What a call reads, what it writes, and its sizes; without `outputs`, new arrays there.
+    def _device_call(
+        self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None
+    ) -> DeviceCall:
+        """What a call reads, what it writes, and its sizes.
 
         Raises:  InputError as `run_into`; MemoryError where the device has no room.
         """
+        loaded = self._linked()
+        assert isinstance(loaded, LoadedOnDevice)
+        device = loaded.device
         given = take_inputs(device, self._ports, inputs)
         sizes = self._sizes_of(tuple(map(stand_in, given)))
-        if outputs is not None:
-            return given, take_outputs(device, self._outputs_at(sizes), outputs, given), sizes
-        made = tuple(
-            DeviceArray.empty(device, maker.shape, DType.from_numpy(maker.dtype))
-            for maker in sizes.makers
-        )
-        return given, made, sizes
+        if outputs is None:
+            return DeviceCall(device, self.plan, given, new_outputs(device, sizes), sizes)
+        wanted = take_outputs(device, self._outputs_at(sizes), outputs, given)
+        return DeviceCall(device, self.plan, given, wanted, sizes)
 
     def _sizes_of(self, inputs: tuple[Array, ...]) -> CallSizes:
         """The sizes of a call; those of the last call where the shapes are the same."""
@@ -512,7 +473,7 @@ class Executable:
         finally:
             self._pool.give(frame)
 
-    def _named(self, results: Sequence[Array]) -> dict[str, Array]:
+    def _named(self, results: Sequence[Any]) -> dict[str, Any]:
         return dict(zip(self._names, results, strict=True))
 
     def _load(self) -> Loaded | LoadedOnDevice:
@@ -565,14 +526,6 @@ class Executable:
             f"about {loaded.device.free_bytes()} are free",
             remedy="make fewer calls at once, or compile for a smaller batch",
         )
-
-
-def _is_place(array: Any, *, is_here: bool) -> bool:
-    """Whether a call on a device writes directly into an array.
-
-    is_here   whether a step on the host writes it
-    """
-    return not is_here if isinstance(array, DeviceArray) else is_kernel_ready(array)
 
 
 def _fresh(sizes: CallSizes) -> tuple[Array, ...]:
