@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -77,6 +78,22 @@ def test_constants_are_mapped_not_copied(saved: Path) -> None:
     assert constant.ctypes.data % 64 == 0
     assert not constant.flags.writeable
     assert not constant.flags.owndata
+
+
+def test_writing_into_a_loaded_file_changes_its_constants_and_never_its_code(saved: Path) -> None:
+    program = load(saved, threads=1)
+    copied = load(saved, threads=1, read=Path.read_bytes)
+    inputs = chain_inputs()
+    before = program.run(inputs)["z"]
+    with saved.open("r+b") as file:  # header, object code and sources; constants are the last
+        file.write(b"\xff" * (saved.stat().st_size - weights().nbytes))
+    np.testing.assert_array_equal(program.run(inputs)["z"], before)
+    with saved.open("r+b") as file:
+        file.seek(-weights().nbytes, os.SEEK_END)
+        file.write(bytes(weights().nbytes))
+    (constant,) = program.contents.constants
+    assert not constant.any()
+    np.testing.assert_array_equal(copied.run(inputs)["z"], before)
 
 
 def test_a_program_without_anything(tmp_path: Path) -> None:
