@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import onnx
@@ -27,7 +28,7 @@ def mlp(seed: int = 0) -> Graph:
     """image (1, 784) -> scores (1, 10), with ReLU between the layers."""
     net = Layers("mlp", seed)
     x = net.input("image", (1, _WIDTHS[0]))
-    for number, (inputs, outputs) in enumerate(zip(_WIDTHS, _WIDTHS[1:], strict=False)):
+    for number, (inputs, outputs) in enumerate(pairwise(_WIDTHS)):
         if number:
             x = net.add("relu", x)
         layer = f"layer_{number}"
