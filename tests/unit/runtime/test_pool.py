@@ -156,6 +156,16 @@ print(first, ctypes.cast(data, ctypes.POINTER(ctypes.c_int32))[0], words[Pool.WO
     assert run_script(slow + script, TENSORWRIGHT_CORES="2") == "50000000 1 1\n"
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no masks")
+def test_a_cpuset_of_one_core_gets_no_further_thread(saved: str) -> None:
+    script = """
+program = open_it(4)
+print(words[Pool.CORES], all(is_right(program) for _ in range(20)), words[Pool.WORKERS])
+"""
+    pinned = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    assert run_script(pinned + saved + script) == "1 True 0\n"
+
+
 def test_callers_eight_times_the_cores_get_the_same_bits(saved: str) -> None:
     script = """
 from concurrent.futures import ThreadPoolExecutor
