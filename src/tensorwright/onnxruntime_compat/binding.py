@@ -62,8 +62,9 @@ class IOBinding:
         """Compute an output; write it to dense memory at an address where one is given."""
         check_device(device_type, device_id)
         self._check(name, self._executable.outputs)
-        is_given = buffer_ptr is not None
-        self._outputs[name] = array_at(buffer_ptr, element_type, shape or ()) if is_given else None
+        self._outputs[name] = (
+            None if buffer_ptr is None else array_at(buffer_ptr, element_type, shape or ())
+        )
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Compute an output and write it into the array of a value."""

@@ -282,16 +282,23 @@ def test_a_file_for_a_lesser_processor_runs(saved: Path) -> None:
     assert load(path).target.name == "less"
 
 
+def in_cipher(data: bytes, key: bytes) -> bytes:
+    """A toy cipher, which encrypts and decrypts; without a key it does nothing."""
+    stream = hashlib.shake_256(key).digest(len(data)) if key else bytes(len(data))
+    return bytes(one ^ other for one, other in zip(data, stream, strict=True))
+
+
 def test_a_program_is_loaded_from_bytes(saved: Path) -> None:
     inputs = chain_inputs()
     data = saved.read_bytes()
-    saved.write_bytes(bytes(255 - each for each in data))
-    with pytest.raises(ModelError, match="is not an executable"):
-        load(saved)
+    saved.write_bytes(in_cipher(data, b"key"))
+    for key in (b"", b"another"):
+        with pytest.raises(ModelError, match="is not an executable"):
+            load(saved, read=lambda path, key=key: in_cipher(path.read_bytes(), key))
     programs = [
         load(data, threads=1),
         load(memoryview(data), threads=1),
-        load(saved, threads=1, read=lambda path: bytes(255 - each for each in path.read_bytes())),
+        load(saved, threads=1, read=lambda path: in_cipher(path.read_bytes(), b"key")),
     ]
     for program in programs:
         np.testing.assert_allclose(program.run(inputs)["z"], chain_result(inputs), rtol=1e-6)

@@ -237,9 +237,9 @@ def _row(
     if not calls or failure:
         return ServeRow(network, callers, runtime, failure=failure or "it was not called")
     times_s = [time_s for _, time_s in calls]
-    percentiles_s = np.percentile(times_s, (50, 90, 95)).tolist()
+    p50_s, p90_s, p95_s = np.percentile(times_s, (50, 90, 95)).tolist()
     rate = len(calls) / spent_s
-    return ServeRow(network, callers, runtime, rate, *percentiles_s, max(times_s))
+    return ServeRow(network, callers, runtime, rate, p50_s, p90_s, p95_s, max(times_s))
 
 
 def _cells(row: ServeRow) -> tuple[str, ...]:
