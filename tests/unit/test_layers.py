@@ -22,9 +22,13 @@ PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
     "base machine machine_code processes farm expr ops graph rewriting schedule loop codegen "
-    "runtime build records tuning peers integrations profiling drivers report cli"
+    "runtime build records tuning peers integrations onnxruntime_compat profiling drivers report "
+    "cli"
 ).split()
-SURFACES = ("peers", "integrations", "profiling", "drivers", "report", "cli")
+SURFACES = (
+    *("peers", "integrations", "onnxruntime_compat"),
+    *("profiling", "drivers", "report", "cli"),
+)
 BY_FILE = ("drivers",)
 """Folders whose files are imported one by one: nobody needs all of them."""
 ROOMS = {
@@ -48,6 +52,7 @@ ROOMS = {
     "graph.onnx_import": "call tensors converters com_microsoft control_flow importer",
     "machine": "machine hardware ceilings kept load state",
     "integrations": "pytorch",
+    "onnxruntime_compat": "errors options values binding session capi",
     "loop": "ir traversal addresses launches passes lowering algorithms",
     "loop.passes": "barriers",
     "machine_code": "libm text numbers native_function compilation",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 LINE_BYTES = 64
@@ -40,6 +41,7 @@ class Cache:
         )
 
 
+@lru_cache(maxsize=8)  # they do not change while a process runs
 def read_caches(folder: Path) -> tuple[Cache, ...]:
     """The data and unified caches that a folder of Linux describes, from the nearest on."""
     caches = []
@@ -54,6 +56,7 @@ def read_caches(folder: Path) -> tuple[Cache, ...]:
     return tuple(sorted(caches, key=lambda cache: (cache.level, cache.kind)))
 
 
+@lru_cache(maxsize=8)  # they do not change while a process runs
 def read_flags(cpuinfo: Path) -> frozenset[str]:
     """The instruction sets that every listed processor has, by the names of Linux."""
     rows = re.findall(r"^(?:flags|Features)\s*:(.*)$", read_text(cpuinfo), re.MULTILINE)

@@ -7,7 +7,10 @@
 Numbers are little-endian, and offsets count from the first section. The sections are object/0..,
 one for each kernel; constant/0..; and source/NAME, texts from which the program can be built again
 for another processor. Constants are mapped into memory, not read: loading is fast, and processes
-that load the same file share them. A mapped file must not be truncated while it is in use.
+that load the same file share them. Everything else is copied before its digest is compared, so the
+code that runs is the code that was checked, whatever is written into the file then. Constants
+follow the file: it must be neither written into nor truncated while it is in use. (A private
+mapping would not help: the system may show it later writes, too, and does on Linux.)
 Replacing it by a new file is safe, because files are written whole.
 
 The digest of a section is its SHA-256. That of a constant, which may be large, is "sums:" and the
@@ -152,23 +155,28 @@ def parse_container(memory: Array, where: str, check_constants: bool = True) -> 
             f"{len(memory)} bytes instead of {start + end}",
         )
     body = memory[start:]
+    copies = {each.name: _part(body, each).tobytes() for each in sections if each not in constants}
     checked = [each for each in sections if check_constants or each not in constants]
     size_bytes = sum(section.size for section in checked)
-    digests = on_all_cores(
-        lambda each: _digest(_part(body, each).data, each.digest), checked, size_bytes
-    )
-    for section, digest in zip(checked, digests, strict=True):
-        if digest != section.digest:
+
+    def digest(section: _Section) -> str:
+        copy = copies.get(section.name)
+        data = _part(body, section).data if copy is None else memoryview(copy)
+        return _digest(data, section.digest)
+
+    digests = on_all_cores(digest, checked, size_bytes)
+    for section, actual in zip(checked, digests, strict=True):
+        if actual != section.digest:
             raise _damaged(where, f"the digest of section {section.name} is wrong")
     return Contents(
         plan,
-        tuple(_bytes(body, section) for section in objects),
+        tuple(copies[section.name] for section in objects),
         tuple(
             _constant(where, body, section, spec)
             for section, spec in zip(constants, plan.constants, strict=True)
         ),
         tuple(
-            (section.name.removeprefix("source/"), _bytes(body, section).decode())
+            (section.name.removeprefix("source/"), copies[section.name].decode())
             for section in sections
             if section.name.startswith("source/")
         ),
@@ -235,10 +243,6 @@ def _read_header(where: str, memory: Array) -> tuple[dict[str, Any], int]:
 
 def _part(body: Array, section: _Section) -> Array:
     return body[section.offset : section.offset + section.size]
-
-
-def _bytes(body: Array, section: _Section) -> bytes:
-    return _part(body, section).tobytes()
 
 
 def _digest(data: memoryview, method: str) -> str:

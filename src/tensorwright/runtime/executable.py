@@ -342,6 +342,9 @@ class Executable:
 
     def trim(self) -> None:
         """Free the memory of idle calls; the next call allocates its memory again."""
+        loaded = self._loaded
+        if isinstance(loaded, Loaded):
+            self._loaded = Loaded.of(loaded.device, loaded.program, loaded.constants, self._threads)
         self._pool.trim()
 
     def __reduce__(self) -> NoReturn:
@@ -440,7 +443,7 @@ class Executable:
             self._contents = replace(self._contents, plan=plan)
             if isinstance(loaded, Loaded):
                 program = load_program(plan, loaded.program.code)
-                self._loaded = replace(loaded, program=program)
+                self._loaded = Loaded.of(loaded.device, program, loaded.constants, self._threads)
             else:
                 on_device = replace(loaded.program, plan=plan)
                 self._loaded = replace(loaded, program=on_device)
@@ -483,7 +486,7 @@ class Executable:
         pairs = zip(self.plan.kernels, self.objects, strict=True)
         code = tuple(device.load(data, kernel.symbols) for kernel, data in pairs)
         constants = tuple(map(device.memory_of, self._contents.constants))
-        return Loaded(device, load_program(self.plan, code), constants)
+        return Loaded.of(device, load_program(self.plan, code), constants, self._threads)
 
     def _load_on(self, device: Device) -> LoadedOnDevice:
         try:

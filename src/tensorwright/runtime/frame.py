@@ -1,7 +1,9 @@
-"""The memory of one running call: an arena, scratch memory, and the addresses of all tensors.
+"""The memory of one running call, and the addresses of all tensors.
 
 One call at a time uses a frame: it takes the frame from a pool and returns it. So several threads
-may call one executable: each call has a separate frame.
+may call one executable: each call has a separate frame. Calls that run in native code from the
+first step to the last share arenas (`arenas.py`); a frame with steps in Python, which run outside
+of the gate, has an arena of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tensorwright.base import Array, HostFunction, InputError
+from tensorwright.runtime.arenas import Arenas
 from tensorwright.runtime.buffers import (
     address_of,
     byte_view,
@@ -51,11 +54,21 @@ _SMALL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What all calls share: a program on a device, and its constants there."""
+    """What all calls share: a program on a device, its constants there, and arenas."""
 
     device: Device
     program: Program
     constants: tuple[Memory, ...]
+    arenas: Arenas
+
+    @classmethod
+    def of(
+        cls, device: Device, program: Program, constants: tuple[Memory, ...], threads: int
+    ) -> Loaded:
+        """With no arena yet, for calls on so many threads."""
+        plan = program.plan
+        arenas = Arenas(device, plan.arena_bytes, plan.scratch_bytes(threads))
+        return cls(device, program, constants, arenas)
 
 
 class Frame:
@@ -64,7 +77,6 @@ class Frame:
     __slots__ = (
         "__weakref__",
         "_amount_base",
-        "_arena",
         "_arguments",
         "_bases",
         "_constants",
@@ -72,13 +84,13 @@ class Frame:
         "_inputs",
         "_native",
         "_outputs",
+        "_own",
         "_program",
         "_sizes",
         "_staged",
         "_staged_addresses",
         "_stop",
         "_values",
-        "_workspace",
         "device",
         "loaded",
         "run",
@@ -95,9 +107,14 @@ class Frame:
         self._program = program = loaded.program
         self._constants = loaded.constants
         self._hosts = hosts
-        plan = program.plan
-        self._arena = self.device.allocate(plan.arena_bytes)
-        self._workspace = self.device.allocate(plan.scratch_bytes(threads))
+        plan, arenas = program.plan, loaded.arenas
+        is_native = all(isinstance(segment, NativeSegment) for segment in program.segments)
+        if is_native:
+            arenas.add()
+        # The first call sets what points into an arena, where that is one of `arenas`.
+        sizes_bytes = () if is_native else (plan.arena_bytes, plan.scratch_bytes(threads))
+        self._own = tuple(self.device.allocate(size) for size in sizes_bytes)
+        arena, workspace = (memory.address for memory in self._own) if self._own else (0, 0)
         self._staged: dict[int, Array] = {}
         self._staged_addresses: dict[int, int] = {}
         self._inputs: tuple[Array, ...] = ()
@@ -105,7 +122,8 @@ class Frame:
         first, self._amount_base = 1 + len(plan.inputs) + len(plan.outputs), amount_base(plan)
         self._bases = (ctypes.c_int64 * (self._amount_base + len(program.amounts)))()
         self._bases[first : self._amount_base] = [
-            memory.address for memory in (*self._constants, self._arena)
+            *(memory.address for memory in self._constants),
+            arena,
         ]
         self._sizes: CallSizes | None = None
         self._values: dict[str, int] = {}
@@ -116,16 +134,20 @@ class Frame:
             arguments=address_of(self._arguments),
             moving=address_of(program.moving),
             bases=ctypes.addressof(self._bases),
-            workspace=self._workspace.address,
+            workspace=workspace,
             threads=threads,
             begin=0,
             end=len(program.runs),
             moving_count=len(program.moving),
             stop=NEVER.address,
+            arenas=arenas.address if is_native else 0,
+            arena_count=arenas.count,
+            in_arena=address_of(program.in_arena),
+            in_arena_count=len(program.in_arena),
         )
         self._stop = NEVER
         self.run: Callable[[], object] = self._run_segments
-        if all(isinstance(segment, NativeSegment) for segment in program.segments):
+        if is_native:
             # There is at most one segment then: this one call is the whole fast path.
             self.run = partial(driver().run, ctypes.addressof(self._native))
 
@@ -305,7 +327,7 @@ class Frame:
             case ConstantRef(index):
                 memory = host_bytes(self._constants[index])
             case ArenaRef():
-                memory = host_bytes(self._arena)
+                memory = host_bytes(self._own[0])
         begin = typed.ref.offset_bytes
         part = memory[begin : begin + typed.type.size_bytes]
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)

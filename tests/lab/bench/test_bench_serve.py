@@ -33,8 +33,16 @@ def test_callers_are_counted_in_turns(invoke: Invoke, tmp_path: Path) -> None:
     for row in rows:
         assert not row["failure"]
         assert row["calls_per_s"] > 0
-        assert 0 < row["p50_s"] <= row["p95_s"] <= row["longest_s"]
+        assert 0 < row["p50_s"] <= row["p90_s"] <= row["p95_s"] <= row["longest_s"]
     assert "p95 ms" in result.stdout
+
+
+def test_all_fixed_splits_of_the_threads_take_part(invoke: Invoke, tmp_path: Path) -> None:
+    path, model = tmp_path / "serve.json", small_model(tmp_path / "small.onnx")
+    few = ("--callers", "1", "--seconds", 0.05, "--rounds", 1, "--threads", 4, "--json", path)
+    assert invoke("bench", "serve", model, *few, "--peers", "openvino").exit_code == 0
+    names = [row["runtime"] for row in json.loads(path.read_text())["rows"]]
+    assert names[1:4] == ["one thread a call", "2 calls of 2 threads", "one call at a time"]
 
 
 def test_what_is_no_number_of_callers_is_refused(invoke: Invoke, tmp_path: Path) -> None:

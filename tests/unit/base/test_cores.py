@@ -25,6 +25,8 @@ VERSION_1 = "4:memory:/m\n2:cpu,cpuacct:/docker/a\n0::/\n"
         ("0::/\n", {"cpu.max": "150000 100000\n"}, 1.5),
         ("0::/\n", {"cpu.max": "max 100000\n"}, None),
         ("0::/a/b\n", {"a/b/cpu.max": "max 100000", "a/cpu.max": "300000 100000"}, 3.0),
+        ("0::/a/b\n", {"a/b/cpu.max": "400000 100000", "a/cpu.max": "50000 100000"}, 0.5),
+        ("0::/a/b\n", {"a/b/cpu.max": "50000 50000", "cpu.max": "max 100000"}, 1.0),
         ("0::/not/there\n", {"cpu.max": "50000 100000\n"}, 0.5),
         ("0::/a\n", {"unified/a/cpu.max": "200000 100000\n"}, 2.0),
         (
@@ -34,6 +36,18 @@ VERSION_1 = "4:memory:/m\n2:cpu,cpuacct:/docker/a\n0::/\n"
                 "cpu,cpuacct/docker/a/cpu.cfs_period_us": "100000\n",
             },
             2.5,
+        ),
+        (
+            VERSION_1,
+            {
+                "cpu/docker/a/cpu.cfs_quota_us": "-1",
+                "cpu/docker/a/cpu.cfs_period_us": "100000",
+                "cpu/docker/cpu.cfs_quota_us": "150000",
+                "cpu/docker/cpu.cfs_period_us": "100000",
+                "cpu/cpu.cfs_quota_us": "800000",
+                "cpu/cpu.cfs_period_us": "100000",
+            },
+            1.5,
         ),
         (VERSION_1, {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
         (VERSION_1, {"cpu/cpu.cfs_quota_us": "1", "cpu/cpu.cfs_period_us": "0"}, None),
@@ -50,10 +64,21 @@ def test_no_groups_are_no_quota(tmp_path: Path) -> None:
     assert cpu_quota(tmp_path / "absent", tmp_path) is None
 
 
-@pytest.mark.parametrize(("quota", "least"), [(0.3, 1), (1.9, 1), (None, 1)])
-def test_a_quota_is_rounded_down(
-    quota: float | None, least: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("mask", "quota", "cores"),
+    [
+        ({0, 1, 2, 3}, None, 4),
+        ({3}, None, 1),
+        ({3}, 2.5, 1),
+        ({0, 1, 2, 3}, 2.5, 2),
+        ({0, 1, 2, 3}, 1.5, 1),
+        ({0, 1, 2, 3}, 0.5, 1),
+        ({0, 1}, 8.0, 2),
+    ],
+)
+def test_cores_are_those_of_the_mask_cut_by_the_quota(
+    mask: set[int], quota: float | None, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: mask, raising=False)
     monkeypatch.setattr("tensorwright.base.cores.cpu_quota", lambda: quota)
-    cores = available_cores()
-    assert cores == least if quota is not None else cores >= least
+    assert available_cores() == cores

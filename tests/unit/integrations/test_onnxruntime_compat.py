@@ -1,5 +1,8 @@
 """A program for ONNX Runtime runs with another import, and gives the same."""
 
+import gc
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +13,55 @@ from onnx import ModelProto, TensorProto, helper
 
 import tensorwright
 from tensorwright import onnxruntime_compat
+from tensorwright.onnxruntime_compat.capi import onnxruntime_pybind11_state as states
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
+BOTH = pytest.mark.parametrize("library", [onnxruntime, onnxruntime_compat], ids=["ort", "ours"])
 
 
-@pytest.fixture(scope="module")
-def model() -> ModelProto:
-    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Neg", ["x"], ["z"])]
-    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["rows", 4]) for n in "xyz"]
+def model_of(*nodes: Any, outputs: str = "yz") -> ModelProto:
+    infos = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, ["rows", 4]) for n in f"x{outputs}"
+    ]
     graph = helper.make_graph(nodes, "two_outputs", infos[:1], infos[1:])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.fixture(scope="module")
+def model() -> ModelProto:
+    return model_of(helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Neg", ["x"], ["z"]))
+
+
+def session_of(library: Any, model: ModelProto) -> Any:
+    return library.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
 def program(library: Any, model: str | bytes) -> list[Any]:
     """What a program for ONNX Runtime does, written once."""
+    library.set_default_logger_severity(3)
     options = library.SessionOptions()
     options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
     options.graph_optimization_level = library.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.execution_mode = library.ExecutionMode.ORT_SEQUENTIAL
+    options.execution_order = library.ExecutionOrder.DEFAULT
+    options.enable_mem_pattern = options.enable_cpu_mem_arena = options.enable_mem_reuse = False
+    options.log_severity_level, options.logid = 3, "mine"
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = library.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     facts = [(each.name, each.shape, each.type) for each in session.get_inputs()]
     facts += [(each.name, each.shape, each.type) for each in session.get_outputs()]
+    entry = session.get_session_options().get_session_config_entry(
+        "session.intra_op.allow_spinning"
+    )
+    told = [session.get_modelmeta().graph_name, session.get_overridable_initializers(), entry]
+    told += [session.get_providers(), session.get_provider_options()]
     whole = session.run(None, {session.get_inputs()[0].name: X})
-    (second,) = session.run(["z"], {"x": X})
-    return [facts, session.get_modelmeta().graph_name, session.get_providers(), whole, second]
+    run_options = library.RunOptions()
+    run_options.logid, run_options.log_severity_level = "mine", 3
+    run_options.add_run_config_entry("disable_synchronize_execution_providers", "1")
+    (second,) = session.run(["z"], {"x": X}, run_options)
+    return [facts, told, whole, second]
 
 
 @pytest.mark.parametrize("kind", ["bytes", "path", "executable", "executable's bytes"])
@@ -48,18 +76,235 @@ def test_a_program_gives_the_same(model: ModelProto, tmp_path: Path, kind: str) 
             tmp_path / "model.tw" if kind == "executable" else (tmp_path / "model.tw").read_bytes()
         )
     told = program(onnxruntime_compat, given)
-    assert told[:3] == expected[:3]
-    for ours, theirs in zip([*told[3], told[4]], [*expected[3], expected[4]], strict=True):
+    assert told[:2] == expected[:2]
+    for ours, theirs in zip([*told[2], told[3]], [*expected[2], expected[3]], strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_what_it_cannot_do_is_refused(model: ModelProto, tmp_path: Path) -> None:
-    session = onnxruntime_compat.InferenceSession(model.SerializeToString())
+@BOTH
+def test_a_binding_reads_and_writes_a_programs_memory(library: Any, model: ModelProto) -> None:
+    session = session_of(library, model)
+    x, y = X.copy(), np.zeros_like(X)
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("z")
+    binding.bind_output("y", "cpu", 0, np.float32, y.shape, y.ctypes.data)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(y, np.maximum(X, 0))
+    first = binding.get_outputs()[0]
+    assert (first.shape(), first.data_type(), first.device_name()) == (
+        [3, 4],
+        "tensor(float)",
+        "cpu",
+    )
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], -X)
+    x += 1  # read again by the next call
+    session.run_with_iobinding(binding, library.RunOptions())
+    np.testing.assert_array_equal(y, np.maximum(X + 1, 0))
+    z = library.OrtValue.ortvalue_from_shape_and_type([3, 4], np.float32)
+    binding.bind_input("x", "cpu", 0, np.float32, X.shape, X.ctypes.data)
+    binding.bind_ortvalue_output("z", z)
+    session.run_with_iobinding(binding)  # all outputs have memory now
+    np.testing.assert_array_equal(z.numpy(), -X)
+    np.testing.assert_array_equal(y, np.maximum(X, 0))
+    binding.clear_binding_outputs()
+    with pytest.raises(RuntimeError, match="output"):
+        session.run_with_iobinding(binding)
+    with pytest.raises(RuntimeError, match="q"):
+        binding.bind_cpu_input("q", X)
+
+
+@BOTH
+def test_values_are_arrays(library: Any, model: ModelProto) -> None:
+    array = X.copy()
+    value = library.OrtValue.ortvalue_from_numpy(array)
+    assert (value.shape(), value.data_type(), value.data_ptr()) == (
+        [3, 4],
+        "tensor(float)",
+        array.ctypes.data,
+    )
+    assert value.is_tensor()
+    assert value.has_value()
+    assert not value.is_tensor_sequence()
+    assert not value.is_sparse_tensor()
+    assert value.tensor_size_in_bytes() == array.nbytes
+    value.update_inplace(X + 1)
+    np.testing.assert_array_equal(array, X + 1)
+    session = session_of(library, model)
+    (y, _), (z,) = session.run(None, {"x": value}), session.run_with_ort_values(["z"], {"x": value})
+    np.testing.assert_array_equal(y, np.maximum(X + 1, 0))
+    np.testing.assert_array_equal(z.numpy(), -X - 1)
+
+
+@BOTH
+def test_a_call_in_the_background(library: Any, model: ModelProto) -> None:
+    session = session_of(library, model)
+    done, told = threading.Event(), []
+
+    def tell(*given: Any) -> None:
+        told.extend(given)
+        done.set()
+
+    session.run_async(["z"], {"x": X}, tell, "mine")
+    assert done.wait(60)
+    ((z,), user, error) = told
+    np.testing.assert_array_equal(z, -X)
+    assert (user, error) == ("mine", "")
+
+
+@BOTH
+def test_free_dimensions_are_overridden(library: Any, model: ModelProto) -> None:
+    options = library.SessionOptions()
+    options.add_free_dimension_override_by_name("rows", 3)
+    session = library.InferenceSession(model.SerializeToString(), options)
+    assert session.get_inputs()[0].shape == [3, 4]
+
+
+WRONG_CALLS = {
+    "no input": ("ValueError", None, {}),
+    "another input": ("InvalidArgument", None, {"x": X, "q": X}),
+    "type": ("InvalidArgument", None, {"x": X.astype(np.int32)}),
+    "rank": ("InvalidArgument", None, {"x": X[0]}),
+    "extent": ("InvalidArgument", None, {"x": X[:, :3]}),
+    "output": ("InvalidArgument", ["w"], {"x": X}),
+}
+
+
+def kind_of(library: Any, name: str) -> type[BaseException]:
+    kinds = {"ValueError": ValueError}
+    kind: type[BaseException]
+    kind = kinds.get(name) or getattr(library.capi.onnxruntime_pybind11_state, name)
+    return kind
+
+
+@BOTH
+@pytest.mark.parametrize("case", WRONG_CALLS)
+def test_wrong_calls_raise_what_programs_catch(library: Any, case: str, model: ModelProto) -> None:
+    name, outputs, inputs = WRONG_CALLS[case]
+    with pytest.raises(kind_of(library, name)):
+        session_of(library, model).run(outputs, inputs)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("NoSuchFile", "/not/there.onnx"),
+        ("InvalidProtobuf", b"no model" * 10),
+        ("InvalidProtobuf", str(Path(__file__).parent)),
+    ],
+    ids=["missing", "foreign", "folder"],
+)
+def test_files_that_are_no_models(library: Any, name: str, source: Any) -> None:
+    with pytest.raises(kind_of(library, name)):
+        library.InferenceSession(source)
+
+
+@BOTH
+def test_a_terminated_call_fails_and_another_one_does_not(library: Any, model: ModelProto) -> None:
+    session, options = session_of(library, model), library.RunOptions()
+    options.terminate = True
+    with pytest.raises(library.capi.onnxruntime_pybind11_state.Fail):
+        session.run(None, {"x": X}, options)
+    options.terminate = False
+    assert len(session.run(None, {"x": X}, options)) == 2
+
+
+def test_a_call_is_terminated_while_it_runs() -> None:
+    """Sorting in NumPy takes long enough; the call stops before its next step."""
+    nodes = [helper.make_node("TopK", ["x", "k"], ["v0", "i0"], axis=0)]
+    nodes += [
+        helper.make_node("TopK", [f"v{n}", "k"], [f"v{n + 1}", f"i{n + 1}"], axis=0)
+        for n in range(50)
+    ]
+    rows = 200_000
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows])
+    y = helper.make_tensor_value_info("v50", TensorProto.FLOAT, [rows])
+    k = helper.make_tensor("k", TensorProto.INT64, [1], [rows])
+    graph = helper.make_graph(nodes, "long", [x], [y], [k])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    session = onnxruntime_compat.InferenceSession(proto.SerializeToString())
+    options = onnxruntime_compat.RunOptions()
+
+    def stop() -> None:
+        while not options._calls:
+            time.sleep(1e-3)
+        options.terminate = True
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    with pytest.raises(states.Fail, match="its RunOptions have stopped it"):
+        session.run(None, {"x": np.random.default_rng(0).random(rows, np.float32)}, options)
+    thread.join()
+    gc.collect()
+    assert not options._calls
+
+
+def test_errors_are_those_of_the_package_too(model: ModelProto, tmp_path: Path) -> None:
+    session = session_of(onnxruntime_compat, model)
     with pytest.raises(tensorwright.UsageError, match="output w: the model has no such output"):
         session.run(["w"], {"x": X})
-    with pytest.raises(tensorwright.InputError):
+    with pytest.raises(tensorwright.InputError, match="input q: there is no such input"):
+        session.run(None, {"x": X, "q": X})
+    with pytest.raises(tensorwright.InputError, match="input x: it is not given"):
         session.run(None, {"q": X})
     with pytest.raises(tensorwright.UsageError, match="runs on the processor alone"):
         onnxruntime_compat.InferenceSession(b"", providers=["CUDAExecutionProvider"])
     with pytest.raises(tensorwright.ModelError, match="there is no such file"):
         onnxruntime_compat.InferenceSession(tmp_path / "missing.onnx")
+    unknown = model_of(helper.make_node("Nope", ["x"], ["y"]), outputs="y")
+    with pytest.raises(tensorwright.UnsupportedError, match="no such operator") as caught:
+        session_of(onnxruntime_compat, unknown)
+    assert isinstance(caught.value, states.NotImplemented)
+    loose = model_of(helper.make_node("Relu", ["q"], ["y"]), outputs="y")
+    with pytest.raises(tensorwright.ModelError, match="nothing before it defines") as invalid:
+        session_of(onnxruntime_compat, loose)
+    assert isinstance(invalid.value, states.InvalidGraph)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("enable_profiling", True), ("optimized_model_filepath", "better.onnx")],
+)
+def test_options_that_would_leave_a_file_are_refused(
+    option: str, value: Any, model: ModelProto
+) -> None:
+    options = onnxruntime_compat.SessionOptions()
+    setattr(options, option, value)
+    with pytest.raises(states.InvalidArgument, match=f"option {option}: it is not supported"):
+        onnxruntime_compat.InferenceSession(model.SerializeToString(), options)
+    with pytest.raises(AttributeError):
+        options.nonsense = 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "add_initializer",
+        "add_external_initializers",
+        "register_custom_ops_library",
+        "add_free_dimension_override_by_denotation",
+    ],
+)
+def test_methods_that_would_change_answers_are_refused(method: str) -> None:
+    with pytest.raises(states.InvalidArgument, match=f"option {method}"):
+        getattr(onnxruntime_compat.SessionOptions(), method)("x", None)
+    with pytest.raises(states.InvalidArgument, match="option add_active_adapter"):
+        onnxruntime_compat.RunOptions().add_active_adapter(None)
+
+
+def test_what_a_binding_refuses(model: ModelProto) -> None:
+    session = session_of(onnxruntime_compat, model)
+    binding = session.io_binding()
+    with pytest.raises(states.InvalidArgument, match="device cuda:0: a session runs on the pro"):
+        binding.bind_output("y", "cuda")
+    binding.bind_cpu_input("x", X)
+    small = np.zeros((2, 2), np.float32)
+    binding.bind_output("y", "cpu", 0, np.float32, small.shape, small.ctypes.data)
+    with pytest.raises(RuntimeError, match="output y: it is float32"):
+        session.run_with_iobinding(binding)
+    value = onnxruntime_compat.OrtValue.ortvalue_from_numpy(X)
+    with pytest.raises(states.InvalidArgument, match="make a new value"):
+        value.update_inplace(X[0])
+    with pytest.raises(RuntimeError, match="there is no entry mine"):
+        onnxruntime_compat.SessionOptions().get_session_config_entry("mine")

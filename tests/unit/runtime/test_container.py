@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -77,6 +78,22 @@ def test_constants_are_mapped_not_copied(saved: Path) -> None:
     assert constant.ctypes.data % 64 == 0
     assert not constant.flags.writeable
     assert not constant.flags.owndata
+
+
+def test_writing_into_a_loaded_file_changes_its_constants_and_never_its_code(saved: Path) -> None:
+    program = load(saved, threads=1)
+    copied = load(saved, threads=1, read=Path.read_bytes)
+    inputs = chain_inputs()
+    before = program.run(inputs)["z"]
+    with saved.open("r+b") as file:  # header, object code and sources; constants are the last
+        file.write(b"\xff" * (saved.stat().st_size - weights().nbytes))
+    np.testing.assert_array_equal(program.run(inputs)["z"], before)
+    with saved.open("r+b") as file:
+        file.seek(-weights().nbytes, os.SEEK_END)
+        file.write(bytes(weights().nbytes))
+    (constant,) = program.contents.constants
+    assert not constant.any()
+    np.testing.assert_array_equal(copied.run(inputs)["z"], before)
 
 
 def test_a_program_without_anything(tmp_path: Path) -> None:
@@ -265,16 +282,23 @@ def test_a_file_for_a_lesser_processor_runs(saved: Path) -> None:
     assert load(path).target.name == "less"
 
 
+def in_cipher(data: bytes, key: bytes) -> bytes:
+    """A toy cipher, which encrypts and decrypts; without a key it does nothing."""
+    stream = hashlib.shake_256(key).digest(len(data)) if key else bytes(len(data))
+    return bytes(one ^ other for one, other in zip(data, stream, strict=True))
+
+
 def test_a_program_is_loaded_from_bytes(saved: Path) -> None:
     inputs = chain_inputs()
     data = saved.read_bytes()
-    saved.write_bytes(bytes(255 - each for each in data))
-    with pytest.raises(ModelError, match="is not an executable"):
-        load(saved)
+    saved.write_bytes(in_cipher(data, b"key"))
+    for key in (b"", b"another"):
+        with pytest.raises(ModelError, match="is not an executable"):
+            load(saved, read=lambda path, key=key: in_cipher(path.read_bytes(), key))
     programs = [
         load(data, threads=1),
         load(memoryview(data), threads=1),
-        load(saved, threads=1, read=lambda path: bytes(255 - each for each in path.read_bytes())),
+        load(saved, threads=1, read=lambda path: in_cipher(path.read_bytes(), b"key")),
     ]
     for program in programs:
         np.testing.assert_allclose(program.run(inputs)["z"], chain_result(inputs), rtol=1e-6)

@@ -126,7 +126,7 @@ for _ in range(10000):
         break
 print(np.array_equal(result, expected), words[Pool.LIVE], words[rest])
 """
-    assert run_script(saved + script, TENSORWRIGHT_CORES="4") == "True 0 50000000\n"
+    assert run_script(saved + script, TENSORWRIGHT_CORES="4") == "True 0 10000000\n"
 
 
 def test_a_thread_that_stands_still_is_waited_for_once_and_then_rests() -> None:
@@ -153,7 +153,17 @@ run(data, 2)
 print(first, ctypes.cast(data, ctypes.POINTER(ctypes.c_int32))[0], words[Pool.WORKERS])
 """
     slow = f"SLOW_WORKER = {SLOW_WORKER!r}"
-    assert run_script(slow + script, TENSORWRIGHT_CORES="2") == "50000000 1 1\n"
+    assert run_script(slow + script, TENSORWRIGHT_CORES="2") == "10000000 1 1\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no masks")
+def test_a_cpuset_of_one_core_gets_no_further_thread(saved: str) -> None:
+    script = """
+program = open_it(4)
+print(words[Pool.CORES], all(is_right(program) for _ in range(20)), words[Pool.WORKERS])
+"""
+    pinned = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    assert run_script(pinned + saved + script) == "1 True 0\n"
 
 
 def test_callers_eight_times_the_cores_get_the_same_bits(saved: str) -> None:
@@ -183,6 +193,29 @@ print(words[Pool.ACTIVE], words[Pool.FIRST], words[Pool.WORKERS])
     lines = run_script(saved + script, TENSORWRIGHT_CORES="2").splitlines()
     assert lines[0] == "True 10 True"
     assert lines[1] in ("0 0 0", "0 0 1")  # no call may have been alone long enough for a thread
+
+
+def test_callers_share_as_many_arenas_as_there_are_cores(saved: str) -> None:
+    script = """
+program = open_it(2)
+calls = [program.bind({"x": x}) for _ in range(8)]
+right = []
+def gives(call):
+    (result,) = call.run().values()
+    return np.array_equal(result, expected)
+def work(call):
+    right.append(all(gives(call) for _ in range(50)))
+def arenas():
+    return len(program._loaded.arenas._memory)
+threads = [threading.Thread(target=work, args=(each,)) for each in calls]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(all(right), len(right), arenas())
+program.trim()
+print(arenas(), is_right(program), arenas(), gives(calls[0]))
+"""
+    lines = run_script(saved + script, TENSORWRIGHT_CORES="3").splitlines()
+    assert lines == ["True 8 3", "0 True 1 True"]
 
 
 def test_the_gate_lets_calls_in_one_after_the_other() -> None:

@@ -1,8 +1,8 @@
 """`tensorwright bench serve`: many callers of one network, in this and in other runtimes.
 
 Each runtime has a process of its own, in which so many threads call it without a pause. They take
-turns. Beside ours as it is, ours is measured with the two fixed ways of sharing the cores: a thread
-for each call, and all threads for one call at a time.
+turns. Beside ours as it is, ours is measured with the fixed ways of sharing the cores: a thread for
+each call, all threads for one call at a time, and what lies between them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ from tensorwright_lab.bench.machine import Ceiling, describe_machine, threads_of
 from tensorwright_lab.bench.peers_option import peers_option
 
 _CALLERS = "1,2,4,8,32"
-_COLUMNS = ("network", "callers", "runtime", "calls/s", "p50 ms", "p95 ms", "longest ms", "")
+_COLUMNS = (
+    *("network", "callers", "runtime"),
+    *("calls/s", "p50 ms", "p90 ms", "p95 ms", "longest ms", ""),
+)
 _SPIN = "import time; end = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
 _WARM_UP_S = 0.2
 
@@ -70,6 +73,7 @@ class ServeRow:
     runtime: str
     calls_per_s: float = 0.0
     p50_s: float = 0.0
+    p90_s: float = 0.0
     p95_s: float = 0.0
     longest_s: float = 0.0
     failure: str = ""
@@ -154,6 +158,11 @@ def _ours(path: Path, threads: int) -> Iterator[Server]:
     yield Server("ours", "tensorwright", path, threads)
     if threads > 1:
         yield Server("ours", "one thread a call", path, 1, threads)
+        for at_once in range(2, threads):
+            if threads % at_once == 0:
+                share = threads // at_once
+                name = f"{at_once} calls of {share} threads"
+                yield Server("ours", name, path, share, at_once)
         yield Server("ours", "one call at a time", path, threads, 1)
 
 
@@ -228,12 +237,13 @@ def _row(
     if not calls or failure:
         return ServeRow(network, callers, runtime, failure=failure or "it was not called")
     times_s = [time_s for _, time_s in calls]
-    p50_s, p95_s = np.percentile(times_s, (50, 95)).tolist()
+    p50_s, p90_s, p95_s = np.percentile(times_s, (50, 90, 95)).tolist()
     rate = len(calls) / spent_s
-    return ServeRow(network, callers, runtime, rate, p50_s, p95_s, max(times_s))
+    return ServeRow(network, callers, runtime, rate, p50_s, p90_s, p95_s, max(times_s))
 
 
 def _cells(row: ServeRow) -> tuple[str, ...]:
-    times = (f"{1e3 * each:.2f}" for each in (row.p50_s, row.p95_s, row.longest_s))
+    shown_s = (row.p50_s, row.p90_s, row.p95_s, row.longest_s)
+    times = (f"{1e3 * each:.2f}" for each in shown_s)
     named = (row.network, str(row.callers), row.runtime)
     return (*named, f"{row.calls_per_s:.0f}", *times, row.failure)

@@ -9,12 +9,16 @@ clock_gettime, whose seconds and nanoseconds are 64 bits each):
     moving      [argument, base, offset] ...                      arguments that differ by call:
     bases       address ...                                       bases[base] + offset
     workspace   scratch memory of the kernels; they take turns
+    arenas, arena_count                           if given, the frame has no arena of its own:
+    in_arena, arena                               [argument, offset] ... of arguments in an arena,
+                                                  and the arena for which they are set
     threads, begin, end, moving_count                             the runs begin..end are done
     stop        a word; while it is not 0, steps that have not begun are left out
     clock, ticks                                                  if given, ticks[i]: step i began
 
-The runs pass the gate of the pool. A run with a team leases its threads once (`pool/team.py`); in
-other runs each kernel leases its threads.
+The runs pass the gate of the pool, and then take an arena: the first row of the frame's `arenas`
+(`../arenas.py`) that no other call has taken. A run with a team leases its threads once
+(`pool/team.py`); in other runs each kernel leases its threads.
 Base 0 is address 0, so that an offset from it is a plain number.
 """
 
@@ -52,9 +56,13 @@ from tensorwright.runtime.plan.plan import (
 
 _SLOTS = (
     "runs steps arguments moving bases workspace threads begin end moving_count clock ticks "
-    "stop".split()
+    "stop arenas arena_count in_arena in_arena_count arena".split()
 )
 _COLUMNS = 3  # of runs, of steps and of moving
+_ARENA_COLUMNS = 2  # of in_arena
+TAKEN, ARENA, SCRATCH = range(3)
+ROW_WORDS = 16
+"""The words of a row of `arenas`, which is on two cache lines of 64 bytes of its own."""
 _RUN, _COPY, _COLLECT = "tensorwright_run", "tensorwright_copy", "tensorwright_collect"
 _CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 _NO_LIMIT = (1 << 31) - 1
@@ -82,7 +90,7 @@ class _Frame:
 def driver_module() -> Module:
     """`tensorwright_run`, which does the runs of a frame, and kernels that copy."""
     module = Module()
-    steps = _write_steps(module)
+    steps, take_arena = _write_steps(module), _write_take_arena(module)
     function = NativeFunction(module, _RUN, (Kind.POINTER,))
     (address,) = function.parameters
     frame = _Frame(address)
@@ -92,6 +100,9 @@ def driver_module() -> Module:
     context[0] = address
     runs = frame.table("runs")
     function.do(ENTER_SYMBOL)
+    row = function.variable(Kind.POINTER, function.number(0, Kind.POINTER))
+    with function.when(frame.number("arenas").differs(0)):
+        row.set(function.call(Kind.POINTER, take_arena, address))
     with function.loop(frame.number("end"), frame.number("begin")) as number:
         run = runs.part(number * _COLUMNS)
         context[1] = run.pointer
@@ -100,6 +111,8 @@ def driver_module() -> Module:
             function.do(TEAM_SYMBOL, main, context.pointer, threads)
         with alone():
             function.do(steps, context.pointer)
+    with function.when(row.now.differs(0)):
+        row.now.array(Kind.I64).release(TAKEN, function.number(0))
     function.do(LEAVE_SYMBOL)
     function.finish()
     _write_copy(module)
@@ -114,6 +127,36 @@ def _write_moving(function: NativeFunction, frame: _Frame) -> None:
     with function.loop(frame.number("moving_count")) as number:
         row = moving.part(number * _COLUMNS)
         arguments[row[0]] = bases[row[1]] + row[2]
+
+
+def _write_take_arena(module: Module) -> NativeFunction:
+    """Take the first free arena, and let the arguments of the frame point into it; its row.
+
+    There is one: no more calls have passed the gate, and no more frames are in use.
+    """
+    function = NativeFunction(module, "take_arena", (Kind.POINTER,), Kind.POINTER, is_internal=True)
+    (address,) = function.parameters
+    frame = _Frame(address)
+    rows, count = frame.table("arenas"), frame.number("arena_count")
+    number, is_taken = function.variable(Kind.I64, -1), function.variable(Kind.TRUTH, 0)
+    with function.repeat(lambda: is_taken.now.equals(0)):
+        following = number.now + 1
+        number.set((following < count).choose(following, 0))
+        row = rows.part(number.now * ROW_WORDS)
+        with function.when(row.acquire(TAKEN).equals(0)):
+            is_taken.set(row.exchange(TAKEN, 0, 1))
+    row = rows.part(number.now * ROW_WORDS)
+    arena = row[ARENA]
+    with function.when(arena.differs(frame.number("arena"))):
+        arguments, in_arena = frame.table("arguments"), frame.table("in_arena")
+        with function.loop(frame.number("in_arena_count")) as position:
+            argument = in_arena.part(position * _ARENA_COLUMNS)
+            arguments[argument[0]] = arena + argument[1]
+        slots = address.array(Kind.I64)
+        slots[_SLOTS.index("arena")] = arena
+        slots[_SLOTS.index("workspace")] = row[SCRATCH]
+    function.finish(row.pointer)
+    return function
 
 
 def _write_steps(module: Module) -> NativeFunction:
@@ -210,8 +253,8 @@ class Program:
     amounts have the values of named sizes, and sizes of copies; each has a base.
 
     runs (k, 3) and steps (n, 3) are the driver's tables; a step in Python has an empty row, so that
-    positions are those of the plan. refs (m, 2) has base and offset of each argument, and moving
-    (l, 3) is a table of the driver. `code` keeps the addresses in `steps` valid.
+    positions are those of the plan. refs (m, 2) has base and offset of each argument; moving (l, 3)
+    and in_arena (k, 2) are tables of the driver. `code` keeps the addresses in `steps` valid.
     """
 
     plan: Plan
@@ -220,6 +263,7 @@ class Program:
     steps: Array
     refs: Array
     moving: Array
+    in_arena: Array
     segments: tuple[Segment, ...]
     amounts: tuple[Formula, ...] = ()
 
@@ -249,6 +293,8 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
         for n, (base, offset) in enumerate(refs)
         if 1 <= base <= last_moving or base >= amount_base(plan)
     ]
+    arena = amount_base(plan) - 1
+    in_arena = [(n, offset) for n, (base, offset) in enumerate(refs) if base == arena]
     runs, segments = cut_into_segments(plan)
     return Program(
         plan,
@@ -257,6 +303,7 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
         np.array(steps, np.int64).reshape(-1, 3),
         np.array(refs, np.int64).reshape(-1, 2),
         np.array(moving, np.int64).reshape(-1, 3),
+        np.array(in_arena, np.int64).reshape(-1, _ARENA_COLUMNS),
         segments,
         tuple(amounts),
     )

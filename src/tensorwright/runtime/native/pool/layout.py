@@ -84,13 +84,15 @@ class _Memory:
 
     def reset(self) -> None:
         """Begin again, with no worker: in a new process, where no other thread has survived."""
+        cores = knobs.CORES.get()
+        most = min(cores, MOST_WORKERS)  # no call has more threads than there are cores
         self.words[:] = 0
-        self.words[Pool.CORES] = knobs.CORES.get()
-        self.words[Pool.MOST] = MOST_WORKERS
+        self.words[Pool.CORES] = cores
+        self.words[Pool.MOST] = most
         self.words[Pool.KEY] = slot_key()
         process = ctypes.CDLL(None)
         process.pthread_mutex_init(ctypes.c_void_p(self.address_of(Pool.MUTEX)), None)
-        for number in range(MOST_WORKERS):
+        for number in range(most):
             base = worker_base(number)
             mutex, condition = (
                 ctypes.c_void_p(self.address_of(base + word))

@@ -16,8 +16,9 @@ SIZE, FIRST_WORKER = 5, 8
 """Words of a team's slot: how many threads it has; the address of its worker n at FIRST_WORKER + n,
 from n = 1 on."""
 
-FIRST_REST_NS, LONGEST_REST_NS = 50_000_000, 1_600_000_000
+FIRST_REST_NS, LONGEST_REST_NS = 10_000_000, 1_600_000_000
 _LONGER = 4  # times as long as the rest before
+_SOON_NS = 100_000_000  # after a rest: a worker that stands still then rests longer
 
 
 def workers_of(team: Number) -> NativeArray:
@@ -76,7 +77,7 @@ def write_rest(module: Module, clock: Clock) -> NativeFunction:
     function = NativeFunction(module, "rest", (Kind.POINTER,), is_internal=True)
     worker = function.parameters[0].array(Kind.I64)
     now, before = clock.now(function), worker[Worker.REST]
-    is_again = (now - worker[Worker.REST_UNTIL]) < before + before
+    is_again = (now - worker[Worker.REST_UNTIL]) < (before + before).larger(_SOON_NS)
     longer = (before * _LONGER).smaller(LONGEST_REST_NS)
     length = is_again.choose(longer, FIRST_REST_NS)
     worker[Worker.REST] = length

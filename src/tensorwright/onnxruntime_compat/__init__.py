@@ -1,0 +1,55 @@
+"""Sessions as those of ONNX Runtime, for programs that were written for it.
+
+    from tensorwright import onnxruntime_compat as onnxruntime
+    session = onnxruntime.InferenceSession("model.onnx")
+    (result,) = session.run(None, {"input": array})
+
+Read `session.py` first: a session compiles its model, or takes what was compiled before; it also
+opens an executable of `tensorwright compile`. `options.py` has what ONNX Runtime is told about how
+it computes: what would change answers or leave a file is done or refused, the rest has no effect.
+`values.py` has arrays that a program binds to a session, and `errors.py` what it may catch.
+"""
+
+from tensorwright.onnxruntime_compat import capi
+from tensorwright.onnxruntime_compat.binding import IOBinding, SessionIOBinding
+from tensorwright.onnxruntime_compat.options import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+)
+from tensorwright.onnxruntime_compat.session import (
+    InferenceSession,
+    ModelMetadata,
+    get_all_providers,
+    get_available_providers,
+    get_device,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
+    set_seed,
+)
+from tensorwright.onnxruntime_compat.values import NodeArg, OrtValue
+from tensorwright.version import __version__
+
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtValue",
+    "RunOptions",
+    "SessionIOBinding",
+    "SessionOptions",
+    "__version__",
+    "capi",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_seed",
+]

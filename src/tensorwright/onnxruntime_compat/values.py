@@ -1,0 +1,160 @@
+"""Tensors of sessions: what they are called, and arrays that a program keeps for them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensorwright.base import Array, DType
+from tensorwright.onnxruntime_compat.errors import refusal
+from tensorwright.runtime import TensorSpec, empty
+
+_TYPES = {
+    DType.F16: "float16",
+    DType.BF16: "bfloat16",
+    DType.F32: "float",
+    DType.F64: "double",
+    DType.I8: "int8",
+    DType.I16: "int16",
+    DType.I32: "int32",
+    DType.I64: "int64",
+    DType.U8: "uint8",
+    DType.U16: "uint16",
+    DType.U32: "uint32",
+    DType.U64: "uint64",
+    DType.BOOL: "bool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeArg:
+    """An input or output: its name, extents (names for open ones), and type, "tensor(float)"."""
+
+    name: str
+    shape: list[int | str]
+    type: str
+
+    @classmethod
+    def of(cls, spec: TensorSpec) -> NodeArg:
+        """As a session says it."""
+        shape: list[int | str] = [n if isinstance(n, int) else str(n) for n in spec.shape]
+        return cls(spec.name, shape, _type_of(spec.dtype))
+
+
+class OrtValue:
+    """An array in the processor's memory."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    @classmethod
+    def ortvalue_from_numpy(
+        cls, numpy_obj: Any, device_type: str = "cpu", device_id: int = 0
+    ) -> OrtValue:
+        """The array itself, not a copy."""
+        check_device(device_type, device_id)
+        return cls(np.asarray(numpy_obj))
+
+    @classmethod
+    def ortvalue_from_shape_and_type(
+        cls,
+        shape: Sequence[int],
+        element_type: Any,
+        device_type: str = "cpu",
+        device_id: int = 0,
+    ) -> OrtValue:
+        """A new array, which has any content."""
+        check_device(device_type, device_id)
+        return cls(empty(tuple(shape), DType.from_numpy(np.dtype(element_type))))
+
+    def numpy(self) -> Array:
+        """The array itself."""
+        return self._array
+
+    def update_inplace(self, np_arr: Any) -> None:
+        """Copy another array of this shape into it."""
+        given = np.asarray(np_arr)
+        if given.shape != self._array.shape or given.dtype != self._array.dtype:
+            raise refusal(
+                "argument np_arr",
+                f"it is {given.dtype}{given.shape}, and the value {self._array.dtype}"
+                f"{self._array.shape}",
+                "make a new value",
+            )
+        np.copyto(self._array, given)
+
+    def shape(self) -> list[int]:
+        """Its extents."""
+        return list(self._array.shape)
+
+    def data_type(self) -> str:
+        """Its type: "tensor(float)"."""
+        return _type_of(DType.from_numpy(self._array.dtype))
+
+    def data_ptr(self) -> int:
+        """Its address."""
+        return int(self._array.ctypes.data)
+
+    def tensor_size_in_bytes(self) -> int:
+        """The size of its elements."""
+        return self._array.nbytes
+
+    def device_name(self) -> str:
+        """Where it is."""
+        return "cpu"
+
+    def has_value(self) -> bool:
+        """Whether it has an array: always."""
+        return True
+
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor: always."""
+        return True
+
+    def is_tensor_sequence(self) -> bool:
+        """Whether it is a sequence: never."""
+        return False
+
+    def is_sparse_tensor(self) -> bool:
+        """Whether it is sparse: never."""
+        return False
+
+    def __dlpack__(self, **options: Any) -> Any:
+        array: Any = self._array
+        return array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+
+def array_of(value: Any) -> Any:
+    """The array of a value; anything else as it is."""
+    return value.numpy() if isinstance(value, OrtValue) else value
+
+
+def array_at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
+    """A dense array of the program's, which keeps its memory."""
+    dtype = np.dtype(element_type)
+    count = int(np.prod(shape, dtype=np.int64))
+    memory = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(address)
+    return np.frombuffer(memory, dtype).reshape(tuple(shape))
+
+
+def check_device(device_type: str, device_id: int = 0) -> None:
+    """Raises:  InvalidArgument for another device than the processor."""
+    if device_type != "cpu" or device_id:
+        raise refusal(
+            f"device {device_type}:{device_id}",
+            "a session runs on the processor alone",
+            "name the device cpu; for graphics processors see docs/gpu.md",
+        )
+
+
+def _type_of(dtype: DType) -> str:
+    return f"tensor({_TYPES[dtype]})"
