@@ -27,7 +27,6 @@ from tensorwright.base import (
 )
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.onnx_import.aside import NO_WEIGHTS, Weights
 from tensorwright.graph.onnx_import.call import (
     Call,
     Converter,
@@ -62,7 +61,14 @@ from tensorwright.graph.onnx_import.open_dimensions import (
     is_bounds,
     within,
 )
-from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
+from tensorwright.graph.onnx_import.reading import (
+    DEFAULT_DOMAINS,
+    NO_WEIGHTS,
+    Source,
+    Weights,
+    opset_of,
+    read_model,
+)
 from tensorwright.graph.onnx_import.refusals import (
     REFUSED,
     checked,

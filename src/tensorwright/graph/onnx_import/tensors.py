@@ -12,7 +12,7 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto, numpy_helper
 
 from tensorwright.base import DType, UnsupportedError
-from tensorwright.graph.onnx_import.aside import NO_WEIGHTS, Weights
+from tensorwright.graph.onnx_import.reading import NO_WEIGHTS, Weights
 from tensorwright.graph.onnx_import.refusals import model_error
 from tensorwright.ops import Array
 

@@ -11,7 +11,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from tensorwright.base import DType, ModelError
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.graph.onnx_import.aside import set_aside
+from tensorwright.graph.onnx_import.reading import set_aside
 
 WEIGHTS = np.arange(64 * 48, dtype=np.float32).reshape(64, 48)
 

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from tensorwright.base import HEAD_BYTES, ModelError, UnsupportedError, kind_of_bytes
-from tensorwright.graph.onnx_import.aside import NO_WEIGHTS, Buffer, Weights, set_aside
+from tensorwright.graph.onnx_import.reading.aside import NO_WEIGHTS, Buffer, Weights, set_aside
 from tensorwright.graph.onnx_import.refusals import (
     missing_file,
     model_error,
