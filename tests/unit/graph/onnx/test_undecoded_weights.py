@@ -12,6 +12,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tensorwright.base import DType, ModelError
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.graph.onnx_import.reading import set_aside
+from tensorwright.runtime import is_kernel_ready
 
 WEIGHTS = np.arange(64 * 48, dtype=np.float32).reshape(64, 48)
 
@@ -59,7 +60,7 @@ def test_a_graph_has_the_same_constants(offset: int, tmp_path: Path) -> None:
         assert str(graph) == str(whole)
         (name,) = graph.constants
         np.testing.assert_array_equal(graph.constants[name], WEIGHTS)
-        assert graph.constants[name].flags.aligned
+        assert is_kernel_ready(graph.constants[name])
 
 
 def test_a_file_may_be_replaced_or_removed_while_it_is_read(tmp_path: Path) -> None:

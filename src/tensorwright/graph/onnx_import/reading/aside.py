@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from onnx import TensorProto
 
-from tensorwright.base import DType
+from tensorwright.base import DType, empty
 from tensorwright.ops import Array
 
 _LEAST_BYTES = 4096  # smaller ones are decoded as they are
@@ -58,8 +58,10 @@ class Weights:
         if end - start != count * dtype.size_bytes:
             tensor.raw_data = self.data[start:end]
             return None
+        array = empty(shape, dtype)  # where kernels may read it, too
         flat = np.frombuffer(self.data, dtype.numpy.newbyteorder("<"), count, start)
-        return flat.astype(dtype.numpy).reshape(shape)
+        np.copyto(array, flat.reshape(shape))
+        return array
 
 
 NO_WEIGHTS = Weights(b"", MappingProxyType({}))
