@@ -11,6 +11,7 @@ Only a hit is fast, so this module imports no stage of the pipeline.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import json
@@ -27,6 +28,7 @@ from tensorwright.base import (
     CpuTarget,
     Target,
     UsageError,
+    available_cores,
     digest_of_bytes,
     digest_of_file,
     is_dumped,
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     Model: TypeAlias = PipelineModel | bytearray | memoryview | BinaryIO
 
 _PIPELINE, _RECORDS = "tensorwright.pipeline", "tensorwright.records"
+_MEASURING, _PROCESSES = "tensorwright.runtime.measuring", "tensorwright.processes"
+_AHEAD = "tensorwright.tuning.selection.ahead"
 _WITHOUT_EFFECT = (
     knobs.HOME,
     knobs.DUMP,
@@ -64,6 +68,8 @@ _WITHOUT_EFFECT = (
     knobs.THREADS,  # those that are used are in the key
     knobs.TARGET,
 )
+_LEAST_HELPED_BYTES = 1_000_000
+"""Smaller models have few workloads as a rule, which one process compiles before another starts."""
 _SETTLED_S = 2.0
 """A file that was written more recently may be written again without a change of its times."""
 
@@ -172,12 +178,30 @@ class _Question:
         before = _state_of(self.path), _signature(self.store)
         with module.opened(self.records) as store:
             watched = module.WatchedStore(store)
-            executable = _pipeline(model, {**options, "records": watched})
+            with self._helper(model):
+                executable = _pipeline(model, {**options, "records": watched})
         files = () if self.path is None else _external_files(self.path)
         if _state_of(self.path) == before[0] and files is not None:
             facts = {"files": files, "reads": watched.reads, "store": before[1]}
             self.cache.put(self.key(), executable.contents, facts)
         return executable
+
+    def _helper(self, model: Any) -> contextlib.AbstractContextManager[None]:
+        """A process that gets ready to compile, too, while this one does; none for small models,
+        and where there is no core for it.
+
+        What this machine reaches is measured before, so that nothing disturbs that.
+        """
+        state = _state_of(self.path) or [len(model) if isinstance(model, bytes) else 0]
+        is_used = knobs.DEFAULT_SCHEDULE.get() != "rule" and available_cores() > 1
+        if state[0] < _LEAST_HELPED_BYTES or not is_used:
+            return contextlib.nullcontext()
+        importlib.import_module(_MEASURING).this_machine(self.target, self.threads)
+        values = {knob.name: knob.get() for knob in KNOBS}
+        arguments = (_AHEAD, "get_ready", self.target, self.threads, values)
+        helper: contextlib.AbstractContextManager[None]
+        helper = importlib.import_module(_PROCESSES).spare_worker(*arguments)
+        return helper
 
     def _is_valid(self, key: str, entry: dict[str, Any]) -> bool:
         """Whether the files of weights and the records that were read are as they were."""

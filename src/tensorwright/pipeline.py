@@ -78,6 +78,7 @@ from tensorwright.tuning.selection import (
     choose_all,
     open_predictor,
     schedules_text,
+    suppose,
     working_ahead,
 )
 
@@ -164,6 +165,8 @@ def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:
         lowered = run_target_passes(graph, target)
         if isinstance(target, CpuTarget):
             lowered = choose_layouts(lowered, target, price)
+            if price is not None:
+                suppose(lambda: partition(lowered).workloads, target, usable_threads(threads))
         return check_memory(partition(lowered, price=price))
 
 

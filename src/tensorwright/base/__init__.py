@@ -56,7 +56,15 @@ from tensorwright.base.linux import (
     read_flags,
     read_text,
 )
-from tensorwright.base.memory import check_fits, physical_memory_bytes
+from tensorwright.base.memory import (
+    ALIGNMENT,
+    HUGE_PAGE_BYTES,
+    Maker,
+    check_fits,
+    empty,
+    empty_bytes,
+    physical_memory_bytes,
+)
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, now_utc, to_data
 from tensorwright.base.printer import HERE, Printer
 from tensorwright.base.size_text import (
@@ -110,6 +118,7 @@ from tensorwright.base.tensors import (
 )
 
 __all__ = [
+    "ALIGNMENT",
     "BYTE_PRODUCTS",
     "BYTE_TERMS",
     "CPU_TARGETS",
@@ -121,6 +130,7 @@ __all__ = [
     "GPU_TARGETS",
     "HEAD_BYTES",
     "HERE",
+    "HUGE_PAGE_BYTES",
     "KNOBS",
     "LABORATORY",
     "LINE_BYTES",
@@ -152,6 +162,7 @@ __all__ = [
     "LaboratoryPart",
     "Launch",
     "MachineError",
+    "Maker",
     "ModelError",
     "OpenSize",
     "OutputError",
@@ -185,6 +196,8 @@ __all__ = [
     "digest_of_file",
     "dump",
     "dump_subject",
+    "empty",
+    "empty_bytes",
     "find_knob",
     "from_data",
     "has_laboratory",

@@ -1,11 +1,62 @@
-"""How much memory this machine has, and a refusal of what cannot fit into it."""
+"""Memory for tensors: aligned allocation; how much there is, and a refusal of what cannot fit.
+
+Kernels get addresses that are multiples of 64 bytes, one cache line and the widest vector. NumPy
+guarantees 16, so constants, outputs, arenas and copies of inputs are allocated here.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import math
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+import numpy as np
+
+from tensorwright.base.dtypes import DType
 from tensorwright.base.errors import MachineError
+from tensorwright.base.tensors import Array
+
+ALIGNMENT = 64
+HUGE_PAGE_BYTES = 2 << 20
+_HUGE_FROM_BYTES = 4 << 20  # from this size on, NumPy asks Linux for huge pages
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes arrays of one type, as `empty` does, with sizes that are computed once."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+    room_bytes: int
+    unit: int
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], dtype: DType) -> Maker:
+        """The maker of arrays of a type."""
+        size = math.prod(shape) * dtype.size_bytes
+        unit = HUGE_PAGE_BYTES if size >= _HUGE_FROM_BYTES else ALIGNMENT
+        return cls(shape, dtype.numpy, size + unit, unit)
+
+    def make(self) -> Array:
+        """A fresh array."""
+        memory = np.empty(self.room_bytes, np.uint8)
+        start = -ctypes.addressof(ctypes.c_char.from_buffer(memory.data)) % self.unit
+        return np.ndarray(self.shape, self.dtype, memory, start)
+
+
+def empty(shape: tuple[int, ...], dtype: DType) -> Array:
+    """A fresh, row-major, uninitialised array on a multiple of 64 bytes.
+
+    Arrays of 4 MiB and more begin on a huge page, so that Linux can map them with few pages.
+    """
+    return Maker.of(shape, dtype).make()
+
+
+def empty_bytes(size_bytes: int) -> Array:
+    """A piece of uninitialised memory, as `empty`."""
+    return empty((size_bytes,), DType.U8)
 
 
 def physical_memory_bytes() -> int:

@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from tensorwright.base import Amount, AttributeValue, DType, OpenSize, Target, TargetKind
+from tensorwright.base import (
+    Amount,
+    AttributeValue,
+    DType,
+    OpenSize,
+    Target,
+    TargetKind,
+    on_all_cores,
+)
 from tensorwright.build.kernel import Kernel
 from tensorwright.build.opaque_kernels import build_opaque, opaque_programs, program_of
 from tensorwright.build.step_names import (
@@ -65,6 +74,7 @@ from tensorwright.runtime import (
     TensorSpec,
     amount_of,
     choose_teams,
+    empty,
     kernel_spec,
     make_plan,
     usable_threads,
@@ -275,24 +285,25 @@ class _Constants:
 
     def __init__(self, arrays: Mapping[str, Array], layouts: Mapping[str, Layout]) -> None:
         self.arrays = arrays
-        self.packed: dict[str, Array] = {}
         self._layouts = layouts
         self._names: dict[tuple[str, Packing | None], str] = {}
+        self._packed: dict[str, Array] = {}
 
     def argument(self, name: str, packing: Packing | None = None) -> str:
-        """The plan's name of a tensor; a constant is kept in the requested packing."""
+        """The plan's name of a tensor; a constant will be kept in the requested packing."""
         if name not in self.arrays:
             return name
-        label = self._names.get((name, packing))
-        if label is not None:
-            return label
-        array = to_physical(self.arrays[name], self._layouts.get(name, PLAIN))
         label = name if packing is None else f"{name}#{len(self._names)}"
-        self.packed[label] = np.ascontiguousarray(
-            array if packing is None else pack(array, packing)
-        )
-        self._names[name, packing] = label
-        return label
+        return self._names.setdefault((name, packing), label)
+
+    @property
+    def packed(self) -> Mapping[str, Array]:
+        """The constants as steps read them, in order: all that `argument` was asked for so far."""
+        todo = [item for item in self._names.items() if item[1] not in self._packed]
+        size_bytes = sum(self.arrays[name].nbytes for (name, _), _ in todo)
+        arrays = on_all_cores(lambda item: self._pack(*item[0]), todo, size_bytes)
+        self._packed |= zip((label for _, label in todo), arrays, strict=True)
+        return self._packed
 
     @property
     def specs(self) -> tuple[TensorSpec, ...]:
@@ -301,6 +312,16 @@ class _Constants:
             TensorSpec(name, DType.from_numpy(array.dtype), array.shape)
             for name, array in self.packed.items()
         )
+
+    def _pack(self, name: str, packing: Packing | None) -> Array:
+        array = to_physical(self.arrays[name], self._layouts.get(name, PLAIN))
+        packed = array if packing is None else pack(array, packing, _for_kernels)
+        return np.ascontiguousarray(packed)
+
+
+def _for_kernels(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Memory that a kernel may read in place."""
+    return empty(shape, DType.from_numpy(dtype))
 
 
 def _call(

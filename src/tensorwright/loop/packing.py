@@ -7,9 +7,9 @@ that is derived from the constant is computed first, by the evaluator.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -37,13 +37,16 @@ from tensorwright.expr import (
 from tensorwright.expr import evaluate as evaluate_tensors
 from tensorwright.loop.ir import Packing
 
+Maker: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
+"""Gives an array of a shape and a type, of any content."""
 _BLOCK_ELEMENTS = 1 << 21  # 16 MB of offsets at a time
 _GROWTH = 4  # a padded source may be this many times as large as the result and the source together
 
 
-def pack(array: NDArray[Any], packing: Packing) -> NDArray[Any]:
+def pack(array: NDArray[Any], packing: Packing, make: Maker = np.empty) -> NDArray[Any]:
     """The packed copy: packed[axes] = array[indices] where `valid`, else 0.
 
+    make     gives the memory of the copy, by shape and type
     Shapes:  the array has `packing.source_shape`, or the shape of what that is derived from; the
              result has the extents of `packing.axes`.
     Raises:  InternalError for an array of another shape or unbound decisions.
@@ -63,10 +66,10 @@ def pack(array: NDArray[Any], packing: Packing) -> NDArray[Any]:
     rows = tuple(_affine_row(index, packing.axes) for index in packing.indices)
     if all(row is not None for row in rows):
         affine = tuple(row for row in rows if row is not None)
-        found = _strided(array, packing, shape, affine, valid)
+        found = _strided(array, packing, shape, affine, valid, make)
         if found is not None:
             return found
-    return _gathered(array, packing, shape, valid)
+    return _gathered(array, packing, shape, valid, make)
 
 
 def _derived(array: NDArray[Any], tensor: Compute) -> NDArray[Any]:
@@ -111,6 +114,7 @@ def _strided(
     shape: tuple[int, ...],
     rows: tuple[tuple[int, ...], ...],
     valid: Condition,
+    make: Maker,
 ) -> NDArray[Any] | None:
     """Copy a strided view of the source, padded with zeros so that every index is inside."""
     padding: list[tuple[int, int]] = []
@@ -132,7 +136,8 @@ def _strided(
         sum(row[1 + n] * step for row, step in zip(rows, padded.strides, strict=True))
         for n in range(len(shape))
     )
-    packed = as_strided(padded[start], shape, strides).copy(order="C")
+    packed = make(shape, array.dtype)
+    np.copyto(packed, as_strided(padded[start], shape, strides))
     rest = _beyond_padding(valid, packing, array.shape)
     if rest is not True:
         outside = np.broadcast_to(~_condition_on(_grid(_sizes(packing)), rest), shape)
@@ -161,11 +166,16 @@ def _violation(part: Condition) -> Index | None:
 
 
 def _gathered(
-    array: NDArray[Any], packing: Packing, shape: tuple[int, ...], valid: Condition
+    array: NDArray[Any],
+    packing: Packing,
+    shape: tuple[int, ...],
+    valid: Condition,
+    make: Maker,
 ) -> NDArray[Any]:
     """Gather by computed offsets, as many rows of the first axis at a time as fit in a block."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    packed = np.zeros(shape, array.dtype)
+    packed = make(shape, array.dtype)
+    packed[...] = 0
     if flat.size == 0:
         return packed
     rows = max(1, _BLOCK_ELEMENTS // max(1, prod(shape[1:])))

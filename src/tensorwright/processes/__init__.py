@@ -17,6 +17,7 @@ from tensorwright.processes.job import (
     never,
 )
 from tensorwright.processes.pool import WorkerPool
+from tensorwright.processes.spare import has_spare, occupy_spare, spare_worker, take_spare
 from tensorwright.processes.turns import hold_turn
 
 __all__ = [
@@ -30,6 +31,10 @@ __all__ = [
     "Stopped",
     "TimedOut",
     "WorkerPool",
+    "has_spare",
     "hold_turn",
     "never",
+    "occupy_spare",
+    "spare_worker",
+    "take_spare",
 ]

@@ -1,61 +1,36 @@
-"""Memory for tensors: aligned allocation, and arrays from the caller's values.
-
-Kernels get addresses that are multiples of 64 bytes, one cache line and the widest vector. NumPy
-guarantees 16, so outputs, arenas and copies of inputs are allocated here.
-"""
+"""Memory for tensors: what kernels can read, and arrays from the caller's values."""
 
 from __future__ import annotations
 
 import ctypes
-import math
 import numbers
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import Array, DType
+from tensorwright.base import (
+    ALIGNMENT,
+    HUGE_PAGE_BYTES,
+    Array,
+    DType,
+    Maker,
+    empty,
+    empty_bytes,
+)
 
-ALIGNMENT = 64
-HUGE_PAGE_BYTES = 2 << 20
-_HUGE_FROM_BYTES = 4 << 20  # from this size on, NumPy asks Linux for huge pages
-
-
-@dataclass(frozen=True, slots=True)
-class Maker:
-    """Makes arrays of one type, as `empty` does, with sizes that are computed once."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[np.generic]
-    room_bytes: int
-    unit: int
-
-    @classmethod
-    def of(cls, shape: tuple[int, ...], dtype: DType) -> Maker:
-        """The maker of arrays of a type."""
-        size = math.prod(shape) * dtype.size_bytes
-        unit = HUGE_PAGE_BYTES if size >= _HUGE_FROM_BYTES else ALIGNMENT
-        return cls(shape, dtype.numpy, size + unit, unit)
-
-    def make(self) -> Array:
-        """A fresh array."""
-        memory = np.empty(self.room_bytes, np.uint8)
-        start = -ctypes.addressof(ctypes.c_char.from_buffer(memory.data)) % self.unit
-        return np.ndarray(self.shape, self.dtype, memory, start)
-
-
-def empty(shape: tuple[int, ...], dtype: DType) -> Array:
-    """A fresh, row-major, uninitialised array on a multiple of 64 bytes.
-
-    Arrays of 4 MiB and more begin on a huge page, so that Linux can map them with few pages.
-    """
-    return Maker.of(shape, dtype).make()
-
-
-def empty_bytes(size_bytes: int) -> Array:
-    """A piece of uninitialised memory, as `empty`."""
-    return empty((size_bytes,), DType.U8)
+__all__ = [
+    "ALIGNMENT",
+    "HUGE_PAGE_BYTES",
+    "Maker",
+    "address_of",
+    "byte_view",
+    "empty",
+    "empty_bytes",
+    "is_kernel_ready",
+    "kernel_ready",
+    "to_array",
+]
 
 
 def address_of(array: Array) -> int:

@@ -190,11 +190,15 @@ def _lay_out(contents: Contents) -> tuple[tuple[_Section, ...], tuple[memoryview
     parts += [
         (f"constant/{i}", byte_view(array).data) for i, array in enumerate(contents.constants)
     ]
+    digests = on_all_cores(
+        lambda part: _digest(part[1], _SUMS if part[0].startswith("constant/") else ""),
+        parts,
+        sum(len(data) for _, data in parts),
+    )
     sections = []
     offset = 0
-    for name, data in parts:
-        method = _SUMS if name.startswith("constant/") else ""
-        sections.append(_Section(name, offset, len(data), _digest(data, method)))
+    for (name, data), digest in zip(parts, digests, strict=True):
+        sections.append(_Section(name, offset, len(data), digest))
         offset = _aligned(offset + len(data), ALIGNMENT)
     return tuple(sections), tuple(data for _, data in parts)
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
 from tensorwright.codegen.analysis.facts import Facts
 from tensorwright.codegen.analysis.indices import flat_index
-from tensorwright.expr import Index, Load, Var, free_vars, loads_of, terms_of
+from tensorwright.expr import Index, IndexExpr, Load, Var, free_vars, loads_of, terms_of
 from tensorwright.loop import Block, Buffer, For, Prefetch, Stmt, Store, folded_operand
 from tensorwright.schedule import ForKind, Scope
 
 _MOST_COPIES = 1 << 10  # statements that are looked at
 
 _Place: TypeAlias = tuple[str, object, int]  # buffer, what does not move here, position
+_Access: TypeAlias = tuple[
+    str, tuple[tuple[int, Var], ...], tuple[tuple[int, tuple[IndexExpr, ...], tuple[Var, ...]], ...]
+]
+"""A buffer, the variables that move an access with their strides, and its other terms."""
+_Accesses: TypeAlias = tuple[_Access, ...]
 _Step: TypeAlias = tuple[_Place, list[_Place]]  # the sum, the operands
 
 
@@ -32,7 +37,7 @@ def keeps_steps_apart(loop: For, facts: Facts) -> bool:
         return False
     if not _is_fold(loop.body, loop.var):
         return False
-    steps = list(_steps(loop, facts, {}))
+    steps = list(_steps(loop, facts))
     sums = len({place for place, _ in steps})
     waiting = _most_waiting(steps)
     registers = facts.target.vector_registers
@@ -53,7 +58,7 @@ def reads_by_lane(loop: For, facts: Facts) -> bool:
         return False
     if facts.copies(loop) > _MOST_COPIES or not _is_fold(loop.body):
         return False
-    steps = list(_steps(loop, facts, {}))
+    steps = list(_steps(loop, facts))
     sums = {address for address, _ in steps}
     own = steps[: len(steps) // facts.extent(loop)]
     operands = {address for _, read in own for address in read}
@@ -74,21 +79,28 @@ def _is_fold(statement: Stmt, var: Var | None = None) -> bool:
     return False
 
 
-def _steps(statement: Stmt, facts: Facts, at: dict[Var, int]) -> Iterator[_Step]:
+def _steps(loop: For, facts: Facts) -> Iterator[_Step]:
     """Every fold of one vector, in the order of the code."""
+    return _steps_of(loop, facts, {}, {})
+
+
+def _steps_of(
+    statement: Stmt, facts: Facts, at: dict[Var, int], known: dict[int, _Accesses]
+) -> Iterator[_Step]:
+    """`at`: the variables of loops that are written out; `known`: the accesses of stores so far."""
     match statement:
-        case Store(buffer, indices):
-            folded = folded_operand(statement)
-            assert folded is not None
-            loads: tuple[Load, ...] = tuple(loads_of(folded[1]))
-            operands = [_place(load.source, load.indices, at) for load in loads]
-            yield _place(buffer, indices, at), operands
+        case Store():
+            accesses = known.get(id(statement))
+            if accesses is None:
+                accesses = known[id(statement)] = _accesses(statement, at)
+            stored, *read = [_place(access, at) for access in accesses]
+            yield stored, read
         case Block(parts):
             for part in parts:
-                yield from _steps(part, facts, at)
+                yield from _steps_of(part, facts, at, known)
         case For(var, _, _, body):
             for place in _places(statement, facts):
-                yield from _steps(body, facts, {**at, var: place})
+                yield from _steps_of(body, facts, {**at, var: place}, known)
 
 
 def _places(loop: For, facts: Facts) -> list[int]:
@@ -100,17 +112,38 @@ def _places(loop: For, facts: Facts) -> list[int]:
     return whole + [start for start, _, _ in chunks.rests]
 
 
-def _place(buffer: Buffer, indices: tuple[Index, ...], at: dict[Var, int]) -> _Place:
-    """A place in memory: what no loop that is written out moves, and how far these move it."""
-    position = 0
-    fixed: list[object] = []
+def _accesses(store: Store, at: Collection[Var]) -> _Accesses:
+    """What a fold stores to, then what it loads, inside loops over some variables."""
+    folded = folded_operand(store)
+    assert folded is not None
+    loads: tuple[Load, ...] = tuple(loads_of(folded[1]))
+    reads = [_access(load.source, load.indices, at) for load in loads]
+    return _access(store.buffer, store.indices, at), *reads
+
+
+def _access(buffer: Buffer, indices: tuple[Index, ...], at: Collection[Var]) -> _Access:
+    moves: list[tuple[int, Var]] = []
+    others: list[tuple[int, tuple[IndexExpr, ...], tuple[Var, ...]]] = []
     for monomial, coefficient in terms_of(flat_index(buffer, indices)):
         if len(monomial) == 1 and isinstance(monomial[0], Var) and monomial[0] in at:
-            position += coefficient * at[monomial[0]]
+            moves.append((coefficient, monomial[0]))
         else:
-            moved = tuple(at[var] for var in sorted(free_vars(*monomial), key=str) if var in at)
-            fixed.append((coefficient, monomial, moved))
-    return buffer.name, tuple(fixed), position
+            moving = (var for var in sorted(free_vars(*monomial), key=str) if var in at)
+            others.append((coefficient, monomial, tuple(moving)))
+    return buffer.name, tuple(moves), tuple(others)
+
+
+def _place(access: _Access, at: dict[Var, int]) -> _Place:
+    """A place in memory: what no loop that is written out moves, and how far these move it."""
+    buffer, moves, others = access
+    position = sum([coefficient * at[var] for coefficient, var in moves])
+    fixed = tuple(
+        [
+            (coefficient, each, tuple([at[var] for var in moving]))
+            for coefficient, each, moving in others
+        ]
+    )
+    return buffer, fixed, position
 
 
 def _most_waiting(steps: list[_Step]) -> int:

@@ -3,7 +3,7 @@ family of operators.
 """
 
 from tensorwright.graph.onnx_import.importer import load_onnx
-from tensorwright.graph.onnx_import.read import external_files
+from tensorwright.graph.onnx_import.reading import external_files
 from tensorwright.graph.onnx_import.value_inputs import value_inputs
 
 __all__ = ["external_files", "load_onnx", "value_inputs"]

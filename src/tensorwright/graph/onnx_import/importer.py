@@ -61,7 +61,14 @@ from tensorwright.graph.onnx_import.open_dimensions import (
     is_bounds,
     within,
 )
-from tensorwright.graph.onnx_import.read import DEFAULT_DOMAINS, Source, opset_of, read_model
+from tensorwright.graph.onnx_import.reading import (
+    DEFAULT_DOMAINS,
+    NO_WEIGHTS,
+    Source,
+    Weights,
+    opset_of,
+    read_model,
+)
 from tensorwright.graph.onnx_import.refusals import (
     REFUSED,
     checked,
@@ -203,6 +210,7 @@ class _Import:
         self.label = source.label
         self.folder: Path | None = source.folder
         self.model = source.model
+        self.weights = source.weights
         self.opset = opset_of(source.model, source.label)
         self.functions: dict[tuple[str, str], FunctionProto] = {
             (function.domain, function.name): function for function in source.model.functions
@@ -220,7 +228,7 @@ class _Import:
         self, shapes: InputShapes | None, values: Mapping[str, ArrayLike], sizes: Sizes
     ) -> Graph:
         graph = self.model.graph
-        self.read_initializers(graph)
+        self.read_initializers(graph, self.weights)
         self.fix_inputs(graph, values)
         free = [info for info in graph.input if info.name not in self.values]
         names = open_names(free)
@@ -257,9 +265,10 @@ class _Import:
                 )
             self.values[name] = array
 
-    def read_initializers(self, graph: GraphProto) -> None:
+    def read_initializers(self, graph: GraphProto, weights: Weights = NO_WEIGHTS) -> None:
         for tensor in graph.initializer:
-            self.values[tensor.name] = to_array(tensor, self.folder, f"initializer {tensor.name}")
+            label = f"initializer {tensor.name}"
+            self.values[tensor.name] = to_array(tensor, self.folder, label, weights)
         for sparse in graph.sparse_initializer:
             name = sparse.values.name
             self.values[name] = dense(sparse, self.folder, f"sparse initializer {name}")

@@ -12,6 +12,7 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto, numpy_helper
 
 from tensorwright.base import DType, UnsupportedError
+from tensorwright.graph.onnx_import.reading import NO_WEIGHTS, Weights
 from tensorwright.graph.onnx_import.refusals import model_error
 from tensorwright.ops import Array
 
@@ -106,9 +107,12 @@ def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, wher
     return flat.astype(dtype.numpy, copy=False).reshape(shape)
 
 
-def to_array(tensor: TensorProto, folder: Path | None, where: str) -> Array:
+def to_array(
+    tensor: TensorProto, folder: Path | None, where: str, weights: Weights = NO_WEIGHTS
+) -> Array:
     """The array that a tensor holds.
 
+    weights   those that were not decoded, where it may be one of them
     Raises:  UnsupportedError for its element type, ModelError for data that does not fit its shape.
     """
     dtype = dtype_of(tensor.data_type, where)
@@ -116,6 +120,9 @@ def to_array(tensor: TensorProto, folder: Path | None, where: str) -> Array:
         raise model_error(where, f"its shape {tuple(tensor.dims)} has a negative extent")
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external_array(tensor, dtype, folder, where)
+    undecoded = weights.array(tensor, dtype)
+    if undecoded is not None:
+        return undecoded
     try:
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError) as error:

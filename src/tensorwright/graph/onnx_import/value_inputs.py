@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from onnx import GraphProto, ModelProto, NodeProto
 
-from tensorwright.graph.onnx_import.read import read_model
+from tensorwright.graph.onnx_import.reading import read_model
 
 _REDUCTIONS = ("Sum", "Mean", "Prod", "Max", "Min", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
 DECIDING: dict[str, tuple[int, ...]] = {

@@ -4,7 +4,7 @@ Read `scheduling.py` first, what others call, then `predictor.py`; `candidates.p
 compared.
 """
 
-from tensorwright.tuning.selection.ahead import working_ahead
+from tensorwright.tuning.selection.ahead import suppose, working_ahead
 from tensorwright.tuning.selection.candidates import Effort
 from tensorwright.tuning.selection.chosen import Chosen, Elite, Estimate
 from tensorwright.tuning.selection.predictor import Predictor, TopQuestion, open_predictor
@@ -35,5 +35,6 @@ __all__ = [
     "open_predictor",
     "schedules_text",
     "size_table_of",
+    "suppose",
     "working_ahead",
 ]

@@ -3,13 +3,14 @@
 Nothing is handed back: both processes keep what they make in the caches of choices and kernels,
 where the other one finds it.  So what is compiled is the same, with or without the process, and
 its end at any moment does no harm.  LLVM's binding holds one lock for all compiling of a process.
+`compiling.py` starts the process early, so that it gets ready while the network is read.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tensorwright.base import (
@@ -21,12 +22,13 @@ from tensorwright.base import (
     knobs,
     override,
 )
-from tensorwright.build import build_cached
+from tensorwright.build import backend_of, build_cached
 from tensorwright.graph import Workload
 from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.scheduling import choose_untuned
 
 _LEAST_WORKLOADS = 12  # a process starts in the time that three or four of them take
+_LEAST_FOR_SPARE = 3  # where it has started already
 _LIMIT_S = 3600.0
 
 
@@ -34,7 +36,7 @@ _LIMIT_S = 3600.0
 def working_ahead(workloads: Sequence[Workload], target: Target, threads: int) -> Iterator[None]:
     """Let another process work inside the block, where there is enough to do and a core for it."""
     todo = _unknown(workloads, target, threads)
-    if len(todo) < _LEAST_WORKLOADS:
+    if len(todo) < _LEAST_FOR_SPARE:
         yield
         return
     end = _start(todo, target, threads)
@@ -44,14 +46,40 @@ def working_ahead(workloads: Sequence[Workload], target: Target, threads: int) -
         end()
 
 
-def _start(todo: Sequence[Workload], target: Target, threads: int) -> Callable[[], None]:
-    """Start the process; what is returned ends it.  Small networks do without its modules."""
+def suppose(workloads: Callable[[], Iterable[Workload]], target: Target, threads: int) -> None:
+    """Let a process that has been started begin with workloads that a network probably has."""
     processes = importlib.import_module("tensorwright.processes")
-    values = {knob.name: knob.get() for knob in KNOBS}
-    child = processes.Child()
-    child.send(processes.Job(work_backwards, (todo, target, threads, values)), _LIMIT_S)
+    if processes.has_spare() and isinstance(target, CpuTarget):
+        todo = [each for each in workloads() if not each.sizes]
+        job = processes.Job(work_backwards, _arguments(todo, target, threads))
+        processes.occupy_spare(job, _LIMIT_S)
+
+
+def get_ready(target: CpuTarget, threads: int, values: Mapping[str, Any]) -> None:
+    """Load what `work_backwards` will need; `values` are those of knobs."""
+    with override(**values):
+        open_predictor(target, threads, is_cold=True)
+        backend_of(target)
+
+
+def _start(todo: Sequence[Workload], target: Target, threads: int) -> Callable[[], None]:
+    """Let a process begin; what is returned ends it.  Small networks do without its modules."""
+    processes = importlib.import_module("tensorwright.processes")
+    child = processes.take_spare()
+    if child is None and len(todo) < _LEAST_WORKLOADS:
+        return _nothing
+    child = child or processes.Child()
+    child.send(processes.Job(work_backwards, _arguments(todo, target, threads)), _LIMIT_S)
     end: Callable[[], None] = child.kill
     return end
+
+
+def _arguments(todo: Sequence[Workload], target: Target, threads: int) -> tuple[Any, ...]:
+    return todo, target, threads, {knob.name: knob.get() for knob in KNOBS}
+
+
+def _nothing() -> None:
+    """End what was not started."""
 
 
 def work_backwards(

@@ -6,12 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorwright.base import detect_target, knobs, override
+from tensorwright.base import KNOBS, detect_target, knobs, override
 from tensorwright.build import find_kernel
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.pipeline import cut
+from tensorwright.processes import has_spare, spare_worker
 from tensorwright.runtime import named_cache
-from tensorwright.tuning.selection import ahead, choose_untuned, open_predictor, working_ahead
+from tensorwright.tuning.selection import (
+    ahead,
+    choose_untuned,
+    open_predictor,
+    suppose,
+    working_ahead,
+)
 
 
 def network() -> Graph:
@@ -28,8 +35,15 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (tmp_path / "machine").symlink_to(knobs.HOME.get() / "machine")
     monkeypatch.setenv("TENSORWRIGHT_HOME", str(tmp_path))
     monkeypatch.setattr(ahead, "_LEAST_WORKLOADS", 2)
+    monkeypatch.setattr(ahead, "_LEAST_FOR_SPARE", 2)
     monkeypatch.setattr(ahead, "available_cores", lambda: 2)
     return tmp_path
+
+
+def wait_for_choices(count: int) -> None:
+    until = time.monotonic() + 300
+    while named_cache("choices").count() < count and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def test_what_another_process_made_is_what_this_one_makes(home: Path) -> None:
@@ -37,9 +51,7 @@ def test_what_another_process_made_is_what_this_one_makes(home: Path) -> None:
     with override(default_schedule="rule"):
         workloads = cut(network(), target, 1).workloads
     with working_ahead(workloads, target, 1):
-        until = time.monotonic() + 300
-        while named_cache("choices").count() < 2 and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_for_choices(2)
     assert named_cache("choices").count() == len(workloads) == 2
     predictor = open_predictor(target, 1, is_cold=True)
     assert predictor is not None
@@ -66,3 +78,21 @@ def test_nothing_is_started_where_nothing_is_gained(
     monkeypatch.setattr(ahead, "available_cores", lambda: 1)
     with working_ahead(workloads, target, 1):
         pass
+
+
+def test_a_process_that_is_ready_begins_with_what_is_supposed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = detect_target()
+    with override(default_schedule="rule"):
+        workloads = cut(network(), target, 1).workloads
+    monkeypatch.setattr(ahead, "_LEAST_WORKLOADS", 99)  # for none would one be started now
+    values = {knob.name: knob.get() for knob in KNOBS}
+    suppose(lambda: pytest.fail("nobody is there to begin"), target, 1)
+    with spare_worker(ahead.__name__, "get_ready", target, 1, values):
+        suppose(lambda: workloads, target, 1)
+        assert has_spare()
+        wait_for_choices(2)
+        with override(home=home / "another"), working_ahead(workloads, target, 1):
+            assert not has_spare()
+    assert named_cache("choices").count() == 2

@@ -10,8 +10,8 @@ They take turns on as many threads as the process's calls share cores, in order.
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
+import importlib
 import os
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -69,7 +69,9 @@ class PendingRun(Future[Results]):
         return super().cancelled() or (self.done() and isinstance(self.exception(), CancelledError))
 
     def __await__(self) -> Generator[Any, None, Results]:
-        return asyncio.wrap_future(self).__await__()
+        asyncio = importlib.import_module("asyncio")  # who waits has it; others start sooner
+        waiting: Generator[Any, None, Results] = asyncio.wrap_future(self).__await__()
+        return waiting
 
     def _do(self) -> Results:
         return self._work(self._stop) if self.set_running_or_notify_cancel() else {}

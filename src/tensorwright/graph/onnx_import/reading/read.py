@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from tensorwright.base import HEAD_BYTES, ModelError, UnsupportedError, kind_of_bytes
+from tensorwright.graph.onnx_import.reading.aside import NO_WEIGHTS, Buffer, Weights, set_aside
 from tensorwright.graph.onnx_import.refusals import (
     missing_file,
     model_error,
@@ -28,16 +30,17 @@ DEFAULT_DOMAINS = ("", "ai.onnx")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model and where it comes from: the folder that external data must lie in, and how messages
-    call it.
+    """A model and where it comes from: the folder that external data must lie in, how messages call
+    it, and its weights that were not decoded.
     """
 
     model: ModelProto
     folder: Path | None
     label: str
+    weights: Weights = NO_WEIGHTS
 
 
-def _read_bytes(path: Path) -> bytes:
+def _mapped(path: Path) -> Buffer:
     where = f"file {path}"
     if path.is_dir():
         raise model_error(where, "it is a folder", "give the .onnx file inside it")
@@ -48,30 +51,34 @@ def _read_bytes(path: Path) -> bytes:
                 "it is larger than 2 GiB, the most that a protobuf file can hold",
                 "save it with its weights as external data",
             )
-        return path.read_bytes()
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                return b""
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError:
         raise missing_file(path) from None
     except OSError as error:
         raise model_error(where, f"it cannot be read: {error.strerror or error}") from None
 
 
-def _decode(data: bytes, where: str) -> ModelProto:
-    if not data:
+def _decode(data: Buffer, where: str) -> tuple[ModelProto, Weights]:
+    if len(data) == 0:
         raise model_error(where, "it is empty", "export or download the model again")
     kind = kind_of_bytes(data[:HEAD_BYTES])
     if kind is not None:
         remedy = kind.remedy_for(where.removeprefix("file ") if where.startswith("file ") else "")
         raise model_error(where, f"it is not an ONNX model, but {kind.name}", remedy)
     model = ModelProto()
+    decoded, weights = set_aside(data)
     try:
-        model.ParseFromString(data)
+        model.ParseFromString(decoded)
     except DecodeError:
         raise model_error(
             where,
             "it is not an ONNX model, or it is truncated",
             "export or download the model again",
         ) from None
-    return model
+    return model, weights
 
 
 def _names(graph: GraphProto) -> Iterator[object]:
@@ -188,12 +195,14 @@ def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
     if isinstance(source, ModelProto):
         loaded = Source(source, None, f"model {source.graph.name or 'without a name'}")
     elif isinstance(source, bytes):
-        loaded = Source(_decode(source, "model bytes"), None, "model bytes")
+        model, weights = _decode(source, "model bytes")
+        loaded = Source(model, None, "model bytes", weights)
     elif not isinstance(source, str | os.PathLike):
         raise wrong_type(source)
     else:
         path = Path(source)
-        loaded = Source(_decode(_read_bytes(path), f"file {path}"), path.parent, f"file {path}")
+        model, weights = _decode(_mapped(path), f"file {path}")
+        loaded = Source(model, path.parent, f"file {path}", weights)
     _check(loaded.model, loaded.label)
     _check_definitions(loaded.model, loaded.label)
     return loaded

@@ -1,0 +1,63 @@
+"""A worker process that is started before it is known what it shall do.
+
+A process needs half a second to import what compiles.  The caller does the same meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+from tensorwright.processes.child import Child
+from tensorwright.processes.job import Job
+
+_spares: list[Child] = []
+
+
+@contextlib.contextmanager
+def spare_worker(module: str, function: str, *arguments: Any) -> Iterator[None]:
+    """Start a process that calls a function of a module; inside the block `take_spare` gives it.
+
+    It ends with the block where nobody has taken it.  Where none can be started, there is none.
+    """
+    try:
+        child = Child(Job(_call, (module, function, *arguments)))
+    except OSError:
+        yield
+        return
+    _spares.append(child)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):  # it was taken
+            _spares.remove(child)
+            child.kill()
+
+
+def has_spare() -> bool:
+    """Whether `take_spare` would give a process."""
+    return bool(_spares)
+
+
+def take_spare() -> Child | None:
+    """A process that was started and has nothing else to do soon; who takes it ends it."""
+    try:
+        return _spares.pop()
+    except IndexError:
+        return None
+
+
+def occupy_spare(job: Job, limit_s: float) -> None:
+    """Give a process something to do until it is taken, if there is one."""
+    child = take_spare()
+    if child is not None:
+        child.send(job, limit_s)
+        _spares.append(child)
+
+
+def _call(module: str, function: str, *arguments: Any) -> bool:
+    """Call a function by name, in the worker."""
+    getattr(importlib.import_module(module), function)(*arguments)
+    return True
