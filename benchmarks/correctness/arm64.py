@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,11 +48,22 @@ _ELF_MAGIC = r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x
 _ELF_MASK = r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff"
 _PRIVATE = 'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; exec chroot "$0" "$@"'
 _TARGETS = ("aarch64-neon", "aarch64-neon+dotprod", "aarch64-neon+fullfp16+dotprod+i8mm")
-_TOLERANCES = {"halves": 2e-3}  # which are rounded once, and by NumPy after each operation
+_TOLERANCES = {  # of results in f16; of those of NumPy, one is rounded after each operation
+    "halves": 2e-3,
+    "cnn in f16": 2e-3,
+    "encoder in f16": 2e-3,
+}
 _TOLERANCE = 1e-5
-_SAMPLE = ("tests/conformance/test_backends.py", "tests/unit/codegen/test_arm.py")
-_SAMPLED = "tiles or folds or padding or intrinsics or extremes or lane or halves or bytes"
-_WHOLE = ("tests/conformance", "tests/unit/codegen", "tests/unit/runtime", "tests/unit/base")
+_BYTES = "tests/unit/tuning/space/defaults/test_byte_products.py"
+_SAMPLE = ("tests/conformance/test_backends.py", "tests/unit/codegen/test_arm.py", _BYTES)
+_SAMPLED = "tiles or folds or padding or intrinsics or extremes or lane or halves or arm_"
+_WHOLE = (
+    "tests/conformance",
+    "tests/unit/codegen",
+    "tests/unit/runtime",
+    "tests/unit/base",
+    _BYTES,
+)
 
 
 def main() -> int:
@@ -241,7 +253,79 @@ def half_network() -> Graph:
     return b.finish([b.add("relu", b.add("add", b.add("mul", x, x), x), output="y")])
 
 
-NETWORKS = {"small": small_network, "bytes": byte_network, "halves": half_network}
+def byte_image() -> Graph:
+    """A convolution of bytes, whose channels lie in blocks, on images with odd rows."""
+    random = np.random.default_rng(9)
+
+    def weights(*shape: int) -> np.ndarray:
+        return random.standard_normal(shape).astype(np.float32) / 8
+
+    b = GraphBuilder("image")
+    scale, zero = b.constant(np.array(0.05, np.float32)), b.constant(np.array(113, np.uint8))
+    x = b.add("conv", b.input("x", (1, 8, 13, 13)), b.constant(weights(32, 8, 1, 1)))
+    codes = b.add("quantize_linear", x, scale, zero)
+    own = b.constant(random.integers(-127, 128, (24, 32, 3, 3)).astype(np.int8))
+    sums = b.add("conv_integer", codes, own, zero, pads=(1, 1, 1, 1))
+    y = b.add("relu", b.add("mul", b.add("cast", sums, to=DType.F32), scale))
+    return b.finish([b.add("conv", y, b.constant(weights(5, 24, 1, 1)), output="y")])
+
+
+def cnn(dtype: DType) -> Graph:
+    """Two convolutions, a mean of pixels and a product; the same numbers in each type."""
+    random = np.random.default_rng(10)
+    b = GraphBuilder("cnn")
+
+    def weights(*shape: int) -> str:
+        drawn = random.standard_normal(shape).astype(np.float16) / 8
+        return b.constant(drawn.astype(dtype.numpy))
+
+    y = b.input("x", (1, 3, 18, 18), dtype)
+    for channels, stride in ((3, 1), (16, 2)):
+        y = b.add("conv", y, weights(16, channels, 3, 3), pads=(1, 1, 1, 1), strides=(stride,) * 2)
+        y = b.add("relu", b.add("add", y, weights(16, 1, 1)))
+    y = b.add("reshape", b.add("reduce_mean", y, axes=(2, 3)), shape=(1, 16))
+    return b.finish([b.add("softmax", b.add("matmul", y, weights(16, 10)), output="y", axis=-1)])
+
+
+def encoder(dtype: DType) -> Graph:
+    """One layer of a transformer with two heads; the same numbers in each type."""
+    random = np.random.default_rng(11)
+    b = GraphBuilder("encoder")
+    length, width, heads = 12, 32, 2
+
+    def weights(*shape: int) -> str:
+        drawn = random.standard_normal(shape).astype(np.float16) / 8
+        return b.constant(drawn.astype(dtype.numpy))
+
+    def normal(x: str) -> str:
+        return b.add("layer_norm", x, weights(width), weights(width))
+
+    def by_head(x: str, perm: tuple[int, ...]) -> str:
+        parts = b.add("matmul", x, weights(width, width))
+        parts = b.add("reshape", parts, shape=(length, heads, width // heads))
+        return b.add("transpose", parts, perm=perm)
+
+    x = b.input("x", (length, width), dtype)
+    y = normal(x)
+    q, k, v = by_head(y, (1, 0, 2)), by_head(y, (1, 2, 0)), by_head(y, (1, 0, 2))
+    mixed = b.add("matmul", b.add("softmax", b.add("matmul", q, k), axis=-1), v)
+    y = b.add("reshape", b.add("transpose", mixed, perm=(1, 0, 2)), shape=(length, width))
+    x = b.add("add", x, b.add("matmul", y, weights(width, width)))
+    y = b.add("gelu", b.add("matmul", normal(x), weights(width, 2 * width)))
+    y = b.add("matmul", y, weights(2 * width, width))
+    return b.finish([b.add("add", x, y, output="y")])
+
+
+NETWORKS = {
+    "small": small_network,
+    "bytes": byte_network,
+    "image of bytes": byte_image,
+    "halves": half_network,
+    "cnn in f16": partial(cnn, DType.F16),
+    "encoder in f16": partial(encoder, DType.F16),
+}
+_EXACT = {"cnn in f16": partial(cnn, DType.F32), "encoder in f16": partial(encoder, DType.F32)}
+"""What the answers of a network are compared with, where that is not the network itself."""
 
 
 def check(root: Path) -> int:
@@ -249,7 +333,7 @@ def check(root: Path) -> int:
     work = _emptied(root)
     wrong = 0
     for name, build in NETWORKS.items():
-        _keep(work, name, build())
+        _keep(work, name, build(), _EXACT.get(name, build)())
         wrong += sum(_crossed(root, name, target) for target in _TARGETS)
     wrong += _crossed_library(root, "small")
     wrong += _tuned(root, "small")
@@ -261,7 +345,7 @@ def farm(root: Path) -> int:
     """Tune for workers of two kinds: one here that only builds, and one there that measures."""
     work = _emptied(root)
     graph = small_network()
-    _keep(work, "small", graph)
+    _keep(work, "small", graph, graph)
     worker = ("-m", "tensorwright", "worker", "--stdio")
     commands = (
         (sys.executable, *worker, "--device", "none", "--name", "builder"),
@@ -287,14 +371,14 @@ def _emptied(root: Path) -> Path:
     return work
 
 
-def _keep(work: Path, name: str, graph: Graph) -> None:
-    """Write a network as a model, an input, and the output that it must have."""
+def _keep(work: Path, name: str, graph: Graph, exact: Graph) -> None:
+    """Write a network as a model, an input, and the output that it must have: that of `exact`."""
     (work / f"{name}.onnx").write_bytes(to_onnx(graph).SerializeToString())
     kind = graph.types["x"]
     shape = [extent for extent in kind.shape if isinstance(extent, int)]
     given = np.random.default_rng(3).standard_normal(shape).astype(kind.dtype.numpy)
     np.save(work / f"{name}-x.npy", given)
-    (expected,) = interpret(graph, {"x": given}).values()
+    (expected,) = interpret(exact, {"x": given.astype(exact.types["x"].dtype.numpy)}).values()
     np.save(work / f"{name}-y.npy", expected)
 
 

@@ -71,8 +71,11 @@ from tensorwright.base.size_text import (
 )
 from tensorwright.base.sources import EXTENSIONS, package_digest, source_digest
 from tensorwright.base.targets import (
+    BYTE_GROUPS,
     BYTE_PRODUCTS,
     BYTE_TERMS,
+    BYTE_TILE,
+    BYTE_TILES,
     CPU_TARGETS,
     GPU_TARGETS,
     ON_PROCESSOR,
@@ -80,6 +83,7 @@ from tensorwright.base.targets import (
     TARGETS,
     ByKind,
     ByteProduct,
+    ByteTile,
     CpuTarget,
     Extents,
     GpuApi,
@@ -110,8 +114,11 @@ from tensorwright.base.tensors import (
 )
 
 __all__ = [
+    "BYTE_GROUPS",
     "BYTE_PRODUCTS",
     "BYTE_TERMS",
+    "BYTE_TILE",
+    "BYTE_TILES",
     "CPU_TARGETS",
     "DUMP_STAGES",
     "ERROR_KINDS",
@@ -133,6 +140,7 @@ __all__ = [
     "Attributes",
     "ByKind",
     "ByteProduct",
+    "ByteTile",
     "Cache",
     "CpuTarget",
     "DType",
