@@ -3,7 +3,8 @@
     python benchmarks/correctness/arm64.py root              make the root (4 minutes, 1.1 GB)
     python benchmarks/correctness/arm64.py check             cross over, and tune there
     python benchmarks/correctness/arm64.py farm              build here, measure there
-    python benchmarks/correctness/arm64.py suite [--whole]   the conformance suite there
+    python benchmarks/correctness/arm64.py suite             some of the conformance suite there
+    python benchmarks/correctness/arm64.py suite --whole     all of it, or with --part 3 a part
     python benchmarks/correctness/arm64.py run python3 -m tensorwright doctor
 
 The root is a Debian system for arm64 whose packages are unpacked and not configured, with this
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -55,15 +57,18 @@ _TOLERANCES = {  # of results in f16; of those of NumPy, one is rounded after ea
 }
 _TOLERANCE = 1e-5
 _BYTES = "tests/unit/tuning/space/defaults/test_byte_products.py"
-_SAMPLE = ("tests/conformance/test_backends.py", "tests/unit/codegen/test_arm.py", _BYTES)
-_SAMPLED = "tiles or folds or padding or intrinsics or extremes or lane or halves or arm_"
-_WHOLE = (
-    "tests/conformance",
-    "tests/unit/codegen",
-    "tests/unit/runtime",
-    "tests/unit/base",
-    _BYTES,
+_SAMPLE = (
+    *("tests/conformance/test_backends.py", "tests/unit/codegen/test_arm.py", _BYTES),
+    *("-k", "tiles or folds or padding or intrinsics or extremes or lane or halves or arm_"),
 )
+_PARTS = (
+    ("tests/conformance/test_backends.py",),
+    ("tests/conformance", "--ignore=tests/conformance/test_backends.py"),
+    ("tests/unit/codegen",),
+    ("tests/unit/runtime",),
+    ("tests/unit/base", _BYTES),
+)
+"""The whole suite, in parts of some minutes each."""
 
 
 def main() -> int:
@@ -73,7 +78,9 @@ def main() -> int:
     commands.add_parser("root")
     commands.add_parser("check")
     commands.add_parser("farm")
-    commands.add_parser("suite").add_argument("--whole", action="store_true")
+    tests = commands.add_parser("suite")
+    tests.add_argument("--whole", action="store_true")
+    tests.add_argument("--part", type=int, choices=range(1, len(_PARTS) + 1))
     commands.add_parser("run").add_argument("words", nargs=argparse.REMAINDER)
     given = parser.parse_args()
     root = _folder()
@@ -97,7 +104,8 @@ def main() -> int:
         case "farm":
             failed = farm(root)
         case _:
-            failed = suite(root, is_whole=given.whole)
+            chosen = _PARTS[given.part - 1 : given.part] if given.part else ()
+            failed = suite(root, chosen or (_PARTS if given.whole else (_SAMPLE,)))
     print(f"{given.command} on arm64: {(time.monotonic() - started) / 60:.1f} minutes")
     return failed
 
@@ -445,11 +453,17 @@ def _tuned(root: Path, name: str) -> bool:
     return _runs_wrong(root, name, "tuned.tw", f"{name}, tuned there")
 
 
-def suite(root: Path, *, is_whole: bool) -> int:
-    """The conformance suite of back ends there; whole, also the tests of code and runtime."""
-    words = ["python3", "-m", "pytest", "-q", "--durations=5"]
-    chosen = list(_WHOLE) if is_whole else [*_SAMPLE, "-k", _SAMPLED]
-    return call(root, ["env", f"--chdir={_HOME}/checkout", *words, *chosen])
+def suite(root: Path, parts: Sequence[Sequence[str]]) -> int:
+    """Run parts of the tests there, each by itself; how many have failed."""
+    failed = 0
+    for part in parts:
+        started = time.monotonic()
+        words = ("python3", "-m", "pytest", "-q", "--durations=5", *part)
+        status = call(root, ["env", f"--chdir={_HOME}/checkout", *words])
+        failed += status != 0
+        minutes = (time.monotonic() - started) / 60
+        print(f"{part[0]} on arm64: {'failed' if status else 'passed'}, {minutes:.1f} minutes")
+    return int(failed > 0)
 
 
 def _do(*words: str) -> None:

@@ -11,7 +11,10 @@ from tensorwright.expr import (
     Value,
     Var,
     children,
+    condition_sides,
+    conjuncts,
     free_vars,
+    named_sizes_of,
     simplify,
     substitute,
     terms_of,
@@ -32,7 +35,7 @@ class Tensorize(Primitive):
               the stage folds as the meaning does, its expression is that of the meaning, and its
               operands have the same strides along the loops (constants packed by an earlier
               pack_constant do); a result of several axes is computed inside another stage, where
-              its tiles are laid out one after another.
+              its tiles are laid out one after another, and for all sizes as a whole.
     Source:   TVM's tensorize (Chen et al., OSDI 2018, section 4.3).
     """
 
@@ -101,6 +104,11 @@ class _Match:
         tensor = self.stage.tensor
         if not isinstance(self.stage.placement, At):
             return f"{tensor.name} is not computed inside another stage"
+        inside = {self.loops[axis.var] for axis in meaning.axes}
+        for condition in conjuncts(self.nest.overhang):
+            sides = (*condition_sides(condition),)
+            if named_sizes_of(*sides) and inside & free_vars(*sides):
+                return f"a part of a tile is computed where {condition}"
         bounds = analyse(self.state).bounds
         local = [
             dict(terms_of(simplify(self.nest.axis_values[axis.var] - low, bounds)))

@@ -5,7 +5,7 @@ Where the processor has no such instruction, the loops that it stands for run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +15,18 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers, sampled_from
 from numpy.typing import NDArray
 from tests.targets import AVX2, AVX512, native_target
+from tests.unit.codegen.kernels import k, tile_of_bytes
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
-from tensorwright.base import CpuTarget, DType, cpu_target
-from tensorwright.expr import topological_order
+from tensorwright.base import BYTE_TILES, CpuTarget, DType, cpu_target
+from tensorwright.build import loop_program
+from tensorwright.expr import named_size, topological_order
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.graph.passes.quantized import lower_quantized
+from tensorwright.loop import Call, For, If, Stmt, walk
+from tensorwright.loop.passes import expand_guarded_calls
+from tensorwright.loop.traversal import children_of
+from tensorwright.pipeline import prepare
 from tensorwright.schedule import ScheduleState, Tensorize, format_trace, state_of
 from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.space import Sketch, default_trace, heuristic_sketches
@@ -203,6 +209,40 @@ def test_one_row_and_odd_groups_are_multiplied_by_vectors(shape: Any) -> None:
     case = only(product(*shape), I8MM)
     (sketch,) = heuristic_sketches(state_of(case[0]), I8MM)
     assert sketch.name == "products of bytes"
+
+
+def guarded_calls(statement: Stmt, guards: int = 0) -> Iterator[tuple[Call, int]]:
+    """The calls of intrinsics, each with the number of conditions around it."""
+    if isinstance(statement, Call):
+        yield statement, guards
+        return
+    for child in children_of(statement):
+        yield from guarded_calls(child, guards + isinstance(statement, If))
+
+
+@pytest.mark.parametrize("target", [VNNI, I8MM], ids=str)
+def test_nothing_is_read_behind_the_last_of_open_rows(target: CpuTarget) -> None:
+    b = GraphBuilder("open")
+    x = b.input("x", (named_size("n", 1, 40), 64), DType.U8)
+    sums = b.add("matmul_integer", x, b.constant(codes(64, 32)))
+    (workload,) = prepare(b.finish([b.add("cast", sums, to=DType.F32)]), target).workloads
+    program = loop_program(workload, choose_untuned(workload, target, 1).schedule, target)
+    calls = list(guarded_calls(program.body))
+    assert calls
+    for call, guards in calls:
+        assert call.intrinsic.startswith("dot4")
+        assert guards >= 1
+        assert not any(isinstance(part, If) for part in walk(call.meaning))
+
+
+def test_guarded_loops_of_an_intrinsic_run_as_loops() -> None:
+    inner = tile_of_bytes(BYTE_TILES[0], 8, 4)
+    (call,) = (part for part in walk(inner.body) if isinstance(part, Call))
+    (row, *_) = (part for part in walk(call.meaning) if isinstance(part, For))
+    guarded = replace(row, body=If(row.var + k < 3, row.body))
+    source = replace(inner, body=For(k, 3, row.kind, replace(call, meaning=guarded)))
+    assert not any(isinstance(part, Call) for part in walk(expand_guarded_calls(source).body))
+    assert expand_guarded_calls(inner) == inner
 
 
 def test_it_is_chosen_without_asking_the_model() -> None:
