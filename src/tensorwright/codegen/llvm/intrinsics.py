@@ -59,7 +59,6 @@ def _emit_neon_dot(
     for all lanes.
     """
     total, data, weights = windows
-    start = function.emit(f"load <4 x i32>, ptr {total}, align 4")
     group = function.emit(
         f"load float, ptr {data}, align 1"
     )  # an i32 would be spread as it is read
@@ -67,17 +66,7 @@ def _emit_neon_dot(
     lane = function.pure(f"bitcast <4 x float> {first} to <4 x i32>", first)
     spread = function.pure(shuffle_text("<4 x i32>", lane, "poison", (0,) * 4), lane)
     factors = function.pure(f"bitcast <4 x i32> {spread} to <16 x i8>", spread)
-    matrix = function.emit(f"load <16 x i8>, ptr {weights}, align 1")
-    result = function.emit(
-        function.call_text(
-            "<4 x i32>",
-            f"llvm.aarch64.neon.{instruction}.v4i32.v16i8",
-            ("<4 x i32>", start),
-            ("<16 x i8>", factors),
-            ("<16 x i8>", matrix),
-        )
-    )
-    function.effect(f"store <4 x i32> {result}, ptr {total}, align 4")
+    _accumulate(function, instruction, total, factors, weights)
 
 
 def _emit_neon_tile(
@@ -95,6 +84,13 @@ def _emit_neon_tile(
         factors = function.emit(f"bitcast <4 x i32> {both} to <16 x i8>")
     else:
         factors = _gathered(function, "float", tuple(data))
+    _accumulate(function, instruction, total, factors, weights)
+
+
+def _accumulate(
+    function: Function, instruction: str, total: str, factors: str, weights: str
+) -> None:
+    """Add to four sums what an instruction makes of sixteen bytes and as many weights."""
     start = function.emit(f"load <4 x i32>, ptr {total}, align 4")
     matrix = function.emit(f"load <16 x i8>, ptr {weights}, align 1")
     result = function.emit(

@@ -228,14 +228,14 @@ class _Nests:
         variables = self.buffers.analysis.nests[stage.name].variables
         inside = stage.loops[stage.loops.index(loop) :]
         first: dict[Var, Index] = {variables[x]: 0 for x in inside if x in variables}
-        told = find_meaning(intrinsic)
-        assert told is not None, "check() has seen a meaning"
-        axes = (*told.axes, *told.reduce_axes)
+        instruction = find_meaning(intrinsic)
+        assert instruction is not None, "check() has seen a meaning"
+        axes = (*instruction.axes, *instruction.reduce_axes)
         loops = {axis: variables[x] for axis, x in zip(axes, inside, strict=True)}
         operands = [(self.buffers[stage.name].buffer, self.buffers.target(stage))]
         operands += [(load.source, load.indices) for load in loads_of(self.buffers.value(stage))]
         windows: list[Window] = []
-        for (buffer, indices), apart in zip(operands, windows_apart(told), strict=True):
+        for (buffer, indices), apart in zip(operands, windows_apart(instruction), strict=True):
             for places in product(*(range(axis.length) for axis in apart)):
                 at = {**first, **{loops[axis]: n for axis, n in zip(apart, places, strict=True)}}
                 windows.append(Window(buffer, tuple(substitute(index, at) for index in indices)))

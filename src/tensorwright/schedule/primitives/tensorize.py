@@ -146,7 +146,7 @@ class _Match:
                 stride_along(mine, indices, loop),
                 stride_along(theirs, theirs.indices, axis),
             )
-            is_free = isinstance(found, int) and not isinstance(wanted, int)
+            is_free = found is not None and not isinstance(wanted, int)
             if found != wanted and not is_free:
                 return f"{mine.source.name} has stride {found} along {loop}, not {wanted}"
         return ""
