@@ -1,12 +1,19 @@
 """Count the instructions of main loops: how many of them multiply and add.
 
     python benchmarks/kernels/fma_share.py [--json benchmarks/results/fma-share.json]
+    python benchmarks/kernels/fma_share.py --operators aarch64-neon
 
-Nothing runs: the code of a product of matrices, of C12 (the last convolution of ResNet-18) and of
-a product of bytes is written for processors of both architectures, and its listing is read.  The
-main loop is the innermost loop with the most multiply-adds; Winograd's algorithm is left out.  A
-core that starts n instructions a cycle, m of them multiply-adds, reaches at most
+Nothing runs: the code of a product of matrices, of C12 (the last convolution of ResNet-18), and of
+both with bytes is written for processors of both architectures, and its listing is read.  The main
+loop is the innermost loop with the most multiply-adds; Winograd's algorithm is left out.  A core
+that starts n instructions a cycle, m of them multiply-adds, reaches at most
 min(1, share * n / m) of its peak in it.
+
+A product of bytes counts as one multiply-add, whether it adds four products for each of four sums
+(sdot, usdot), of sixteen (vpdpbusd), or eight for each of four (smmla, usmmla).
+
+With --operators the single operators of the zoo are counted for one target: whether the main loops
+of schedules that the time model chooses multiply as much as those by rule, and reach for the stack.
 """
 
 from __future__ import annotations
@@ -27,12 +34,13 @@ from tensorwright.build import backend_of, emit_source, loop_program
 from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.pipeline import prepare
 from tensorwright.tuning.selection import choose_untuned
+from tensorwright_lab.zoo import operator_cases, operator_program
 
 TARGETS = (
-    *("aarch64-neon", "aarch64-neon+dotprod+i8mm"),
+    *("aarch64-neon", "aarch64-neon+dotprod", "aarch64-neon+dotprod+i8mm"),
     *("x86-64-avx2", "x86-64-avx512", "x86-64-avx512+avx512vnni"),
 )
-_MULTIPLY_ADD = re.compile(r"fml[as]|fmadd|vfn?m(add|sub)|[us]*dot|vpdpbusd")
+_MULTIPLY_ADD = re.compile(r"fml[as]|fmadd|vfn?m(add|sub)|[us]*dot|[us]*mmla|vpdpbusd")
 _LABEL = re.compile(r"(\.\w+):")
 _BRANCH = re.compile(r"(?:b\.\w+|cbn?z|tbn?z|b|j\w+)\s.*?(\.\w+)$")
 
@@ -46,6 +54,7 @@ class MainLoop:
     schedule: str
     multiply_adds: int
     memory_operands: int
+    stack_operands: int
     instructions: int
 
     @property
@@ -76,47 +85,97 @@ def c12() -> Graph:
 
 
 def bytes_512() -> Graph:
-    """512 x 512 bytes by a constant matrix of bytes, to f32."""
+    """512 x 512 codes by a constant matrix of bytes, to f32; signed or not, as a target wants."""
     b = GraphBuilder("bytes")
     weights = b.constant(np.ones((512, 512), np.int8))
-    sums = b.add("matmul_integer", b.input("x", (512, 512), DType.U8), weights)
+    scale, zero = b.constant(np.array(0.05, np.float32)), b.constant(np.array(99, np.uint8))
+    codes = b.add("quantize_linear", b.input("x", (512, 512)), scale, zero)
+    sums = b.add("matmul_integer", codes, weights, zero)
     return b.finish([b.add("cast", sums, to=DType.F32)])
 
 
-PROGRAMS: dict[str, Callable[[], Graph]] = {"matmul": matmul, "C12": c12, "bytes": bytes_512}
+def bytes_c12() -> Graph:
+    """C12 with bytes, whose data are quantised before it."""
+    b = GraphBuilder("bytes of C12")
+    before, after = (
+        b.constant(np.ones(shape, np.float32)) for shape in ((512, 8, 1, 1), (8, 512, 1, 1))
+    )
+    scale, zero = b.constant(np.array(0.05, np.float32)), b.constant(np.array(99, np.uint8))
+    x = b.add("relu", b.add("conv", b.input("x", (1, 8, 7, 7)), before))
+    own = b.constant(np.ones((512, 512, 3, 3), np.int8))
+    codes = b.add("quantize_linear", x, scale, zero)
+    sums = b.add("conv_integer", codes, own, zero, pads=(1, 1, 1, 1))
+    y = b.add("relu", b.add("mul", b.add("cast", sums, to=DType.F32), scale))
+    return b.finish([b.add("conv", y, after)])
+
+
+PROGRAMS: dict[str, Callable[[], Graph]] = {
+    "matmul": matmul,
+    "C12": c12,
+    "bytes": bytes_512,
+    "bytes C12": bytes_c12,
+}
 
 
 def main() -> None:
     """Print the table, and keep it if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--operators", type=cpu_target, metavar="TARGET")
     given = parser.parse_args()
+    if given.operators is not None:
+        compare_operators(given.operators)
+        return
     rows = []
-    print(f"{'program':8} {'target':26} {'schedule':9} {'FMAs':>5} {'memory':>6} {'all':>5} share")
+    print(f"{'program':9} {'target':26} {'schedule':9} {'FMAs':>5} {'memory':>6} {'all':>5} share")
     for name, build in PROGRAMS.items():
         graph = build()
         for target in map(cpu_target, TARGETS):
-            if bool(target.byte_products) != (name == "bytes"):
+            if bool(target.byte_products) != name.startswith("bytes"):
                 continue
             for schedule in ("rule", "model"):
                 row = count(name, graph, target, schedule)
                 rows.append(row)
                 numbers = f"{row.multiply_adds:5} {row.memory_operands:6} {row.instructions:5}"
-                print(f"{name:8} {row.target:26} {schedule:9} {numbers} {row.share:5.0%}")
+                print(f"{name:9} {row.target:26} {schedule:9} {numbers} {row.share:5.0%}")
     if given.json is not None:
         table = [{**asdict(row), "share": round(row.share, 3)} for row in rows]
         given.json.write_text(json.dumps(table, indent=1) + "\n")
+
+
+def compare_operators(target: CpuTarget) -> None:
+    """Print the main loop of each operator of the zoo by rule and as the time model chooses."""
+    better = worse = 0
+    print(f"{'operator':10} {'by rule':>13} {'by model':>13}")
+    for case in operator_cases(1):
+        workload = operator_program(case).workload
+        rule, model = (main_loop(case.name, workload, target, s) for s in ("rule", "model"))
+        better += model.share > rule.share
+        worse += model.share < rule.share
+        told = (
+            f"{each.multiply_adds:3} of {each.instructions:3}, {each.stack_operands:1}"
+            for each in (rule, model)
+        )
+        print(f"{case.name:10} {' '.join(told)}")
+    print(f"on {target} the model's loop multiplies more in {better} operators, less in {worse}")
 
 
 def count(name: str, graph: Graph, target: CpuTarget, schedule: str) -> MainLoop:
     """The main loop of the workload with the most weights, by the heuristic or the time model."""
     os.environ |= {"TENSORWRIGHT_DEFAULT_SCHEDULE": schedule, "TENSORWRIGHT_WINOGRAD": "0"}
     workload = max(prepare(graph, target).workloads, key=_most_weights)
+    return main_loop(name, workload, target, schedule)
+
+
+def main_loop(name: str, workload: Workload, target: CpuTarget, schedule: str) -> MainLoop:
+    """The innermost loop with the most multiply-adds; an empty one where no loop has any."""
+    os.environ |= {"TENSORWRIGHT_DEFAULT_SCHEDULE": schedule, "TENSORWRIGHT_WINOGRAD": "0"}
     loops = innermost_loops(listing(workload, target))
-    counts = [(sum(map(_is_multiply_add, loop)), loop) for loop in loops]
-    multiply_adds, loop = max(counts, key=lambda each: each[0])
+    loop = max(loops, key=lambda each: sum(map(_is_multiply_add, each)), default=[""])
     memory = sum("[x" in line or "[sp" in line or "(%" in line for line in loop)
-    return MainLoop(name, target.name, schedule, multiply_adds, memory, len(loop))
+    stack = sum("[sp" in line or "(%rsp" in line for line in loop)
+    multiply_adds = sum(map(_is_multiply_add, loop))
+    return MainLoop(name, target.name, schedule, multiply_adds, memory, stack, len(loop))
 
 
 def _most_weights(workload: Workload) -> int:

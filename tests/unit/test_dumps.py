@@ -45,11 +45,12 @@ def test_every_stage_of_a_convolution(tmp_path: Path) -> None:
         "013-loop-conv2d_relu-partition.txt",
         "014-loop-conv2d_relu-breakpoints.txt",
         "015-loop-conv2d_relu-hoist.txt",
-        "016-loop-conv2d_relu-widen.txt",
-        "017-loop-conv2d_relu-promote_accumulators.txt",
-        "018-loop-conv2d_relu-order_tiles.txt",
-        "019-source-conv2d_relu.ll",
-        "020-asm-conv2d_relu.s",
+        "016-loop-conv2d_relu-expand_calls.txt",
+        "017-loop-conv2d_relu-widen.txt",
+        "018-loop-conv2d_relu-promote_accumulators.txt",
+        "019-loop-conv2d_relu-order_tiles.txt",
+        "020-source-conv2d_relu.ll",
+        "021-asm-conv2d_relu.s",
     ]
     assert {name.split(".")[0].split("-")[1] for name in files} == set(DUMP_STAGES)
     assert dumps(tmp_path / "two") == files

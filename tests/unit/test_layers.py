@@ -81,7 +81,7 @@ ROOMS = {
     "tuning.models": "protocol training settings losses trees session_model",
     "tuning.space": "tile_limits knobs sketch axes register_tile steps defaults derived templates "
     "space",
-    "tuning.space.defaults": "tile_sizes tiling winograd",
+    "tuning.space.defaults": "tile_sizes tiling byte_products winograd",
     "tuning.space.templates": "values applied configuration template product gpu space",
     "tuning.space.derived": "predicates derivation rule rules engine",
     "tuning.population": "candidate population picking variation",

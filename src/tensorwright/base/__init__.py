@@ -79,8 +79,11 @@ from tensorwright.base.size_text import (
 )
 from tensorwright.base.sources import EXTENSIONS, package_digest, source_digest
 from tensorwright.base.targets import (
+    BYTE_GROUPS,
     BYTE_PRODUCTS,
     BYTE_TERMS,
+    BYTE_TILE,
+    BYTE_TILES,
     CPU_TARGETS,
     GPU_TARGETS,
     ON_PROCESSOR,
@@ -88,6 +91,7 @@ from tensorwright.base.targets import (
     TARGETS,
     ByKind,
     ByteProduct,
+    ByteTile,
     CpuTarget,
     Extents,
     GpuApi,
@@ -119,8 +123,11 @@ from tensorwright.base.tensors import (
 
 __all__ = [
     "ALIGNMENT",
+    "BYTE_GROUPS",
     "BYTE_PRODUCTS",
     "BYTE_TERMS",
+    "BYTE_TILE",
+    "BYTE_TILES",
     "CPU_TARGETS",
     "DUMP_STAGES",
     "ERROR_KINDS",
@@ -143,6 +150,7 @@ __all__ = [
     "Attributes",
     "ByKind",
     "ByteProduct",
+    "ByteTile",
     "Cache",
     "CpuTarget",
     "DType",

@@ -19,6 +19,7 @@ from tensorwright.schedule.execution import (
     Scope,
     may_not_be_inside,
 )
+from tensorwright.schedule.intrinsics import find_meaning, windows_apart
 from tensorwright.schedule.memory_layout import PLAIN, LayoutKind, MemoryLayout
 from tensorwright.schedule.open_sizes import (
     OpenSchedule,
@@ -163,6 +164,7 @@ __all__ = [
     "fetched_in",
     "find_convolution",
     "find_matrix_product",
+    "find_meaning",
     "format_schedule",
     "format_trace",
     "has_threads",
@@ -181,6 +183,7 @@ __all__ = [
     "steps_of",
     "tile_region",
     "uses_algorithm",
+    "windows_apart",
     "winograd_matrices",
     "with_joined_loops",
 ]

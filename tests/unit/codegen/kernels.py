@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tests.backends import LLVM
 from tests.targets import AVX2, AVX512, native_target
 
-from tensorwright.base import ByteProduct, CpuTarget, DType
+from tensorwright.base import ByteProduct, ByteTile, CpuTarget, DType
 from tensorwright.codegen import Backend
 from tensorwright.expr import Index, Load, Value, Var, cast, constant
 from tensorwright.loop import (
@@ -157,3 +157,33 @@ def product_of_bytes(product: ByteProduct, *, is_tile: bool) -> LoopProgram:
         copy = For(i, lanes, VECTOR, Store(y, (i,), Load(total, (i,))))
         body = Allocate(total, block(body, copy))
     return program(body, (data, weights), y)
+
+
+def tile_of_bytes(tile: ByteTile, row: int, group: int) -> LoopProgram:
+    """Two rows by two columns of sums of three times eight products of bytes, in a register; where
+    a row and a group of the data begin.
+    """
+    data = buffer("data", 4 * 48, dtype=tile.data)
+    weights = buffer("weights", 3, 2, 2, 4, dtype=DType.I8)
+    y, total = buffer("y", 4, dtype=DType.I32), local("total", 2, 2, dtype=DType.I32)
+    r, c, g = j, q, n
+
+    def wide(value: Value) -> Value:
+        return cast(value, DType.I32)
+
+    def at(one: Index, other: Index, last: Index) -> Index:
+        return k * 48 + one * row + other * group + last
+
+    terms = wide(Load(data, (at(r, g, m),))) * wide(Load(weights, (k, c, g, m)))
+    update = Store(total, (r, c), Load(total, (r, c)) + terms)
+    heads = ((r, 2, SERIAL), (c, 2, SERIAL))
+    meaning = loops(*heads, (g, 2, SERIAL), (m, 4, SERIAL), body=update)
+    windows = (
+        Window(total, (0, 0)),
+        *(Window(data, (at(one, other, 0),)) for one in range(2) for other in range(2)),
+        Window(weights, (k, 0, 0, 0)),
+    )
+    first = loops(*heads, body=Store(total, (r, c), constant(3, DType.I32)))
+    sums = For(k, 3, SERIAL, Call(tile.intrinsic, windows, meaning))
+    last = loops(*heads, body=Store(y, (r * 2 + c,), Load(total, (r, c))))
+    return program(Allocate(total, block(first, sums, last)), (data, weights), y)

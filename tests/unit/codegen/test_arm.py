@@ -23,9 +23,10 @@ from tests.unit.codegen.kernels import (
     n,
     product_of_bytes,
     program,
+    tile_of_bytes,
 )
 
-from tensorwright.base import BYTE_PRODUCTS, DType, cpu_target
+from tensorwright.base import BYTE_PRODUCTS, BYTE_TILES, ByteTile, DType, cpu_target
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Load, constant
 from tensorwright.loop import Allocate, For, LoopProgram, Store, block
@@ -45,6 +46,29 @@ def test_dot_products_are_instructions(name: str, number: int, instruction: str)
     code = assembly(emit(source, cpu_target(name)).text, cpu_target(name))
     taken = re.findall(r"\t([us]*dot)\tv\d+\.4s, v\d+\.16b, v\d+\.(?:16b|4b\[0\])", code)
     assert {*taken} == ({instruction} if instruction else set())
+
+
+@pytest.mark.parametrize(
+    ("tile", "instruction"), [*zip(BYTE_TILES, ("usmmla", "smmla"), strict=True)]
+)
+@pytest.mark.parametrize("strides", [(24, 4), (4, 8), (40, 12)], ids=str)
+def test_tiles_of_bytes_are_instructions(
+    tile: ByteTile, instruction: str, strides: tuple[int, int]
+) -> None:
+    """Whether the groups of a row, the rows of a group, or neither lie side by side."""
+    source = tile_of_bytes(tile, *strides)
+    target = cpu_target("aarch64-neon+i8mm")
+    code = assembly(emit(source, target).text, target)
+    taken = re.findall(r"\t([us]*mmla)\tv\d+\.4s, v\d+\.16b, v\d+\.16b", code)
+    assert {*taken} == {instruction}
+    assert ("ld1\t{ v" in code, ".s }[3]" in code) == {
+        (24, 4): (True, False),
+        (4, 8): (False, False),
+        (40, 12): (True, True),
+    }[strides]
+    plain = assembly(emit(source, NEON).text, NEON)
+    assert "mmla" not in plain
+    check(source, NATIVE)
 
 
 def product_by_rows(steps: int) -> LoopProgram:

@@ -463,6 +463,7 @@ def test_each_pass_writes_a_numbered_file(tmp_path: Path) -> None:
     names = sorted(path.name.split("-", 1)[1] for path in tmp_path.iterdir())
     assert names == [
         "loop-test-breakpoints.txt",
+        "loop-test-expand_calls.txt",
         "loop-test-hoist.txt",
         "loop-test-hoist.txt",  # a second time, at the end
         "loop-test-lowered.txt",

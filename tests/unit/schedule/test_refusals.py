@@ -166,6 +166,14 @@ READY: Trace = (
 )
 TENSORIZED: Trace = (*READY, PackConstant("w", "y"), Tensorize("y", "j_i", "dot4_u8i8_i32"))
 
+TILES: Trace = (
+    Split("y", "r", (2, 4), Tail.EXACT),
+    Split("y", "i", (2,), Tail.EXACT),
+    Split("y", "j", (2,), Tail.EXACT),
+    Reorder("y", ("r_0", "i_o", "j_o", "i_i", "j_i", "r_1", "r_2")),
+    PackConstant("w", "y"),
+)
+
 Case = tuple[Expression, Trace, Primitive]
 CASES: dict[str, Case] = {
     "no_stage": (matmul(), (), Unroll("d", "i")),
@@ -398,6 +406,11 @@ CASES: dict[str, Case] = {
         Tensorize("y", "r_i", "dot4_u8i8_i32"),
     ),
     "tensorize_other_strides": (bytes_product(), READY, Tensorize("y", "j_i", "dot4_u8i8_i32")),
+    "tensorize_tiles_of_an_output": (
+        bytes_product(4),
+        TILES,
+        Tensorize("y", "i_i", "mmla_u8i8_i32"),
+    ),
     "tensorize_another_expression": (sums_of_bytes(), (), Tensorize("y", "j", "dot4_u8i8_i32")),
     "tensorize_under_a_guard": (
         sums_of_bytes(15),

@@ -7,10 +7,14 @@ calls a kernel.
 
 from tensorwright.base.targets.by_kind import ByKind, of_kind
 from tensorwright.base.targets.cpu import (
+    BYTE_GROUPS,
     BYTE_PRODUCTS,
     BYTE_TERMS,
+    BYTE_TILE,
+    BYTE_TILES,
     CPU_TARGETS,
     ByteProduct,
+    ByteTile,
     CpuTarget,
     detect_target,
 )
@@ -27,8 +31,11 @@ from tensorwright.base.targets.named import (
 from tensorwright.base.targets.protocol import TargetKind, TargetProtocol
 
 __all__ = [
+    "BYTE_GROUPS",
     "BYTE_PRODUCTS",
     "BYTE_TERMS",
+    "BYTE_TILE",
+    "BYTE_TILES",
     "CPU_TARGETS",
     "GPU_TARGETS",
     "ON_PROCESSOR",
@@ -36,6 +43,7 @@ __all__ = [
     "TARGETS",
     "ByKind",
     "ByteProduct",
+    "ByteTile",
     "CpuTarget",
     "Extents",
     "GpuApi",

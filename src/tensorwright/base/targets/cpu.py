@@ -92,6 +92,32 @@ BYTE_PRODUCTS: tuple[ByteProduct, ...] = (
 )
 
 
+BYTE_TILE = 2
+"""So many rows, and so many columns, an instruction of `ByteTile` has."""
+BYTE_GROUPS = 2
+"""So many groups of `BYTE_TERMS` bytes it multiplies of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteTile:
+    """An instruction that multiplies two rows of eight bytes by two columns of eight.
+
+    `intrinsic`  its name in a schedule
+    `features`   what a target must have, in LLVM's names
+    `data`       the type of the rows; the columns are i8
+    """
+
+    intrinsic: str
+    features: tuple[str, ...]
+    data: DType
+
+
+BYTE_TILES: tuple[ByteTile, ...] = (
+    ByteTile("mmla_u8i8_i32", ("neon", "i8mm"), DType.U8),
+    ByteTile("mmla_i8i8_i32", ("neon", "i8mm"), DType.I8),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class CpuTarget:
     """A processor, as far as schedules and code depend on it.
@@ -153,6 +179,11 @@ class CpuTarget:
     def byte_products(self) -> tuple[ByteProduct, ...]:
         """The instructions that multiply four pairs of bytes for each lane and add them up."""
         return tuple(each for each in BYTE_PRODUCTS if set(each.features) <= set(self.features))
+
+    @property
+    def byte_tiles(self) -> tuple[ByteTile, ...]:
+        """The instructions that multiply two rows of bytes by two columns."""
+        return tuple(each for each in BYTE_TILES if set(each.features) <= set(self.features))
 
     @property
     def computes_halves(self) -> bool:

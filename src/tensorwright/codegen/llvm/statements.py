@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import permutations
 
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import MOST_ITERATIONS, Facts
+from tensorwright.codegen.analysis.indices import flat_index
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.analysis.live_operands import keeps_steps_apart, reads_by_lane
 from tensorwright.codegen.analysis.partial_tiles import ends_at_guard
@@ -39,6 +41,7 @@ from tensorwright.loop import (
     Prefetch,
     Stmt,
     Store,
+    Window,
     folded_operand,
 )
 from tensorwright.machine_code import Module
@@ -313,7 +316,7 @@ class Statements(Values):
             self.statement(call.meaning)
             return
         addresses = tuple(self.address(w.buffer, w.indices) for w in call.windows)
-        intrinsic.emit(self.function, addresses)
+        intrinsic.emit(self.function, addresses, _joined(call.windows, intrinsic.window_lanes))
         for name in self.facts.written(call.meaning):
             self.function.forget(name)
 
@@ -332,3 +335,17 @@ class Statements(Values):
         write_region(self.function, region, self.scalar(extent))
         for buffer in self.facts.written(loop.body):
             self.function.forget(buffer)
+
+
+def _joined(windows: tuple[Window, ...], lanes: tuple[int, ...]) -> set[tuple[int, int]]:
+    """The pairs of windows of which the second begins where the first ends."""
+    starts = [flat_index(window.buffer, window.indices) for window in windows]
+
+    def is_equal(gap: Index, width: int) -> bool:
+        return isinstance(gap, int) and gap == width
+
+    return {
+        (n, m)
+        for (n, one), (m, other) in permutations(enumerate(windows), 2)
+        if one.buffer == other.buffer and is_equal(starts[m] - starts[n], lanes[n])
+    }

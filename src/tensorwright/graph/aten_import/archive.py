@@ -30,6 +30,7 @@ from tensorwright.base import Array, ModelError, UnsupportedError
 from tensorwright.graph.aten_import.record import DTYPES, ExportedGraph
 from tensorwright.graph.aten_import.schema import StoredTensor, fail, read_program, stored_tensor
 
+_OLD_PROGRAM = "serialized_exported_program.json"  # what PyTorch 2.8 and older write
 _MOST_JSON_BYTES = 1 << 30
 _MOST_REPEATED = 1 << 28  # elements of a tensor that repeats those of its storage
 _ARCHIVE_FAULTS = (
@@ -168,9 +169,10 @@ def _model_name(archive: _Archive) -> str:
     elif any("aotinductor" in each for each in archive.names):
         reason = "it is a package of AOTInductor: compiled code without a graph"
         remedy = "save the exported program itself, with torch.export.save"
-    elif any("serialized_exported_program" in each for each in archive.names):
-        reason = "an older PyTorch wrote it, with pickled weights"
-        remedy = "save it again with a newer PyTorch, or give the ExportedProgram itself"
+    elif _OLD_PROGRAM in archive:
+        writer = _writer(archive.json(_OLD_PROGRAM))
+        reason = f"{writer} wrote it, with pickled weights"
+        remedy = "save it again with PyTorch 2.9 or newer, or give the ExportedProgram itself"
     else:
         raise ModelError(
             stage="import",
@@ -182,6 +184,15 @@ def _model_name(archive: _Archive) -> str:
     raise UnsupportedError(
         stage="import", where="exported program", reason=reason, remedy=remedy, operator="archive"
     )
+
+
+def _writer(program: object) -> str:
+    """Who wrote an exported program, for a person: its PyTorch and its schema."""
+    told = program if isinstance(program, dict) else {}
+    version = told.get("schema_version")
+    numbers = version if isinstance(version, dict) else {}
+    schema = f"{numbers.get('major', '?')}.{numbers.get('minor', '?')}"
+    return f"PyTorch {str(told.get('torch_version', '?'))[:40]} (schema {schema})"
 
 
 class _Weights:

@@ -19,10 +19,13 @@ from tensorwright.expr import (
     Value,
     Var,
     all_of,
+    ceil_div,
+    floor_div,
     free_vars,
     loads_of,
     map_condition,
     map_elements,
+    mod,
     rebuild,
     simplify,
     simplify_condition,
@@ -41,6 +44,7 @@ from tensorwright.schedule import (
     Scope,
     Stage,
     analyse,
+    find_meaning,
     home_of,
     is_shared,
     tile_region,
@@ -53,12 +57,15 @@ class StageBuffer:
 
     allocated_at  (stage, loop); None: not allocated here, or around everything
     order         the tensor's dimensions in the order of the buffer's; empty: the same order
+    tiles         (dimension, extent): the buffer has blocks of so many elements along it, which
+                  are dimensions behind the others; empty: it has rows
     """
 
     buffer: Buffer
     low: tuple[Index, ...]
     allocated_at: tuple[str, str] | None
     order: tuple[int, ...] = ()
+    tiles: tuple[tuple[int, int], ...] = ()
 
 
 class StageBuffers:
@@ -93,6 +100,10 @@ class StageBuffers:
         local = [simplify(i - low, bounds) for i, low in zip(indices, stored.low, strict=True)]
         if stored.order:
             local = [local[n] for n in stored.order]
+        inside = [mod(local[n], extent) for n, extent in stored.tiles]
+        for n, extent in stored.tiles:
+            local[n] = floor_div(local[n], extent)
+        local = [simplify(i, bounds) for i in (*local, *inside)] if inside else local
         return tuple(simplify(self.analysis.realise(i), bounds) for i in local)
 
     def target(self, stage: Stage) -> tuple[Index, ...]:
@@ -183,9 +194,32 @@ def _buffer_of(state: ScheduleState, stage: Stage) -> StageBuffer:
         scope = Scope.SHARED if together else Scope.LOCAL
     order = _local_order(state, stage) if scope is Scope.LOCAL else ()
     shape = tuple(region.extents[n] for n in order) if order else region.extents
+    tiles = _tiles(state, stage) if scope is Scope.LOCAL else ()
+    extents = dict(tiles)
+    shape = tuple(ceil_div(n, extents.get(at, 1)) for at, n in enumerate(shape))
+    shape = (*shape, *extents.values())
     layout = stage.layout if scope is Scope.SHARED else PLAIN
     buffer = Buffer(stage.name, shape, tensor.dtype, scope, layout)
-    return StageBuffer(buffer, region.low, place, order)
+    return StageBuffer(buffer, region.low, place, order, tiles)
+
+
+def _tiles(state: ScheduleState, stage: Stage) -> tuple[tuple[int, int], ...]:
+    """The dimensions along which results of an intrinsic extend that has several, and how far."""
+    if stage.intrinsic is None:
+        return ()
+    loop, name = stage.intrinsic
+    meaning = find_meaning(name)
+    if meaning is None or len(meaning.axes) == 1:
+        return ()
+    nest = analyse(state).nests[stage.name]
+    inner = stage.loops[stage.loops.index(loop) :]
+    tiles = []
+    for axis, each in zip(meaning.axes, inner, strict=False):
+        along = nest.variables[each]
+        values = [nest.axis_values[own.var] for own in stage.tensor.axes]
+        (at,) = (n for n, value in enumerate(values) if along in free_vars(value))
+        tiles.append((at, axis.length))
+    return tuple(tiles)
 
 
 def _local_order(state: ScheduleState, stage: Stage) -> tuple[int, ...]:

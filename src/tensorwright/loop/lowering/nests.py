@@ -9,6 +9,7 @@ threads wait for each other where they must.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 from tensorwright.base import Role
 from tensorwright.expr import (
@@ -54,7 +55,9 @@ from tensorwright.schedule import (
     Scope,
     Stage,
     fetched_in,
+    find_meaning,
     has_threads,
+    windows_apart,
 )
 
 
@@ -225,13 +228,18 @@ class _Nests:
         variables = self.buffers.analysis.nests[stage.name].variables
         inside = stage.loops[stage.loops.index(loop) :]
         first: dict[Var, Index] = {variables[x]: 0 for x in inside if x in variables}
+        instruction = find_meaning(intrinsic)
+        assert instruction is not None, "check() has seen a meaning"
+        axes = (*instruction.axes, *instruction.reduce_axes)
+        loops = {axis: variables[x] for axis, x in zip(axes, inside, strict=True)}
         operands = [(self.buffers[stage.name].buffer, self.buffers.target(stage))]
         operands += [(load.source, load.indices) for load in loads_of(self.buffers.value(stage))]
-        windows = tuple(
-            Window(buffer, tuple(substitute(index, first) for index in indices))
-            for buffer, indices in operands
-        )
-        return Call(intrinsic, windows, meaning)
+        windows: list[Window] = []
+        for (buffer, indices), apart in zip(operands, windows_apart(instruction), strict=True):
+            for places in product(*(range(axis.length) for axis in apart)):
+                at = {**first, **{loops[axis]: n for axis, n in zip(apart, places, strict=True)}}
+                windows.append(Window(buffer, tuple(substitute(index, at) for index in indices)))
+        return Call(intrinsic, tuple(windows), meaning)
 
 
 def _lane_buffer(stage: Stage) -> Buffer:

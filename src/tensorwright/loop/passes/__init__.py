@@ -15,6 +15,7 @@ from tensorwright.loop.ir import LoopProgram
 from tensorwright.loop.passes.barriers import place_barriers
 from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
 from tensorwright.loop.passes.group_limits import check_group_limits
+from tensorwright.loop.passes.guarded_calls import expand_guarded_calls
 from tensorwright.loop.passes.hoist import hoist_conditions
 from tensorwright.loop.passes.partition import partition_loops
 from tensorwright.loop.passes.promote import promote_accumulators
@@ -34,6 +35,7 @@ __all__ = [
     "TargetPass",
     "check_group_limits",
     "cut_at_breakpoints",
+    "expand_guarded_calls",
     "hoist_conditions",
     "order_tiles",
     "partition_loops",
@@ -66,10 +68,13 @@ VERSION = Pass("version", version_guards)
 PARTITION = Pass("partition", partition_loops)
 BREAKPOINTS = Pass("breakpoints", cut_at_breakpoints)
 UNROLL_GUARDED = Pass("unroll_guarded", unroll_guarded)
+EXPAND_CALLS = Pass("expand_calls", expand_guarded_calls)
 WIDEN = Pass("widen", widen_local_buffers)
 
-DEFAULT_PIPELINE = (SIMPLIFY, HOIST, UNROLL_GUARDED, VERSION, PARTITION, BREAKPOINTS, HOIST, WIDEN)
-# HOIST again: what cuts uncover
+DEFAULT_PIPELINE = (
+    *(SIMPLIFY, HOIST, UNROLL_GUARDED, VERSION, PARTITION, BREAKPOINTS),
+    *(HOIST, EXPAND_CALLS, WIDEN),  # HOIST again: what cuts uncover
+)
 
 
 def run_passes(program: LoopProgram, passes: Sequence[Pass] = DEFAULT_PIPELINE) -> LoopProgram:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tensorwright.expr import Condition, Var, all_of, conjuncts, free_vars, negate
 from tensorwright.expr import condition_sides as sides_of
-from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
+from tensorwright.loop.ir import Allocate, Block, Call, For, If, LoopProgram, Stmt, block
 from tensorwright.loop.traversal import Namer, buffers_of_index, freshen, map_children
 from tensorwright.schedule import ForKind
 
@@ -22,6 +22,7 @@ def hoist_conditions(program: LoopProgram) -> LoopProgram:
     Rewrite:  for j in 0..n: if c and d(j): S    ->    if c: for j in 0..n: if d(j): S
               local t: if c: S                   ->    if c: local t: S
               if c: S1; if c: S2                 ->    if c: S1; S2
+              intrinsic that means: if c: S      ->    if c: intrinsic that means: S
               for j in 0..n: if c: S1; if not c: S2
                   ->    if c: for j in 0..n: S1;  if not c: for j_1 in 0..n: S2
     Theorem:  a condition on loop variables alone is a pure function of them, so it may be tested
@@ -53,6 +54,8 @@ def _hoist(statement: Stmt, namer: Namer) -> Stmt:
             rest = all_of(*(part for part in conjuncts(condition) if part not in out))
             body = then if rest is True else If(rest, then)
             return _guarded(all_of(*out), Allocate(buffer, body))
+        case Call(intrinsic, windows, If(condition, then)) if _is_pure(condition):
+            return If(condition, Call(intrinsic, windows, then))
         case If(outer, If(condition, then)) if _is_pure(condition):
             return If(all_of(outer, condition), then)
         case _:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from tensorwright.expr import (
     Compute,
-    Index,
     Load,
     Value,
     Var,
     children,
+    condition_sides,
+    conjuncts,
     free_vars,
+    named_sizes_of,
     simplify,
     substitute,
     terms_of,
 )
 from tensorwright.schedule.analysis import Nest, analyse
-from tensorwright.schedule.intrinsics import INTRINSICS, find_meaning
+from tensorwright.schedule.intrinsics import INTRINSICS, find_meaning, stride_along
 from tensorwright.schedule.primitive import Primitive, need_loop_of, refuse
-from tensorwright.schedule.state import ScheduleState, Stage
+from tensorwright.schedule.state import At, ScheduleState, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,8 @@ class Tensorize(Primitive):
     Requires: the loops from `loop` inwards are those of the intrinsic's meaning, with its extents;
               the stage folds as the meaning does, its expression is that of the meaning, and its
               operands have the same strides along the loops (constants packed by an earlier
-              pack_constant do).
+              pack_constant do); a result of several axes is computed inside another stage, where
+              its tiles are laid out one after another, and for all sizes as a whole.
     Source:   TVM's tensorize (Chen et al., OSDI 2018, section 4.3).
     """
 
@@ -92,7 +96,32 @@ class _Match:
             return f"{tensor.name} folds with {tensor.reduction.combiner.value}"
         result = Load(tensor, tuple(axis.var for axis in tensor.axes))
         wanted = Load(meaning, tuple(axis.var for axis in meaning.axes))
-        return self._load(result, wanted) or self._value(tensor.body, meaning.body)
+        stored = self._load(result, wanted) if len(meaning.axes) == 1 else self._tile(meaning)
+        return stored or self._value(tensor.body, meaning.body)
+
+    def _tile(self, meaning: Compute) -> str:
+        """Why the stage's own buffer does not consist of results of the meaning; "" if it does."""
+        tensor = self.stage.tensor
+        if not isinstance(self.stage.placement, At):
+            return f"{tensor.name} is not computed inside another stage"
+        inside = {self.loops[axis.var] for axis in meaning.axes}
+        for condition in conjuncts(self.nest.overhang):
+            sides = (*condition_sides(condition),)
+            if named_sizes_of(*sides) and inside & free_vars(*sides):
+                return f"a part of a tile is computed where {condition}"
+        bounds = analyse(self.state).bounds
+        local = [
+            dict(terms_of(simplify(self.nest.axis_values[axis.var] - low, bounds)))
+            for axis, low in zip(tensor.axes, self.nest.region.low, strict=True)
+        ]
+        for axis in meaning.axes:
+            loop = self.loops[axis.var]
+            along = [terms for terms in local if loop in free_vars(*chain(*terms))]
+            if len(along) != 1 or along[0].pop((loop,), 0) != 1:
+                return f"{loop} is not the innermost loop along one axis of {tensor.name}"
+            if any(step % axis.length for step in along[0].values()):
+                return f"tiles along {loop} do not begin at multiples of {axis.length}"
+        return ""
 
     def _value(self, mine: Value, theirs: Value) -> str:
         if isinstance(mine, Load) and isinstance(theirs, Load):
@@ -113,21 +142,11 @@ class _Match:
         bounds = analyse(self.state).bounds
         indices = tuple(simplify(substitute(i, values), bounds) for i in mine.indices)
         for axis, loop in self.loops.items():
-            found, wanted = _stride(mine, indices, loop), _stride(theirs, theirs.indices, axis)
-            if found != wanted:
+            found, wanted = (
+                stride_along(mine, indices, loop),
+                stride_along(theirs, theirs.indices, axis),
+            )
+            is_free = found is not None and not isinstance(wanted, int)
+            if found != wanted and not is_free:
                 return f"{mine.source.name} has stride {found} along {loop}, not {wanted}"
         return ""
-
-
-def _stride(load: Load, indices: tuple[Index, ...], var: Var) -> Index | None:
-    """The distance of two reads that differ by one in `var`; None where it is not constant."""
-    stride: Index = 0
-    step: Index = 1
-    for index, extent in zip(reversed(indices), reversed(load.source.shape), strict=True):
-        for monomial, coefficient in terms_of(index):
-            if monomial == (var,):
-                stride = stride + step * coefficient
-            elif var in free_vars(*monomial):
-                return None
-        step = step * extent
-    return stride

@@ -38,7 +38,7 @@ from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.size_table import SizeTable
 from tensorwright.tuning.selection.small_sizes import trace_for_small_sizes
 from tensorwright.tuning.selection.tuned_table import ModelPrices, opened_trace, tuned_table
-from tensorwright.tuning.space import default_trace, space_of
+from tensorwright.tuning.space import default_trace, heuristic_sketches, space_of
 
 _GROUP_VECTOR_BYTES = 16
 """The longest vector that a thread of a card reads at once."""
@@ -157,11 +157,12 @@ def _choose_open(
     workload: Workload, target: CpuTarget, threads: int, store: RecordStore, *, is_cold: bool
 ) -> Scheduled:
     """The schedule of the typical instance, and perhaps another for small sizes; where the first
-    does not hold for all sizes, one without other algorithms, or one that does nothing.
+    does not hold for all sizes, one without other algorithms, another by rule, or one that does
+    nothing.
     """
+    typical = bind_workload(workload, representative(workload.sizes))
     for algorithms in dict.fromkeys((knobs.WINOGRAD.get(), False)):
         with override(winograd=algorithms):
-            typical = bind_workload(workload, representative(workload.sizes))
             chosen = choose(typical, target, threads, store, is_cold=is_cold)
             opened = opened_trace(workload, chosen.trace, target)
             if opened is None:
@@ -177,6 +178,10 @@ def _choose_open(
                 )
             variants = () if small is None else (small,)
             return Scheduled(workload, chosen.trace, chosen.source, variants)
+    for sketch in heuristic_sketches(state_of(typical), target):
+        trace = sketch.bound(sketch.defaults)
+        if opened_trace(workload, trace, target) is not None:
+            return Scheduled(workload, trace, Source.RULE)
     return Scheduled(workload, (), Source.RULE)
 
 

@@ -23,6 +23,7 @@ def tile_registers(target: CpuTarget) -> int:
     """How many registers the sums of a tile and the vectors that its columns read share.
 
     One more holds an element that is spread over all lanes, where a multiply-add cannot do that.
+    Where it takes any lane of a register, the elements of each row have one of these, too.
     """
     return target.vector_registers - (not target.spreads_operands)
 

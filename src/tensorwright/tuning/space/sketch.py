@@ -87,6 +87,7 @@ class Limit:
     """The product of the decisions of these names, times `factor`, may not exceed `most`.
 
     added   the product of the decisions of these names, times `added_factor`, counts as well
+    also    and so does that of these
     """
 
     names: tuple[str, ...]
@@ -94,6 +95,8 @@ class Limit:
     factor: int = 1
     added: tuple[str, ...] = ()
     added_factor: int = 0
+    also: tuple[str, ...] = ()
+    also_factor: int = 0
 
     def holds(self, decisions: Mapping[str, Any]) -> Any:
         """Whether decisions keep to it: a bool, or for columns of decisions a column of bools."""
@@ -102,7 +105,8 @@ class Limit:
     def total(self, decisions: Mapping[str, Any]) -> Any:
         """What may not exceed `most`."""
         more = prod(decisions[name] for name in self.added) * self.added_factor
-        return prod(decisions[name] for name in self.names) * self.factor + more
+        rest = prod(decisions[name] for name in self.also) * self.also_factor
+        return prod(decisions[name] for name in self.names) * self.factor + more + rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ class DeviceLimit:
     most: int
     is_wish: bool = False
     added: ClassVar[tuple[str, ...]] = ()
+    also: ClassVar[tuple[str, ...]] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,7 +174,9 @@ class Sketch:
     @property
     def size(self) -> int:
         """How many schedules the sketch stands for; an upper bound where counting takes long."""
-        limited = {name for limit in self.limits for name in (*limit.names, *limit.added)}
+        limited = {
+            name for limit in self.limits for name in (*limit.names, *limit.added, *limit.also)
+        }
         bound = [choice for choice in self.choices if limited & set(choice.names)]
         free = prod(len(choice.values) for choice in self.choices if choice not in bound)
         combinations = prod(len(choice.values) for choice in bound)
@@ -387,19 +394,26 @@ class SketchBuilder:
         self.choices.append(Choice(names, kept, default, kind, node))
         return tuple(Decision(name) for name in names)
 
-    def limit(self, factors: tuple[Index, ...], most: int, added: tuple[Index, ...] = ()) -> None:
+    def limit(
+        self,
+        factors: tuple[Index, ...],
+        most: int,
+        added: tuple[Index, ...] = (),
+        also: tuple[Index, ...] = (),
+    ) -> None:
         """Keep the product of decisions and plain numbers from exceeding `most`.
 
         The choice by rule stays possible: where it exceeds `most`, what it takes is the limit.
-        added   the product of these counts as well; that of none is 0
+        added, also   the products of these count as well; that of none is 0
         """
         names, factor = _parts(factors)
         added_names, added_factor = _parts(added) if added else ((), 0)
         if not names:
             return
-        if not added:
+        also_names, also_factor = _parts(also) if also else ((), 0)
+        if not added and not also:
             most, factor = most // factor, 1
-        limit = Limit(names, most, factor, added_names, added_factor)
+        limit = Limit(names, most, factor, added_names, added_factor, also_names, also_factor)
         defaults = _named(self.choices, tuple(choice.default for choice in self.choices))
         self.limits.append(replace(limit, most=max(most, limit.total(defaults))))
 

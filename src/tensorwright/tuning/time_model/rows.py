@@ -117,13 +117,6 @@ def log2_sum(terms: NDArray[np.floating]) -> _Scores:
 _Scores = NDArray[np.float64]
 
 
-def _machine_row(machine: Machine) -> _Matrix:
-    target = machine.target
-    numbers = (target.vector_bytes, target.vector_registers)
-    flags = (float(target.has_masks), float(np.log2(machine.threads)), float(machine.is_cold))
-    return np.array([*np.log2(numbers), *flags], np.float32)
-
-
 def _roofline(base: _Matrix, estimate: Estimate) -> tuple[_Matrix, ...]:
     """The statement's seconds, and its parts against them."""
     parts = (estimate.arithmetic, *estimate.memory)

@@ -126,12 +126,15 @@ def test_what_contradicts_itself_is_refused(
     ("member", "reason"),
     [
         ("data/aotinductor/model/a.so", "a package of AOTInductor"),
-        ("serialized_exported_program.json", "an older PyTorch wrote it"),
+        (
+            "serialized_exported_program.json",
+            r"PyTorch \? \(schema \?\.\?\) wrote it",
+        ),
         ("data.pkl", "a zip archive without an exported program"),
     ],
 )
 def test_other_archives_are_told_apart(member: str, reason: str) -> None:
-    data = archive(program(), weights(), {member: b""}).replace(b"models/model", b"MODELS/model")
+    data = archive(program(), weights(), {member: b"{}"}).replace(b"models/model", b"MODELS/model")
     with pytest.raises(TensorwrightError, match=reason):
         read_pt2(data)
 

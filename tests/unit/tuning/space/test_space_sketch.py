@@ -26,6 +26,17 @@ def test_size_counts_what_the_limits_leave() -> None:
     assert Space((sketch(), limited)).size == 24 + limited.size
 
 
+def test_a_limit_counts_several_products() -> None:
+    built = builder()
+    a, b = built.choose("a", (1, 2, 3), 1), built.choose("b", (1, 2, 4), 1)
+    built.limit((a, b, 2), 20, added=(a,), also=(b, 3))
+    limited = built.sketch("both")
+    valid = [(i, j) for i in (1, 2, 3) for j in (1, 2, 4) if 2 * i * j + i + 3 * j <= 20]
+    assert limited.size == len(valid) == 5
+    assert limited.is_valid({"a": 3, "b": 1})
+    assert not limited.is_valid({"a": 2, "b": 4})
+
+
 def test_size_is_a_bound_where_counting_takes_long() -> None:
     many = tuple(Choice.of(f"t{n}", tuple(range(1, 21)), 1) for n in range(5))
     assert Sketch("s", (), many, (Limit(tuple(c.names[0] for c in many), 100),)).size == 20**5

@@ -52,6 +52,17 @@ def test_a_row_has_the_features_and_then_machine_and_program() -> None:
     assert np.exp2(column(found.rows, "share_seconds")).sum() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("more", ["", "+dotprod+fullfp16+i8mm"])
+def test_an_arm_processor_stands_in_the_same_columns(more: str) -> None:
+    neon, features = cpu_target(f"aarch64-neon{more}"), features_of(PRODUCT)
+    found, wide = (rows_of(features, machine_of(each, 4)) for each in (neon, AVX2))
+    columns = ("vector_bytes", "vector_registers", "has_masks", "threads", "is_cold")
+    assert [float(column(found.rows, name)[0]) for name in columns] == [4.0, 5.0, 0.0, 2.0, 0.0]
+    # vectors of half the size, and as many of them in a cycle
+    slower = column(found.rows, "roofline") - column(wide.rows, "roofline")
+    assert slower == pytest.approx([1.0])
+
+
 def test_without_trees_the_roofline_predicts() -> None:
     machine = machine_of(AVX2, 1)
     features = np.concatenate([features_of(PRODUCT, COPY), features_of(COPY, COPY)])

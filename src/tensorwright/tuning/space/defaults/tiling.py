@@ -168,7 +168,8 @@ class Tiling:
         deep, deep_inner = self._split_more_columns(prod(tile), tile[0])
         self.has_one_column = self.sizes.is_wide and not deep_inner
         most = tile_registers(self.target)
-        self.builder.limit((columns, *rows, *deep), most, added=(columns, *deep))
+        by_lane = tuple(rows) if self.target.multiplies_by_lane else ()
+        self.builder.limit((columns, *rows, *deep), most, (columns, *deep), by_lane)
         outer = self._order_tiles(column_outer, row_outer)
         self.next_axis = axis_of(self.builder.state.stage(self.stored), outer[-1]) if outer else ""
         inner = [*column_inner, *deep_inner, *row_inner]

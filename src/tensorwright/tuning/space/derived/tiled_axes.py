@@ -112,8 +112,11 @@ def limit_registers(
     is_wide = any(axis.role is Role.LANES for axis in tiled)
     across = (Role.LANES, Role.COLUMNS)
     columns = tuple(sizes[axis.name][-1] for axis in tiled if axis.role in across)
-    most = tile_registers(target) * (width if is_wide else 1)
-    builder.limit(tuple(row[-1] for row in sizes.values()), most, added=columns)
+    held = width if is_wide else 1
+    rows = [sizes[axis.name][-1] for axis in tiled if axis.role not in across]
+    by_lane = (*rows, held) if rows and target.multiplies_by_lane else ()
+    most = tile_registers(target) * held
+    builder.limit(tuple(row[-1] for row in sizes.values()), most, columns, by_lane)
 
 
 _MOST_TILED = 4  # axes, the lanes among them

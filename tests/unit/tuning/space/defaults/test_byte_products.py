@@ -5,29 +5,38 @@ Where the processor has no such instruction, the loops that it stands for run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import integers, sampled_from
 from numpy.typing import NDArray
 from tests.targets import AVX2, AVX512, native_target
+from tests.unit.codegen.kernels import k, tile_of_bytes
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
-from tensorwright.base import CpuTarget, DType, cpu_target
-from tensorwright.expr import topological_order
+from tensorwright.base import BYTE_TILES, CpuTarget, DType, cpu_target
+from tensorwright.build import loop_program
+from tensorwright.expr import named_size, topological_order
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.graph.passes.quantized import lower_quantized
+from tensorwright.loop import Call, For, If, Stmt, walk
+from tensorwright.loop.passes import expand_guarded_calls
+from tensorwright.loop.traversal import children_of
+from tensorwright.pipeline import prepare
 from tensorwright.schedule import ScheduleState, Tensorize, format_trace, state_of
 from tensorwright.tuning.selection import choose_untuned
-from tensorwright.tuning.space import default_trace, heuristic_sketches
+from tensorwright.tuning.space import Sketch, default_trace, heuristic_sketches
 
 pytestmark = pytest.mark.target
 
 RANDOM = np.random.default_rng(4)
 VNNI = replace(AVX512, features=(*AVX512.features, "avx512vnni"))
 TARGET = native_target()
+I8MM = cpu_target("aarch64-neon+dotprod+i8mm")
 
 
 def codes(*shape: int) -> NDArray[np.int8]:
@@ -41,6 +50,7 @@ def product(
     moves: bool = False,
     makes_codes: bool = False,
     zero: int | None = None,
+    dtype: DType = DType.U8,
 ) -> Graph:
     """Rows of bytes by a constant matrix, scaled; their results moved, their codes made, or not."""
     b = GraphBuilder("bytes")
@@ -49,7 +59,7 @@ def product(
         scale = b.constant(np.array(0.03, np.float32))
         x = b.add("quantize_linear", b.input("x", shape), scale, *zeros)
     else:
-        x = b.input("x", shape, DType.U8)
+        x = b.input("x", shape, dtype)
     sums = b.add("matmul_integer", x, b.constant(codes(shape[-1], columns)), *zeros)
     scales = b.constant(RANDOM.uniform(0.01, 0.02, columns).astype(np.float32))
     y = b.add("relu", b.add("mul", b.add("cast", sums, to=DType.F32), scales))
@@ -144,12 +154,95 @@ def test_arm_has_shorter_vectors_and_signed_data(features: str, name: str) -> No
     else:
         network = product((12, 32), 20, makes_codes=True, zero=117)
     case = only(lower_quantized(network, target), target)
-    (sketch,) = heuristic_sketches(state_of(case[0]), target)
+    *_, sketch = heuristic_sketches(state_of(case[0]), target)
     trace = sketch.bound(sketch.defaults)
     (call,) = (step for step in trace if isinstance(step, Tensorize))
     is_signed = "i8mm" not in features
     assert call.intrinsic == ("dot4_i8i8_i32x4" if is_signed else "dot4_u8i8_i32x4")
     check_schedule(case, format_trace(trace), TARGET)
+
+
+def tiled(sketch: Sketch) -> bool:
+    steps = (step for step in sketch.trace if isinstance(step, Tensorize))
+    return any(step.intrinsic.startswith("mmla") for step in steps)
+
+
+TILED: dict[str, Callable[[], Graph]] = {
+    **{name: CASES[name] for name in ("rows that divide", "rows that do not", "many columns")},
+    **{name: CASES[name] for name in ("moved results", "every second pixel", "windows")},
+    "two rows": lambda: product((2, 8), 4),
+    "a batch of odd rows": lambda: product((3, 7, 40), 44),
+    "signed data": lambda: product((9, 24), 12, dtype=DType.I8),
+    "seven pixels": lambda: image(7, 24, 20, 3),
+}
+
+
+@pytest.mark.parametrize("network", TILED.values(), ids=TILED.keys())
+def test_arm_multiplies_rows_by_columns(network: Callable[[], Graph]) -> None:
+    case = only(network(), I8MM)
+    first, *_ = heuristic_sketches(state_of(case[0]), I8MM)
+    assert first.name == "tiles of bytes"
+    assert tiled(first)
+    generator = np.random.default_rng(1)
+    rows = [[int(generator.integers(len(c.values))) for c in first.choices] for _ in range(20)]
+    others = [first.decisions_of(tuple(row)) for row in rows]
+    for decisions in (first.defaults, *[each for each in others if first.is_valid(each)][:2]):
+        check_schedule(case, format_trace(first.bound(decisions)), TARGET)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    rows=integers(2, 21),
+    terms=integers(1, 9),
+    columns=integers(1, 9),
+    dtype=sampled_from((DType.U8, DType.I8)),
+)
+def test_products_of_any_size(rows: int, terms: int, columns: int, dtype: DType) -> None:
+    case = only(product((rows, 8 * terms), 4 * columns, dtype=dtype), I8MM)
+    first, *_ = heuristic_sketches(state_of(case[0]), I8MM)
+    assert tiled(first)
+    check_schedule(case, format_trace(first.bound(first.defaults)), TARGET)
+
+
+@pytest.mark.parametrize("shape", [((1, 64), 32), ((8, 60), 32)])
+def test_one_row_and_odd_groups_are_multiplied_by_vectors(shape: Any) -> None:
+    case = only(product(*shape), I8MM)
+    (sketch,) = heuristic_sketches(state_of(case[0]), I8MM)
+    assert sketch.name == "products of bytes"
+
+
+def guarded_calls(statement: Stmt, guards: int = 0) -> Iterator[tuple[Call, int]]:
+    """The calls of intrinsics, each with the number of conditions around it."""
+    if isinstance(statement, Call):
+        yield statement, guards
+        return
+    for child in children_of(statement):
+        yield from guarded_calls(child, guards + isinstance(statement, If))
+
+
+@pytest.mark.parametrize("target", [VNNI, I8MM], ids=str)
+def test_nothing_is_read_behind_the_last_of_open_rows(target: CpuTarget) -> None:
+    b = GraphBuilder("open")
+    x = b.input("x", (named_size("n", 1, 40), 64), DType.U8)
+    sums = b.add("matmul_integer", x, b.constant(codes(64, 32)))
+    (workload,) = prepare(b.finish([b.add("cast", sums, to=DType.F32)]), target).workloads
+    program = loop_program(workload, choose_untuned(workload, target, 1).schedule, target)
+    calls = list(guarded_calls(program.body))
+    assert calls
+    for call, guards in calls:
+        assert call.intrinsic.startswith("dot4")
+        assert guards >= 1
+        assert not any(isinstance(part, If) for part in walk(call.meaning))
+
+
+def test_guarded_loops_of_an_intrinsic_run_as_loops() -> None:
+    inner = tile_of_bytes(BYTE_TILES[0], 8, 4)
+    (call,) = (part for part in walk(inner.body) if isinstance(part, Call))
+    (row, *_) = (part for part in walk(call.meaning) if isinstance(part, For))
+    guarded = replace(row, body=If(row.var + k < 3, row.body))
+    source = replace(inner, body=For(k, 3, row.kind, replace(call, meaning=guarded)))
+    assert not any(isinstance(part, Call) for part in walk(expand_guarded_calls(source).body))
+    assert expand_guarded_calls(inner) == inner
 
 
 def test_it_is_chosen_without_asking_the_model() -> None:
@@ -162,9 +255,9 @@ def is_tensorized(graph: Graph) -> bool:
     return any(isinstance(step, Tensorize) for step in default_trace(state(graph), VNNI))
 
 
-@pytest.mark.parametrize("given", [((8, 66), 32), ((8, 64), 40)])
-def test_terms_and_columns_that_the_instruction_does_not_take(given: Any) -> None:
-    assert not is_tensorized(product(*given))
+@pytest.mark.parametrize("shape", [((8, 66), 32), ((8, 64), 40)])
+def test_terms_and_columns_that_the_instruction_does_not_take(shape: Any) -> None:
+    assert not is_tensorized(product(*shape))
 
 
 def test_results_in_plain_layout_have_other_lanes() -> None:

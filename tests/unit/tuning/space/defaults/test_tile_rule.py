@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.targets import AVX2, AVX512, native_target
+from tests.targets import AVX2, AVX512, NEON, native_target
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
 from tests.unit.tuning.helpers import workload_of
 
@@ -730,3 +730,26 @@ def test_rows_that_do_not_divide_a_group_are_shifted_inside_it(
     (rows,) = (s for s in splits if s.loop == "oc_i")
     assert rows.tail is Tail.SHIFT
     assert rows.factors[0] > 2
+
+
+def test_tiles_leave_registers_for_rows_that_are_read_by_lane() -> None:
+    b = GraphBuilder("product")
+    w = b.constant(weights(96, 240))
+    graph = b.finish([b.add("matmul", b.input("x", (252, 96)), w)])
+    ((workload, _),) = workloads(graph, NEON)
+    sketches = space_of(state_of(workload), NEON).sketches
+    source = random.Random(1)
+    seen = 0
+    for sketch in sketches:
+        for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(40))):
+            splits = {
+                step.loop: step.factors
+                for step in sketch.bound(decisions)
+                if isinstance(step, Split) and step.stage == "matmul"
+            }
+            if len(splits.get("j", ())) == 2 and len(splits.get("i", ())) == 1:
+                (columns, lanes), (rows,) = splits["j"], splits["i"]
+                assert lanes == 4
+                assert columns * rows + columns + rows <= NEON.vector_registers
+                seen += 1
+    assert seen > 40
