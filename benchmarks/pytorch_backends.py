@@ -58,7 +58,7 @@ EAGER, OURS, ONNX, INDUCTOR, TUNED = CONTESTANTS = (
     "inductor",
     "inductor-max",
 )
-MOST_TURNS_S = 40.0
+MOST_TURNS_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,17 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A contestant in the row of a network; times are medians of the samples of all turns."""
+    """A contestant in the row of a network.
+
+    time_s    the median of the samples of all turns     fastest_s  the least of them: what others
+    spread    of the samples, as `Timing` has it                    on the machine disturb less
+    """
 
     first: First
     error: float | None = None
     time_s: float | None = None
     spread: float | None = None
+    fastest_s: float | None = None
     failure: str = ""
 
 
@@ -221,7 +226,7 @@ def measure(
         for result in rotate(racing, rounds, limit_s=MOST_TURNS_S):
             entry = entries[result.name]
             if isinstance(result, Timing):
-                times = (result.median_s, result.spread)
+                times = (result.median_s, result.spread, min(result.samples_s))
                 entries[result.name] = Entry(entry.first, entry.error, *times)
             else:
                 entries[result.name] = Entry(entry.first, entry.error, failure=result.reason)
@@ -267,20 +272,22 @@ def write(path: Path, rows: dict[str, dict[str, Any]]) -> None:
     path.write_text(json.dumps({**head, "rows": rows}, indent=1) + "\n")
 
 
-def ratio(row: dict[str, Any], other: str, first: str = "") -> float | None:
-    """How many times as long another contestant takes, for a call or for the first result."""
+def ratio(row: dict[str, Any], other: str, field: str) -> float | None:
+    """How many times as long another contestant takes, by a field of `Entry` or of `First`."""
     entries = [row.get(each) for each in (other, OURS)]
     if None in entries:
         return None
-    theirs, ours = (each["first"][first] if first else each["time_s"] for each in entries)
+    theirs, ours = ({**each["first"], **each}.get(field) for each in entries)
     return theirs / ours if theirs and ours else None
 
 
 COLUMNS: tuple[tuple[str, str, str], ...] = (
-    ("of onnx", ONNX, ""),
-    ("of inductor", INDUCTOR, ""),
-    ("of max", TUNED, ""),
-    ("of eager", EAGER, ""),
+    ("of onnx", ONNX, "time_s"),
+    ("of inductor", INDUCTOR, "time_s"),
+    ("of max", TUNED, "time_s"),
+    ("of eager", EAGER, "time_s"),
+    ("fastest/onnx", ONNX, "fastest_s"),
+    ("fastest/inductor", INDUCTOR, "fastest_s"),
     ("first/inductor", INDUCTOR, "processor_s"),
     ("first/max", TUNED, "processor_s"),
 )
@@ -292,18 +299,21 @@ def report(rows: dict[str, dict[str, Any]]) -> None:
     for network, row in rows.items():
         ours = row[OURS]
         error = f"{max(each['error'] or 0.0 for each in row.values()):.0e}"
-        ratios = [ratio(row, other, first) for _, other, first in COLUMNS]
+        ratios = [ratio(row, other, field) for _, other, field in COLUMNS]
         texts = ["" if each is None else f"{each:.2f}" for each in ratios]
         failures = sum(bool(each["failure"]) for each in row.values())
         time_ms = "" if ours["time_s"] is None else f"{ours['time_s'] * 1e3:.2f}"
+        spread = "" if ours["spread"] is None else f"{ours['spread']:.2f}"
         first = f"{ours['first']['processor_s']:.1f}"
         notes = str(len(ours["first"]["fallbacks"]) or "")
-        cells.append((network, f"{ours['error']:.0e}", error, time_ms, *texts, first, notes))
+        cells.append(
+            (network, f"{ours['error']:.0e}", error, time_ms, spread, *texts, first, notes)
+        )
         cells[-1] = (*cells[-1], str(failures or ""))
-    titles = ("network", "error", "worst", "ms", *(each[0] for each in COLUMNS))
+    titles = ("network", "error", "worst", "ms", "spread", *(each[0] for each in COLUMNS))
     print(format_table((*titles, "first s", "in torch", "failed"), cells))
-    for title, other, first in COLUMNS:
-        values = [each for row in rows.values() if (each := ratio(row, other, first))]
+    for title, other, field in COLUMNS:
+        values = [each for row in rows.values() if (each := ratio(row, other, field))]
         if values:
             mean, least = geometric_mean(values), min(values)
             print(f"{title:16} geometric mean {mean:.2f}, least {least:.2f}, of {len(values)}")
