@@ -73,6 +73,19 @@ def test_weights_follow_the_seed() -> None:
     assert weights(1) == weights(1) != weights(2)
 
 
+def test_inputs_follow_the_seed_and_all_tables_have_their_positions() -> None:
+    torch = pytest.importorskip("torch")
+    file = importlib.import_module(f"{FAMILIES}.example")
+    zeros, ones = torch.zeros(1, 50, dtype=torch.int64), torch.ones(1, 50, dtype=torch.int64)
+    tables = torch.nn.ModuleList((torch.nn.Embedding(9, 2), torch.nn.Embedding(5, 2)))
+    example = file.Example(tables, {"x": torch.zeros(4), "ids": zeros, "mask": ones})
+    first, again, other = (file.draw_inputs(example, seed) for seed in (1, 1, 2))
+    assert torch.equal(first["x"], again["x"])
+    assert not torch.equal(first["x"], other["x"])
+    assert first["ids"].unique().tolist() == [0, 1, 2, 3, 4]
+    assert torch.equal(first["mask"], ones)
+
+
 def test_there_are_24() -> None:
     assert len(set(WILD)) == 24
     assert suite("wild") == tuple(f"wild:{name}" for name in WILD)

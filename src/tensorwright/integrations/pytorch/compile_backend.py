@@ -10,17 +10,15 @@ compiled, and PyTorch runs the others, named with the reason by the logger "tens
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import torch
 from torch import fx
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-import tensorwright
-from tensorwright import pipeline
-from tensorwright.base import ModelError, UnsupportedError, UsageError, did_you_mean
+from tensorwright.base import ModelError, UnsupportedError
 from tensorwright.graph.aten_import import (
     ElementType,
     ExportedGraph,
@@ -46,6 +44,7 @@ from tensorwright.integrations.pytorch.fx_record import (
     meta_of,
     nodes_of,
 )
+from tensorwright.integrations.pytorch.options import LOG, Options, usage
 from tensorwright.integrations.pytorch.parts import Part, ShapedPart, can_hold
 from tensorwright.integrations.pytorch.tracing import (
     UntraceableError,
@@ -55,61 +54,12 @@ from tensorwright.integrations.pytorch.tracing import (
     placeholders,
     writes,
 )
-from tensorwright.runtime import Executable
 
 torch._dynamo.config.allow_rnn = True  # else Dynamo leaves recurrent layers to PyTorch, unasked
-LOG = logging.getLogger("tensorwright.torch")
-_TUNED_MINUTES = 5.0
-_MODES = ("default", "max-autotune", "max-autotune-no-cudagraphs", "reduce-overhead")
 _MOST_TRIES = 64
 
 Called: TypeAlias = Any  # what Dynamo calls with the arguments of the graph
 Refusal: TypeAlias = UnsupportedError | ModelError
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What `options` of torch.compile may hold.
-
-    minutes    search so long for fast schedules, for each graph; 0 takes what is on record
-    freeze     parameters never change, and no other module runs the same code: nothing is compared
-    strict     refuse what PyTorch would have to run, as fullgraph=True does
-    target, threads, records   as of `tensorwright.compile`
-    """
-
-    minutes: float = 0.0
-    freeze: bool = False
-    strict: bool = False
-    target: str | None = None
-    threads: int | None = None
-    records: Any = None
-
-    @classmethod
-    def read(cls, mode: str | None, options: Mapping[str, Any] | None) -> Options:
-        """The options of a call of torch.compile.
-
-        Raises:  UsageError for another mode or name.
-        """
-        if mode is not None and mode not in _MODES:
-            raise _usage(f"mode {mode!r}", "there is no such mode", did_you_mean(mode, _MODES))
-        given = dict(options or {})
-        for name in given:
-            if name not in cls.__dataclass_fields__:
-                fields = cls.__dataclass_fields__
-                remedy = did_you_mean(name, fields, "one of " + ", ".join(fields))
-                raise _usage(f"option {name!r}", "there is no such option", remedy)
-        if mode is not None and mode.startswith("max-autotune"):
-            given.setdefault("minutes", _TUNED_MINUTES)
-        return cls(**given)
-
-    def compile(self, record: ExportedGraph) -> Executable:
-        """The executable of a record."""
-        more = {"target": self.target, "threads": self.threads, "records": self.records}
-        graph = load_exported(record)
-        if self.minutes:
-            tuned: Executable = tensorwright.optimize(graph, minutes=self.minutes, **more)
-            return tuned
-        return pipeline.compile(graph, **more)
 
 
 def tensorwright_backend(
@@ -129,6 +79,9 @@ def tensorwright_backend(
     """
     chosen = Options.read(mode, options)
     _refuse_gradients(example_inputs)
+    reasons = _foreign(example_inputs)
+    if reasons:
+        return _left_to_torch(module, reasons, chosen)
     try:
         traced = aten_graph(module)
         return _Division(module, traced, tuple(example_inputs), chosen).run()
@@ -150,10 +103,6 @@ def fallbacks() -> dict[str, str]:
     return dict(_FALLBACKS)
 
 
-def _usage(where: str, reason: str, remedy: str) -> UsageError:
-    return UsageError(stage="torch.compile", where=where, reason=reason, remedy=remedy)
-
-
 def _refuse_gradients(examples: Sequence[Any]) -> None:
     """Refuse a graph whose results would have gradients.
 
@@ -162,11 +111,26 @@ def _refuse_gradients(examples: Sequence[Any]) -> None:
     if torch.is_grad_enabled() and any(
         isinstance(each, torch.Tensor) and each.requires_grad for each in examples
     ):
-        raise _usage(
+        raise usage(
             'backend "tensorwright"',
             "gradients are asked for, and it computes results alone",
             "call the compiled module under torch.no_grad() or torch.inference_mode()",
         )
+
+
+def _foreign(examples: Sequence[Any]) -> dict[str, str]:
+    """The inputs for which a graph runs in PyTorch, and why; none where it is compiled."""
+    reasons = {}
+    for each in examples:
+        if not isinstance(each, torch.Tensor):
+            continue
+        if is_traceable_wrapper_subclass(each):  # its class decides what operators do with it
+            reasons[f"an input of the class {type(each).__name__}"] = "it is no plain tensor"
+        elif each.device.type != "cpu":
+            reasons[f"an input on {each.device}"] = "it is not in the memory of the processor"
+        elif each.layout is not torch.strided:
+            reasons[f"an input laid out as {each.layout}"] = "it is not dense"
+    return reasons
 
 
 def _is_full_graph() -> bool:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import torch
 
@@ -28,8 +28,14 @@ _MOST_CHANGES = 3  # of one parameter, before it becomes an input
 
 _UNCOUNTED = count(1 << 62)
 
-Compile: TypeAlias = Callable[[ExportedGraph], Executable]
 State: TypeAlias = list[int]
+
+
+class Compile(Protocol):
+    """What compiles a record."""
+
+    def __call__(self, record: ExportedGraph, *, is_first: bool) -> Executable:
+        """The executable; `is_first` unless only the parameters changed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +130,8 @@ class Part:
         for at in held:
             name = inputs[at].name
             inputs[at] = replace(inputs[at], constant=array_of(arguments[at], name), owner=name)
-        executable = self._compile(replace(self._record, inputs=tuple(inputs)))
+        record = replace(self._record, inputs=tuple(inputs))
+        executable = self._compile(record, is_first=not self._kept)
         tensors = [arguments[at] for at in held]
         given = tuple(at for at, each in enumerate(inputs) if each.is_given)
         owners = tuple(each.detach() for each in tensors)

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from tensorwright import pipeline
 from tensorwright.base import override
 
 torch = pytest.importorskip("torch")
+two_tensor = pytest.importorskip("torch.testing._internal.two_tensor")
 
 from tests.unit.integrations.pytorch.modules import Cnn, Transformer, alike  # noqa: E402
 
@@ -170,6 +172,21 @@ def test_what_we_do_not_have_runs_in_pytorch(caplog: pytest.LogCaptureFixture) -
             compiled(mixed, **more)(x)
 
 
+def test_tensors_that_are_no_plain_ones_run_in_pytorch(caplog: pytest.LogCaptureFixture) -> None:
+    module = Head().eval()
+    x = two_tensor.TwoTensor(torch.randn(2, 4), torch.randn(2, 4))
+    got = compiled(module)(x)
+    assert alike(got.a, module(x.a))
+    assert alike(got.b, module(x.b))
+    assert compiled(lambda x: x + 1)(torch.randn(2, device="meta")).device.type == "meta"
+    assert "PyTorch runs an input of the class TwoTensor: it is no plain tensor" in caplog.text
+    assert "PyTorch runs an input on meta: it is not in the memory of the processor" in caplog.text
+    with pytest.raises(Exception, match="an input of the class TwoTensor"):
+        compiled(Cnn().eval(), options={"strict": True})(
+            two_tensor.TwoTensor(torch.randn(2, 3, 16, 16), torch.randn(2, 3, 16, 16))
+        )
+
+
 def test_gradients_are_refused() -> None:
     module = Head()
     with torch.enable_grad(), pytest.raises(Exception, match="gradients are asked for"):
@@ -212,8 +229,12 @@ def test_options() -> None:
     assert Options.read("max-autotune", None).minutes == 5
     assert Options.read("max-autotune", {"minutes": 1}).minutes == 1
     for more, reason in (
-        ({"options": {"minutse": 1}}, "did you mean minutes"),
-        ({"mode": "fastest"}, "there is no such mode"),
+        ({"options": {"minutse": 1}}, "option 'minutse': there is no such option.*\n.*minutes"),
+        ({"options": {"nonsense": 1}}, "one of minutes, freeze, strict, target, threads, records"),
+        ({"options": {"minutes": -1}}, "option 'minutes': -1 is not a number of minutes"),
+        ({"options": {"minutes": True}}, "option 'minutes': True is not a number of minutes"),
+        ({"options": {"freeze": "yes"}}, "option 'freeze': 'yes' is not True or False"),
+        ({"mode": "fastest"}, "mode 'fastest': there is no such mode"),
     ):
         with pytest.raises(Exception, match=reason):
             tensorwright_backend(None, (), **more)
@@ -223,6 +244,35 @@ def test_options() -> None:
     assert alike(call(x), before)
     module.fc.weight.add_(1)
     assert alike(call(x), before)  # as promised, nothing is compared
+
+
+def test_a_mode_without_effect_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    module, x = Head().eval(), torch.randn(2, 4)
+    assert alike(
+        torch.compile(module, backend="tensorwright", mode="reduce-overhead")(x), module(x)
+    )
+    assert "mode 'reduce-overhead' changes nothing" in caplog.text
+
+
+def test_what_was_compiled_before_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a later process: only weights that change are compiled for."""
+    monkeypatch.setenv("TENSORWRIGHT_EXECUTABLE_CACHE", "64")
+    module, x = Head().eval(), torch.randn(2, 4)
+    assert alike(compiled(module)(x), module(x))
+    torch._dynamo.reset()
+    graphs = []
+    compile_graph = pipeline.compile
+    monkeypatch.setattr(
+        pipeline,
+        "compile",
+        lambda graph, **more: graphs.append(graph) or compile_graph(graph, **more),
+    )
+    call = compiled(module)
+    assert alike(call(x), module(x))
+    assert len(graphs) == 0
+    module.fc.weight.add_(1)
+    assert alike(call(x), module(x))
+    assert len(graphs) == 1
 
 
 def test_the_entry_point_names_the_backend() -> None:

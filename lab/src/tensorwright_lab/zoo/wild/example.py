@@ -30,6 +30,26 @@ def draw_weights(module: nn.Module, seed: int) -> None:
             tensor.copy_(_draw(owner, name, tensor, generator))
 
 
+def draw_inputs(example: Example, seed: int) -> dict[str, Tensor]:
+    """Inputs that follow the seed: normal numbers, and positions that all tables have.
+
+    Whole numbers that are not zero in the example, as those of masks, stay as they are.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    tables = (nn.Embedding, nn.EmbeddingBag)
+    sizes = (each.num_embeddings for each in example.module.modules() if isinstance(each, tables))
+    rows = min(sizes, default=2)
+    drawn = {}
+    for name, given in example.inputs.items():
+        if given.is_floating_point():
+            drawn[name] = torch.randn(given.shape, generator=generator)
+        elif given.any():
+            drawn[name] = given
+        else:
+            drawn[name] = torch.randint(0, rows, given.shape, generator=generator)
+    return drawn
+
+
 def _floats_of(module: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:
     """Parameters, and the buffers of batch normalisation, with the module that holds them."""
     for owner in module.modules():
