@@ -63,6 +63,7 @@ class DevicePool:
         self._kind = kind
         self._aside: dict[str, str] = {}
         self._references: dict[str, float] = {}
+        self._expected_s: float | None = None
         self._strikes: dict[str, int] = {}
         self._workers: tuple[FarmWorker, ...] = ()
         self._looked_at = 0.0
@@ -100,8 +101,10 @@ class DevicePool:
 
     def expected_reference_s(self) -> float:
         """What the reference kernel should take: the median of the devices; 0 where unknown."""
-        times = [time_s for worker, time_s in self._references.items() if worker not in self._aside]
-        return statistics.median(times) if times else 0.0
+        if self._expected_s is None:
+            fit = [its_s for name, its_s in self._references.items() if name not in self._aside]
+            self._expected_s = statistics.median(fit) if fit else 0.0
+        return self._expected_s
 
     def note_reference(self, name: str, time_s: float) -> None:
         """Remember what the reference kernel took on a device, the first time.
@@ -111,6 +114,7 @@ class DevicePool:
         if not time_s or name in self._references:
             return
         self._references[name] = time_s
+        self._expected_s = None
         expected_s = self.expected_reference_s()
         if len(self._references) < 3:
             return
@@ -133,6 +137,7 @@ class DevicePool:
         if name in self._aside:
             return
         self._aside[name] = reason
+        self._expected_s = None
         unit = Unit("farm.set_aside", Payload({"reason": reason}), workers=(name,))
         deadline = time.monotonic() + _TELL_S
         for _ in self._farm.results([unit], lambda: time.monotonic() > deadline):
