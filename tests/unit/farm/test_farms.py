@@ -4,58 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.farms import COMMAND, farm_here
 
 from tensorwright.base import MachineError, UsageError
 from tensorwright.farm import Farm, FarmSecurity, Payload, StdioFarm, Unit, connect, make_keys
 from tensorwright.processes import Done, Raised
 
-WORKER = (sys.executable, "-m", "tensorwright", "worker")
-
-
-def start(*arguments: str, home: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tensorwright", *arguments],
-        env=os.environ | {"TENSORWRIGHT_HOME": str(home)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def wait_for_port(address: str) -> None:
-    host, _, port = address.removeprefix("tcp://").partition(":")
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex((host, int(port))) == 0:
-                return
-        time.sleep(0.1)
+WORKER = (*COMMAND, "worker")
 
 
 @pytest.fixture(scope="module")
 def dask_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    home = tmp_path_factory.mktemp("farm")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
     only_build = ("--device", "none", "--slots", "2", "--name", "one")
-    processes = [
-        start("farm", "scheduler", address, "--page", "127.0.0.1:0", home=home),
-        start("worker", address, *only_build, home=home),
-    ]
-    wait_for_port(address)
-    yield address
-    for process in processes:
-        process.kill()
-        process.wait()
+    with farm_here(tmp_path_factory.mktemp("farm"), only_build) as address:
+        yield address
 
 
 @pytest.fixture(scope="module", params=["dask", "stdio"])

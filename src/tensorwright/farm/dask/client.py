@@ -129,9 +129,9 @@ class DaskFarm(Farm):
             self._cancel(one.future for one in sent.values() if one.future is not None)
 
     def workers(self) -> tuple[FarmWorker, ...]:
-        """As `Farm.workers`."""
+        """As `Farm.workers`; none while there is no scheduler."""
         now = time.time()
-        described = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        described = self._client.scheduler_info(n_workers=-1).get("workers", {}).values()
         return tuple(sorted((_worker(each, now) for each in described), key=lambda one: one.name))
 
     def close(self) -> None:

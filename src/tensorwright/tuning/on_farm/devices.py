@@ -17,7 +17,7 @@ from tensorwright.machine import detect_hardware
 from tensorwright.tuning.on_farm.wire import read
 from tensorwright.tuning.on_farm.worker_functions import DRIFT
 
-_WAITED_S = 20.0
+_WAITED_S = 60.0
 _REFRESH_S = 2.0
 _TELL_S = 10.0
 _STRIKES = 3
@@ -74,22 +74,20 @@ class DevicePool:
         return dict(self._aside)
 
     def names(self) -> tuple[str, ...]:
-        """The workers whose devices may measure.
+        """The workers whose devices may measure; none while scheduler or workers are away.
 
         Raises:  MachineError if all are set aside.
         """
         if time.monotonic() - self._looked_at > _REFRESH_S:
             self._workers = self._farm.workers()
             self._looked_at = time.monotonic()
-        there = [
-            worker.name
+        ours = {
+            worker.name: worker.device.set_aside
             for worker in self._workers
-            if worker.device is not None
-            and worker.device.kind == self._kind
-            and not worker.device.set_aside
-        ]
-        good = tuple(name for name in there if name not in self._aside)
-        if self._aside and not good:
+            if worker.device is not None and worker.device.kind == self._kind
+        }
+        good = tuple(name for name, why in ours.items() if not why and name not in self._aside)
+        if self._aside and ours and not good:
             reasons = "; ".join(f"{name}: {why}" for name, why in sorted(self._aside.items()))
             raise MachineError(
                 stage="farm",
