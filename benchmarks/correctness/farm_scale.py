@@ -82,7 +82,8 @@ def true_s(kernel: bytes) -> float:
 async def sleep_through(address: str, devices: int, trial_s: float, speed: float) -> None:
     """All devices, until the process is ended."""
     apply_settings()
-    dask.config.set({"distributed.admin.system-monitor.interval": "1h"})  # each looks at all
+    for name in ("system-monitor.interval", "tick.interval", "tick.cycle"):
+        dask.config.set({f"distributed.admin.{name}": "1h"})  # each looks at the whole process
     executor = ThreadPoolExecutor(devices)
     state = json.dumps(asdict(Device(KIND, KIND, "")))
     for number in range(devices):
