@@ -43,6 +43,7 @@ USUAL_SILENT_S = 60.0
 AWAY = ("no scheduler answers there", "the farm has no device at all")
 KILLED = ("worker", "scheduler", "client")
 FAULTS = ("hang", "half", "wrong")
+MOST_PAUSE_S = 20.0  # a slow machine starts slowly
 PAUSES_S = {"worker": (0.3, 1.5), "scheduler": (2.0, 5.0), "client": (2.0, 7.0)}
 
 
@@ -159,10 +160,11 @@ def drill_kills(
                 row.faults += 1
                 again(farm, kind, records, session, source)
             grown = records.stat().st_size if records.exists() else 0
-            high_s = usual_s if grown != size else 1.5 * high_s  # a slow machine starts slowly
+            high_s = usual_s if grown != size else min(1.5 * high_s, MOST_PAUSE_S)
             size = grown
             continue
         del farm.running["client"]
+        high_s = usual_s
         if code and any(each in said_by(farm) for each in AWAY):
             continue  # who starts while nobody is there is told so: the same command again
         if code:
@@ -214,12 +216,12 @@ def drill_devices(
             wait_for(lambda client=client: len(client.workers()) == 2)
 
 
-def wait_for(condition: Callable[[], bool], limit_s: float = 240.0) -> None:
+def wait_for(condition: Callable[[], bool], limit_s: float = 240.0, every_s: float = 0.2) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > deadline:
             raise SystemExit("the farm did not come up")
-        time.sleep(0.2)
+        time.sleep(every_s)
 
 
 def read_rows(file: Path | None) -> dict[str, Row]:

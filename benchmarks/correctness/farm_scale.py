@@ -1,7 +1,7 @@
 """A farm of a thousand devices that sleep: does the client keep up, and stay small?
 
-    python benchmarks/correctness/farm_scale.py [--devices 1000] [--hours 1] [--speed 10]
-        [--trial-s 3] [--round 24] [--json FILE]
+    python benchmarks/correctness/farm_scale.py [--devices 1000] [--hours 1] [--speed 7.5]
+        [--trial-s 5] [--round 40] [--json FILE]
 
 Scheduler, client and devices are three processes.  A device is a worker of its own, with its own
 connection, that has one unit at a time.  It sleeps `--trial-s` simulated seconds for each trial:
@@ -10,8 +10,8 @@ process.  Simulated time runs `--speed` times as fast as real time.  The client 
 session, with its references and its second opinions: it gets rounds of `--round` trials a device,
 each with a kernel of its own, until the time is over.
 
-Printed are the share of the time that devices spent on trials; the seconds of processor that the
-client used for a simulated second; and its memory after each tenth of the time.
+Printed are the share of the time that devices spent on trials; the seconds of processor that each
+process used for a simulated second; and the memory of the client after each tenth of the time.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def true_s(kernel: bytes) -> float:
     return 0.001 + int.from_bytes(kernel[-2:]) * 1e-8
 
 
-async def sleep_through(address: str, devices: int, trial_s: float, speed: float) -> None:
+async def sleep_through(
+    address: str, devices: int, trial_s: float, speed: float, folder: str
+) -> None:
     """All devices, until the process is ended."""
     apply_settings()
     for name in ("system-monitor.interval", "tick.interval", "tick.cycle"):
@@ -97,6 +99,7 @@ async def sleep_through(address: str, devices: int, trial_s: float, speed: float
             dashboard=False,
             dashboard_address="127.0.0.1:0",
             host="127.0.0.1",
+            local_directory=f"{folder}/{number}",
             metrics={"tensorwright": lambda _: {"device": state}},
         )
         worker.farm_server = SleepingServer(f"device-{number}", trial_s, speed)
@@ -109,9 +112,10 @@ def resident_mib() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def processor_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+def processor_s(process: int) -> float:
+    """Seconds of processor that a process has used until now."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -139,8 +143,10 @@ class Course:
             print(f"{self.elapsed_s:6.1f} s: {self.memory_mib[-1]} MiB", flush=True)
 
 
-def use(address: str, asked: argparse.Namespace) -> dict[str, object]:
+def use(farm_here: Processes, asked: argparse.Namespace) -> dict[str, object]:
     """Keep the devices busy until the time is over; what was done and what it took."""
+    processes = {"client": os.getpid()}
+    processes |= {name: one.pid for name, one in farm_here.running.items()}
     target, code, one = detect_target(), os.urandom(KERNEL_BYTES), workload()
 
     def trials(course: Course) -> Iterator[Trial]:
@@ -152,10 +158,11 @@ def use(address: str, asked: argparse.Namespace) -> dict[str, object]:
             kernel = Kernel(own, Signature("kernel", ()), 0.0, target)
             yield Trial(number, one, kernel, 1, math.inf)
 
-    with connect(address) as farm:
-        wait_for(lambda: len(farm.workers()) == asked.devices, START_S)
+    with connect(farm_here.address) as farm:
+        wait_for(lambda: len(farm.workers()) == asked.devices, START_S, every_s=2.0)
         runner = FarmRunner(farm, KIND, target)
-        course, before_s = Course(3600 * asked.hours / asked.speed), processor_s()
+        before_s = {name: processor_s(pid) for name, pid in processes.items()}
+        course = Course(3600 * asked.hours / asked.speed)
         while not course.is_over:
             for trial, measured in runner.measure_each(
                 trials(course), most=asked.round * asked.devices
@@ -163,7 +170,8 @@ def use(address: str, asked: argparse.Namespace) -> dict[str, object]:
                 assert measured.times_s == (true_s(trial.kernel.object_code),), measured
                 course.trials += 1
             course.rounds += 1
-        elapsed_s, used_s = course.elapsed_s, processor_s() - before_s
+        elapsed_s = course.elapsed_s
+        used_s = {name: processor_s(pid) - before_s[name] for name, pid in processes.items()}
         assert not runner.devices.set_aside
     simulated_s = elapsed_s * asked.speed
     return {
@@ -172,8 +180,8 @@ def use(address: str, asked: argparse.Namespace) -> dict[str, object]:
         "real_s": elapsed_s,
         "trials_per_simulated_s": course.trials / simulated_s,
         "busy_share": course.trials * asked.trial_s / (asked.devices * simulated_s),
-        "client_share_of_simulated_time": used_s / simulated_s,
-        "client_ms_per_trial": 1e3 * used_s / max(1, course.trials),
+        "client_ms_per_trial": 1e3 * used_s["client"] / max(1, course.trials),
+        **{f"{name}_share_of_a_processor": each / simulated_s for name, each in used_s.items()},
         "memory_mib": course.memory_mib,
     }
 
@@ -182,16 +190,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--devices", type=int, default=1000)
     parser.add_argument("--hours", type=float, default=1.0)
-    parser.add_argument("--speed", type=float, default=10.0)
-    parser.add_argument("--trial-s", type=float, default=3.0)
-    parser.add_argument("--round", type=int, default=24)
+    parser.add_argument("--speed", type=float, default=7.5)
+    parser.add_argument("--trial-s", type=float, default=5.0)
+    parser.add_argument("--round", type=int, default=40)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--sleep-at", default="", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     if asked.sleep_at:
-        asyncio.run(sleep_through(asked.sleep_at, asked.devices, asked.trial_s, asked.speed))
+        asyncio.run(
+            sleep_through(
+                asked.sleep_at, asked.devices, asked.trial_s, asked.speed, tempfile.mkdtemp()
+            )
+        )
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         farm = Processes(Path(folder), free_port())
@@ -204,7 +216,7 @@ def main() -> None:
                 *("--devices", str(asked.devices), "--speed", str(asked.speed)),
                 *("--trial-s", str(asked.trial_s)),
             )
-            facts = use(farm.address, asked)
+            facts = use(farm, asked)
         finally:
             farm.close()
     facts = {

@@ -40,7 +40,7 @@ _REFERENCE_EVERY_S = 60.0
 _MOST_TRIES = 6
 _MOST_ASKED = 4
 _UNIT_S = 1.0
-_UNITS_PER_S = 30
+_UNITS_PER_S = 15
 _MOST_TRIALS = 16
 _SHARES = 4
 
@@ -171,7 +171,7 @@ class FarmRunner(Runner):
             rejected: list[Trial] = []
             devices = len(self.devices.names())
             units = self._units(waiting, taken, most if not attempt else 0)
-            for index, outcome in self._farm.results(units, should_stop, devices + 1):
+            for index, outcome in self._farm.results(units, should_stop, _ahead(devices)):
                 batch, taken[index] = taken[index], []
                 if len(batch) > 1 and not isinstance(outcome, Done):
                     raise_if_refused(outcome)
@@ -359,6 +359,11 @@ def _doubted(answers: Sequence[_Answer]) -> dict[str, list[_Answer]]:
         fastest = min(own, key=lambda one: min(one.measured.times_s))
         doubted[worker] += [fastest] if fastest is own[-1] else [fastest, own[-1]]
     return doubted
+
+
+def _ahead(devices: int) -> int:
+    """The units under way: one for each device, and some that wait."""
+    return devices + 1 + devices // 4
 
 
 def _faster(one: Measurement, other: Measurement) -> Measurement:
