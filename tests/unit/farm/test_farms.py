@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.farms import COMMAND, farm_here
@@ -41,6 +42,25 @@ def test_units_are_done_and_equal_ones_once_for_all(farm: Farm) -> None:
     (worker,) = farm.workers()  # they were done, so it is there
     assert worker.slots == farm.slots == 2
     assert worker.device is None
+
+
+def test_many_units_travel_in_few_messages(
+    dask_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    sent: list[int] = []
+    get = distributed.Client.get
+
+    def counting(self: Any, graph: Any, keys: list[str], **how: Any) -> Any:
+        sent.append(len(keys))
+        return get(self, graph, keys, **how)
+
+    monkeypatch.setattr(distributed.Client, "get", counting)
+    units = [Unit("farm.wait", Payload({"seconds": 0, "n": n})) for n in range(64)]
+    with connect(dask_address) as farm:
+        answers = dict(farm.results(units, ahead=64))
+    assert answers == {n: Done(unit.payload) for n, unit in enumerate(units)}
+    assert sent == [64]
 
 
 def test_a_unit_that_cannot_be_done_says_so(farm: Farm) -> None:

@@ -16,7 +16,7 @@ from tensorwright.farm import Device, Farm, FarmOutcome, FarmWorker, Lost, Paylo
 from tensorwright.processes import Done, never
 from tensorwright.records import Status
 from tensorwright.tuning.measuring import Measurement, Trial
-from tensorwright.tuning.on_farm import FarmRunner, agree
+from tensorwright.tuning.on_farm import DevicePool, FarmRunner, agree
 from tensorwright.tuning.on_farm.wire import write
 
 OK, WRONG = Status.OK, Status.WRONG_ANSWER
@@ -157,3 +157,16 @@ def test_times_agree_up_to_a_ratio_and_failures_among_themselves() -> None:
     assert not agree(Measurement(OK, (1.0,)), Measurement(OK, (0.5,)))
     assert agree(Measurement(WRONG), Measurement(Status.CRASHED))
     assert not agree(Measurement(WRONG), Measurement(OK, (1.0,)))
+
+
+def test_devices_that_are_away_are_not_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensorwright.tuning.on_farm.devices._REFRESH_S", 0.0)
+    farm = FakeFarm(a=honest, b=honest)
+    pool = DevicePool(farm, "kind")
+    pool.put_aside("a", "it lies")
+    assert pool.names() == ("b",)
+    there, farm.devices = farm.devices, {}
+    assert pool.names() == ()
+    farm.devices = {"a": there["a"]}
+    with pytest.raises(MachineError, match="all are set aside: a: it lies"):
+        pool.names()
