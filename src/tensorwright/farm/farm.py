@@ -55,11 +55,11 @@ class FarmWorker:
     queue: int = 0
 
 
-def can_do(worker: FarmWorker, unit: Unit) -> bool:
-    """Whether a unit may be given to a worker."""
-    if unit.workers and worker.name not in unit.workers:
+def can_do(worker: FarmWorker, kind: str, names: tuple[str, ...]) -> bool:
+    """Whether a worker may get a unit that needs a device of a kind, and one of some workers."""
+    if names and worker.name not in names:
         return False
-    return not unit.device or (worker.device is not None and worker.device.kind == unit.device)
+    return not kind or (worker.device is not None and worker.device.kind == kind)
 
 
 class Farm(ABC):

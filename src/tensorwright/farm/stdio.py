@@ -299,7 +299,7 @@ def _can_take(peer: _Peer, unit: Unit) -> bool:
 
 
 def _fits(peer: _Peer, unit: Unit) -> bool:
-    return not peer.is_gone and peer.state is not None and can_do(peer.state, unit)
+    return not peer.is_gone and peer.state is not None and can_do(peer.state, *unit.needs)
 
 
 def _send_to(peer: _Peer, kind: bytes, message: bytes) -> None:

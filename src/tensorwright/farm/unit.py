@@ -7,10 +7,7 @@ of jobs, with one more: the machine that had the unit went away.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 from tensorwright.processes import Outcome
@@ -28,7 +25,7 @@ class Payload:
     blobs: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unit:
     """A call of a named function.  It must be idempotent: it may be done twice, and counts once.
 
@@ -47,14 +44,10 @@ class Unit:
     workers: tuple[str, ...] = ()
     turn: str = ""
 
-    @cached_property
-    def key(self) -> str:
-        """The same for every unit of this function, payload, device and turn."""
-        head = [self.function, self.payload.data, self.device, *self.workers, self.turn]
-        digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
-        for blob in self.payload.blobs:
-            digest.update(hashlib.sha256(blob).digest())
-        return digest.hexdigest()[:32]
+    @property
+    def needs(self) -> tuple[str, tuple[str, ...]]:
+        """The device, and the workers that may do it."""
+        return self.device, self.workers
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,58 +4,26 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.farms import COMMAND, farm_here
 
 from tensorwright.base import MachineError, UsageError
 from tensorwright.farm import Farm, FarmSecurity, Payload, StdioFarm, Unit, connect, make_keys
 from tensorwright.processes import Done, Raised
 
-WORKER = (sys.executable, "-m", "tensorwright", "worker")
-
-
-def start(*arguments: str, home: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tensorwright", *arguments],
-        env=os.environ | {"TENSORWRIGHT_HOME": str(home)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def wait_for_port(address: str) -> None:
-    host, _, port = address.removeprefix("tcp://").partition(":")
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex((host, int(port))) == 0:
-                return
-        time.sleep(0.1)
+WORKER = (*COMMAND, "worker")
 
 
 @pytest.fixture(scope="module")
 def dask_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    home = tmp_path_factory.mktemp("farm")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
     only_build = ("--device", "none", "--slots", "2", "--name", "one")
-    processes = [
-        start("farm", "scheduler", address, "--page", "127.0.0.1:0", home=home),
-        start("worker", address, *only_build, home=home),
-    ]
-    wait_for_port(address)
-    yield address
-    for process in processes:
-        process.kill()
-        process.wait()
+    with farm_here(tmp_path_factory.mktemp("farm"), only_build) as address:
+        yield address
 
 
 @pytest.fixture(scope="module", params=["dask", "stdio"])
@@ -74,6 +42,25 @@ def test_units_are_done_and_equal_ones_once_for_all(farm: Farm) -> None:
     (worker,) = farm.workers()  # they were done, so it is there
     assert worker.slots == farm.slots == 2
     assert worker.device is None
+
+
+def test_many_units_travel_in_few_messages(
+    dask_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    sent: list[int] = []
+    get = distributed.Client.get
+
+    def counting(self: Any, graph: Any, keys: list[str], **how: Any) -> Any:
+        sent.append(len(keys))
+        return get(self, graph, keys, **how)
+
+    monkeypatch.setattr(distributed.Client, "get", counting)
+    units = [Unit("farm.wait", Payload({"seconds": 0, "n": n})) for n in range(64)]
+    with connect(dask_address) as farm:
+        answers = dict(farm.results(units, ahead=64))
+    assert answers == {n: Done(unit.payload) for n, unit in enumerate(units)}
+    assert sent == [64]
 
 
 def test_a_unit_that_cannot_be_done_says_so(farm: Farm) -> None:

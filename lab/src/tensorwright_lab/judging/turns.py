@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from tensorwright.base import CpuTarget
 from tensorwright.build import Kernel, build_request
-from tensorwright.processes import hold_turn, never
 from tensorwright.records import Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring import Builder, BuildFailed, BuildStopped, Measurement
@@ -45,7 +44,7 @@ def race(
     those before, and than `best_s`.
     """
     found: dict[str, Measurement] = {}
-    with hold_turn(never):
+    with bench.runner.turn():
         for trace, result in built.items():
             if isinstance(result, BuildFailed):
                 found[trace] = Measurement(result.status, error=result.error)
@@ -67,7 +66,7 @@ def measure_in_turns(
     """
     found: dict[str, Measurement] = {}
     for _ in range(rounds):
-        with hold_turn(never):
+        with bench.runner.turn():
             measured = bench.runner.measure(workload, [*kernels.values()], bench.threads, math.inf)
         assert measured is not None, "nobody stops it"
         for trace, one in zip(kernels, measured, strict=True):

@@ -91,7 +91,6 @@ def command(
     """
     make_folder(folder)
     first = _next_seed(folder, seed)
-    ends = time.monotonic() + 60.0 * minutes
     counts: Counter[str] = Counter()
     shares = Shares() if model is None else _OF_MODEL
     with (
@@ -100,6 +99,7 @@ def command(
         suppress(KeyboardInterrupt),
     ):
         told = time.monotonic()
+        ends = told + 60.0 * minutes
         for number in itertools.count(first):
             if time.monotonic() >= ends:
                 break

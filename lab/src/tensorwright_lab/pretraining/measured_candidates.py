@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from tensorwright.base import CpuTarget
 from tensorwright.build import Kernel, build_request
-from tensorwright.processes import hold_turn, never
 from tensorwright.records import Record, RecordStore, Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.builder import Builder, BuildFailed, BuildStopped
@@ -97,7 +96,7 @@ def measure_candidates(
     results = builder.build(requests)
     measured: list[Measurement] = []
     best_s = math.inf
-    with hold_turn(never) as is_held:
+    with runner.turn() as is_held:
         for result in results:
             if not is_held or isinstance(result, BuildStopped):
                 break

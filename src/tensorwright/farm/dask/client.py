@@ -8,13 +8,16 @@ until they have an answer.  An answer counts once: its unit is forgotten with it
 from __future__ import annotations
 
 import json
-import queue
+import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
+from dask._expr import LLGExpr
+from dask._task_spec import Task
 from distributed import Client
 
 from tensorwright.base import MachineError
@@ -23,19 +26,19 @@ from tensorwright.farm.dask.running import run_unit
 from tensorwright.farm.dask.settings import dask_security
 from tensorwright.farm.dask.worker import RESOURCE, no_scheduler
 from tensorwright.farm.farm import Device, Farm, FarmWorker, can_do
-from tensorwright.farm.messages import pack_request, unpack_answer
+from tensorwright.farm.messages import digest_of, pack_request, unpack_answer
 from tensorwright.farm.security import NO_SECURITY, FarmSecurity
 from tensorwright.farm.unit import FarmOutcome, Lost, Unit
 from tensorwright.processes import never
 
-_TICK_S = 0.2
 _CONNECT_S = 10.0
 _MOST_LOSSES = 8
 _LOOK_S = 3.0
 _PINNED_S = 20.0
-
-_Done: TypeAlias = "queue.SimpleQueue[Any]"
-"""The futures that have ended, of one call of `results`: a caller may make a second one inside."""
+_LEAST_PAUSE_S = 0.002
+_MOST_PAUSE_S = 0.05
+_PAUSE_PER_UNIT_S = 4e-5
+_MOST_BYTES = 4 << 20  # of requests in one message
 
 
 @dataclass(slots=True)
@@ -45,11 +48,16 @@ class _Sent:
     indices   its own, and those of equal units, which are done once
     """
 
+    key: str
     indices: list[int]
     unit: Unit
     request: bytes
     future: Any = None
     losses: int = 0
+
+    @property
+    def has_ended(self) -> bool:
+        return self.future is not None and self.future.status != "pending"
 
 
 @dataclass(slots=True)
@@ -93,52 +101,37 @@ class DaskFarm(Farm):
         """As `Farm.results`."""
         waiting = enumerate(units)
         sent: dict[str, _Sent] = {}
-        done: _Done = queue.SimpleQueue()
         most = ahead or max(2, 2 * self.slots)
-        is_all = False
         connection = self._connection
         absent = _Absent()
         try:
             while not should_stop():
-                while not is_all and len(sent) < most:
-                    index, unit = next(waiting, (0, None))
-                    if unit is None:
-                        is_all = True
-                        break
-                    equal = sent.get(_key_of(unit))
-                    if equal is not None:
-                        equal.indices.append(index)
-                        continue
-                    sent[_key_of(unit)] = one = _Sent([index], unit, pack_request(unit, self._key))
-                    self._submit(one, done)
+                self._submit(self._drawn(waiting, sent, most))
                 if not sent:
                     return
                 self._stay_connected()
                 if connection != self._connection:
                     connection = self._connection
-                    for one in sent.values():
-                        self._submit(one, done)
+                    self._submit(sent.values())
                 for key in self._unserved(sent, absent):
                     one = sent.pop(key)
                     self._cancel([one.future])
                     for index in one.indices:
                         yield index, Lost("the worker that was to do it went away")
-                for future in _finished(done):
-                    ended = sent.get(future.key)
-                    if ended is None or ended.future is not future:
-                        continue
-                    outcome = self._outcome(ended, done)
-                    if outcome is not None:
-                        del sent[future.key]
-                        for index in ended.indices:
-                            yield index, outcome
+                ended = [one for one in sent.values() if one.has_ended]
+                if not ended:
+                    time.sleep(_pause_s(len(sent)))
+                for one, outcome in self._outcomes(ended):
+                    del sent[one.key]
+                    for index in one.indices:
+                        yield index, outcome
         finally:
             self._cancel(one.future for one in sent.values() if one.future is not None)
 
     def workers(self) -> tuple[FarmWorker, ...]:
-        """As `Farm.workers`."""
+        """As `Farm.workers`; none while there is no scheduler."""
         now = time.time()
-        described = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        described = self._client.scheduler_info(n_workers=-1).get("workers", {}).values()
         return tuple(sorted((_worker(each, now) for each in described), key=lambda one: one.name))
 
     def close(self) -> None:
@@ -154,44 +147,72 @@ class DaskFarm(Farm):
         except (OSError, TimeoutError) as error:
             raise no_scheduler(self._address, error) from error
 
-    def _submit(self, one: _Sent, done: _Done) -> None:
-        """Hand a unit to the scheduler; where that has gone, all are, after the next connection."""
-        unit = one.unit
-        try:
-            one.future = self._client.submit(
-                run_unit,
-                one.request,
-                key=_key_of(unit),
-                resources={f"{RESOURCE}{unit.device}": 1} if unit.device else None,
-                workers=list(unit.workers) or None,
-                pure=True,
-            )
-            one.future.add_done_callback(done.put)
-        except (OSError, RuntimeError):
-            self._client.close(timeout=1)
+    def _drawn(
+        self, waiting: Iterator[tuple[int, Unit]], sent: dict[str, _Sent], most: int
+    ) -> list[_Sent]:
+        """Take units until so many are under way; those that are new, now among `sent`."""
+        drawn = []
+        while len(sent) < most and (following := next(waiting, None)) is not None:
+            index, unit = following
+            request = pack_request(unit, self._key)
+            key = f"tensorwright-{digest_of(request).hex()}"
+            if key in sent:
+                sent[key].indices.append(index)
+                continue
+            sent[key] = _Sent(key, [index], unit, request)
+            drawn.append(sent[key])
+        return drawn
 
-    def _outcome(self, one: _Sent, done: _Done) -> FarmOutcome | None:
-        """How a unit ended; None where it was lost and is submitted again."""
-        future, answer = one.future, None
-        if future is not None and future.status == "finished":
-            answer = self._gather(future)
-        if answer is not None:
-            return unpack_answer(answer, one.request, self._key)
-        if future is not None and future.status == "error":
-            one.losses += 1  # Dask gives up a unit whose worker died twice
-        if one.losses > _MOST_LOSSES:
-            return Lost(f"{2 * one.losses} workers went away while they had it")
-        if future is not None:
-            self._cancel([future])
-        self._submit(one, done)
-        return None
+    def _submit(self, units: Iterable[_Sent]) -> None:
+        """Hand units to the scheduler, many in one message: a message costs as much as a unit.
 
-    def _gather(self, future: Any) -> bytes | None:
+        Where the scheduler has gone, all are submitted again after the next connection.
+        """
+        alike: dict[tuple[str, tuple[str, ...]], list[_Sent]] = defaultdict(list)
+        for one in units:
+            alike[one.unit.device, one.unit.workers].append(one)
+        with suppress(OSError, RuntimeError):
+            for (device, workers), those in alike.items():
+                for part in _messages(those):
+                    tasks = {one.key: Task(one.key, run_unit, one.request) for one in part}
+                    futures = self._client.get(
+                        LLGExpr(tasks, _determ_token=secrets.token_hex(16)),
+                        list(tasks),
+                        workers=list(workers) or None,
+                        resources={f"{RESOURCE}{device}": 1} if device else None,
+                        sync=False,
+                        fifo_timeout="100ms",
+                    )
+                    for one, future in zip(part, futures, strict=True):
+                        one.future = future
+            return
+        self._client.close(timeout=1)
+
+    def _outcomes(self, ended: Sequence[_Sent]) -> Iterator[tuple[_Sent, FarmOutcome]]:
+        """How units ended.  Those that were lost are submitted again, and come later."""
+        answers = self._gather({one.key: one.future for one in ended})
+        again = []
+        for one in ended:
+            answer = answers.get(one.key)
+            if isinstance(answer, bytes):
+                yield one, unpack_answer(answer, one.request, self._key)
+                continue
+            if one.future.status == "error":
+                one.losses += 1  # Dask gives up a unit whose worker died twice
+            if one.losses > _MOST_LOSSES:
+                yield one, Lost(f"{2 * one.losses} workers went away while they had it")
+            else:
+                again.append(one)
+        self._cancel([one.future for one in again])
+        self._submit(again)
+
+    def _gather(self, futures: dict[str, Any]) -> dict[str, Any]:
+        done = {key: future for key, future in futures.items() if future.status == "finished"}
         try:
-            answer = self._client.gather(future, errors="raise")
+            answers: dict[str, Any] = self._client.gather(done, errors="skip") if done else {}
         except Exception:  # noqa: BLE001 - Dask raises what it likes where the answer went away
-            return None
-        return answer if isinstance(answer, bytes) else None
+            return {}
+        return answers
 
     def _stay_connected(self) -> None:
         """Connect again where the scheduler went away: who has units under way submits them again.
@@ -225,8 +246,10 @@ class DaskFarm(Farm):
         there = self.workers()
         for key in [each for each in absent.since if each not in sent]:
             del absent.since[key]
+        needs = {one.unit.needs for one in sent.values()}
+        served = {each for each in needs if any(can_do(worker, *each) for worker in there)}
         for key, one in sent.items():
-            if any(can_do(worker, one.unit) for worker in there):
+            if one.unit.needs in served:
                 absent.since.pop(key, None)
             else:
                 absent.since.setdefault(key, now)
@@ -253,18 +276,23 @@ class DaskFarm(Farm):
                 future.release()
 
 
-def _finished(done: _Done) -> Iterator[Any]:
-    """The futures that have ended, after a moment at most."""
-    try:
-        yield done.get(timeout=_TICK_S)
-        while True:
-            yield done.get_nowait()
-    except queue.Empty:
-        return
+def _messages(units: Sequence[_Sent]) -> Iterator[list[_Sent]]:
+    """Units in parts, each small enough for a message."""
+    part: list[_Sent] = []
+    size = 0
+    for one in units:
+        if part and size + len(one.request) > _MOST_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(one)
+        size += len(one.request)
+    if part:
+        yield part
 
 
-def _key_of(unit: Unit) -> str:
-    return f"tensorwright-{unit.key}"
+def _pause_s(count: int) -> float:
+    """How long to wait until units are looked through again: that costs a few percent at most."""
+    return min(_MOST_PAUSE_S, max(_LEAST_PAUSE_S, _PAUSE_PER_UNIT_S * count))
 
 
 def _worker(described: dict[str, Any], now: float) -> FarmWorker:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -33,8 +34,15 @@ def schedule(
     Raises:  MachineError if somebody listens there; UsageError as `dask_security`.
     """
     apply_settings()
+    _allow_connections()
     with guarded():
         asyncio.run(_schedule(address, security, page, silent_s, tell))
+
+
+def _allow_connections() -> None:
+    """Let this process have as many open files as it may: Dask uses half of them for workers."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _schedule(
@@ -62,5 +70,6 @@ async def _schedule(
         ) from error
     refuse_handlers(scheduler)
     tell(f"scheduler at {scheduler.address}")
-    tell(f"page at http://{page}/info/main/workers.html")
+    host = page.rpartition(":")[0] or "127.0.0.1"
+    tell(f"page at http://{host}:{scheduler.http_server.port}/info/main/workers.html")
     await scheduler.finished()

@@ -23,6 +23,8 @@ SETTINGS = {
     "distributed.worker.memory.terminate": False,
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.disk": False,
+    "distributed.admin.system-monitor.interval": "5s",  # it wakes a machine that measures
+    "distributed.admin.tick.interval": "1s",
     "distributed.admin.low-level-log-length": 100,
     "distributed.comm.timeouts.connect": "10s",
     "distributed.comm.timeouts.tcp": "30s",

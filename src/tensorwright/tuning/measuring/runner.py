@@ -77,11 +77,15 @@ class Runner(Protocol):
         """
 
     def measure_each(
-        self, trials: Iterable[Trial], should_stop: Callable[[], bool] = never
+        self,
+        trials: Iterable[Trial],
+        should_stop: Callable[[], bool] = never,
+        most: int = 1,
     ) -> Iterator[tuple[Trial, Measurement]]:
         """Measure kernels that race, one after the other; ends where `should_stop` turns true.
 
         Each trial is taken when it can begin, so that its `best_s` knows of those before it.
+        most   how many trials there are at most, where they are shared among devices
         """
         for trial in trials:
             measured = self.measure(

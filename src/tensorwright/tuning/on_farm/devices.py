@@ -17,7 +17,7 @@ from tensorwright.machine import detect_hardware
 from tensorwright.tuning.on_farm.wire import read
 from tensorwright.tuning.on_farm.worker_functions import DRIFT
 
-_WAITED_S = 20.0
+_WAITED_S = 60.0
 _REFRESH_S = 2.0
 _TELL_S = 10.0
 _STRIKES = 3
@@ -63,6 +63,7 @@ class DevicePool:
         self._kind = kind
         self._aside: dict[str, str] = {}
         self._references: dict[str, float] = {}
+        self._expected_s: float | None = None
         self._strikes: dict[str, int] = {}
         self._workers: tuple[FarmWorker, ...] = ()
         self._looked_at = 0.0
@@ -73,22 +74,20 @@ class DevicePool:
         return dict(self._aside)
 
     def names(self) -> tuple[str, ...]:
-        """The workers whose devices may measure.
+        """The workers whose devices may measure; none while scheduler or workers are away.
 
         Raises:  MachineError if all are set aside.
         """
         if time.monotonic() - self._looked_at > _REFRESH_S:
             self._workers = self._farm.workers()
             self._looked_at = time.monotonic()
-        there = [
-            worker.name
+        ours = {
+            worker.name: worker.device.set_aside
             for worker in self._workers
-            if worker.device is not None
-            and worker.device.kind == self._kind
-            and not worker.device.set_aside
-        ]
-        good = tuple(name for name in there if name not in self._aside)
-        if self._aside and not good:
+            if worker.device is not None and worker.device.kind == self._kind
+        }
+        good = tuple(name for name, why in ours.items() if not why and name not in self._aside)
+        if self._aside and ours and not good:
             reasons = "; ".join(f"{name}: {why}" for name, why in sorted(self._aside.items()))
             raise MachineError(
                 stage="farm",
@@ -100,8 +99,10 @@ class DevicePool:
 
     def expected_reference_s(self) -> float:
         """What the reference kernel should take: the median of the devices; 0 where unknown."""
-        times = [time_s for worker, time_s in self._references.items() if worker not in self._aside]
-        return statistics.median(times) if times else 0.0
+        if self._expected_s is None:
+            fit = [its_s for name, its_s in self._references.items() if name not in self._aside]
+            self._expected_s = statistics.median(fit) if fit else 0.0
+        return self._expected_s
 
     def note_reference(self, name: str, time_s: float) -> None:
         """Remember what the reference kernel took on a device, the first time.
@@ -111,6 +112,7 @@ class DevicePool:
         if not time_s or name in self._references:
             return
         self._references[name] = time_s
+        self._expected_s = None
         expected_s = self.expected_reference_s()
         if len(self._references) < 3:
             return
@@ -133,6 +135,7 @@ class DevicePool:
         if name in self._aside:
             return
         self._aside[name] = reason
+        self._expected_s = None
         unit = Unit("farm.set_aside", Payload({"reason": reason}), workers=(name,))
         deadline = time.monotonic() + _TELL_S
         for _ in self._farm.results([unit], lambda: time.monotonic() > deadline):

@@ -8,13 +8,13 @@ with the majority is set aside, and what it measured in this round is measured a
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from itertools import count
-from typing import Any
+from dataclasses import astuple, dataclass
+from itertools import count, islice
 
 from tensorwright.base import Target
 from tensorwright.build import Kernel, pack_kernel
@@ -30,7 +30,7 @@ from tensorwright.tuning.measuring import (
     measurements_of,
 )
 from tensorwright.tuning.on_farm.devices import DevicePool
-from tensorwright.tuning.on_farm.wire import read, workload_data, write
+from tensorwright.tuning.on_farm.wire import Race, read, workload_data, write
 
 AGREES = 1.4
 """Times of one program on two devices of a kind agree up to this ratio: half of it is a lie."""
@@ -39,6 +39,10 @@ _PREPARE_S = 300.0
 _REFERENCE_EVERY_S = 60.0
 _MOST_TRIES = 6
 _MOST_ASKED = 4
+_UNIT_S = 1.0
+_UNITS_PER_S = 15
+_MOST_TRIALS = 16
+_SHARES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,32 @@ class _Answer:
     trial: Trial
     worker: str
     measured: Measurement
+
+
+@dataclass(slots=True)
+class _Pace:
+    """How many trials make a unit; mutable.
+
+    A unit lasts a second, so that a session can end; with many devices longer, so that the client
+    need not hand out more than `_UNITS_PER_S`.  All devices get a share of the trials there are.
+    trial_s   what a trial takes, as far as devices have said; 0 before
+    """
+
+    trial_s: float = 0.0
+
+    def note(self, trial_s: float) -> None:
+        self.trial_s = trial_s if not self.trial_s else (3 * self.trial_s + trial_s) / 4
+
+    def trials(self, devices: int, count: int) -> int:
+        """The trials of a unit where so many devices share so many trials."""
+        unit_s = max(_UNIT_S, devices / _UNITS_PER_S)
+        by_time = unit_s / self.trial_s if self.trial_s else 1.0
+        share = count / (_SHARES * max(1, devices))
+        return max(1, min(_MOST_TRIALS, int(by_time), int(share)))
+
+
+def _finite(best_s: float) -> float | None:
+    return best_s if math.isfinite(best_s) else None
 
 
 class FarmRunner(Runner):
@@ -75,7 +105,8 @@ class FarmRunner(Runner):
             "reference_every_s": reference_every_s,
         }
         self._turns = count()
-        self._workloads: dict[str, dict[str, Any]] = {}
+        self._workloads: dict[str, bytes] = {}
+        self._pace = _Pace()
         self.devices = DevicePool(farm, kind)
 
     def measure(
@@ -88,7 +119,8 @@ class FarmRunner(Runner):
     ) -> list[Measurement] | None:
         """As `Runner.measure`, on one device."""
         for _ in range(_MOST_TRIES):
-            unit = self._unit(workload, kernels, threads, best_s, self.devices.names())
+            race = Race(0, len(kernels), threads, _finite(best_s))
+            unit = self._unit([workload], [race], kernels, self._fit())
             for _, outcome in self._farm.results([unit], should_stop):
                 _, measured = self._read(outcome, len(kernels))
                 if measured:
@@ -98,23 +130,25 @@ class FarmRunner(Runner):
         return [Measurement(Status.LOST, error="no device measured it")] * len(kernels)
 
     def measure_each(
-        self, trials: Iterable[Trial], should_stop: Callable[[], bool] = never
+        self,
+        trials: Iterable[Trial],
+        should_stop: Callable[[], bool] = never,
+        most: int = 1,
     ) -> Iterator[tuple[Trial, Measurement]]:
         """As `Runner.measure_each`; several at once where there are several devices."""
-        names = self.devices.names()
-        if len(names) < 2:
-            for answer in self._asked(trials, should_stop, names):
+        if len(self.devices.names()) < 2:
+            for answer in self._asked(trials, should_stop, most):
                 yield answer.trial, answer.measured
             return
-        answers = list(self._asked(trials, should_stop, names))
+        answers = list(self._asked(trials, should_stop, most))
         while answers and not should_stop():
-            good = self.devices.names()
-            self._audit(answers, good, should_stop)
-            fallen = [each.trial for each in answers if each.worker in self.devices.set_aside]
+            self._audit(answers, self.devices.names(), should_stop)
+            aside = self.devices.set_aside
+            fallen = [each.trial for each in answers if each.worker in aside]
             if not fallen:
                 break
-            answers = [each for each in answers if each.worker not in self.devices.set_aside]
-            answers += self._asked(fallen, should_stop, self.devices.names())
+            answers = [each for each in answers if each.worker not in aside]
+            answers += self._asked(fallen, should_stop, len(fallen))
         for answer in answers:
             yield answer.trial, answer.measured
 
@@ -128,59 +162,94 @@ class FarmRunner(Runner):
     # Asking
 
     def _asked(
-        self, trials: Iterable[Trial], should_stop: Callable[[], bool], names: tuple[str, ...]
+        self, trials: Iterable[Trial], should_stop: Callable[[], bool], most: int
     ) -> Iterator[_Answer]:
-        """Measure trials on some devices, until each has an answer."""
+        """Measure trials, until each has an answer; those of a unit that failed one by one."""
         waiting: Iterable[Trial] = trials
-        for _ in range(_MOST_TRIES):
-            taken: list[Trial] = []
+        for attempt in range(_MOST_TRIES):
+            taken: list[list[Trial]] = []
             rejected: list[Trial] = []
-            units = self._units(waiting, taken, names)
-            ahead = len(names) + 1
-            for index, outcome in self._farm.results(units, should_stop, ahead):
-                worker, measured = self._read(outcome, 1)
-                if measured:
-                    yield _Answer(taken[index], worker, measured[0])
-                else:
-                    rejected.append(taken[index])
+            devices = len(self.devices.names())
+            units = self._units(waiting, taken, most if not attempt else 0)
+            for index, outcome in self._farm.results(units, should_stop, _ahead(devices)):
+                batch, taken[index] = taken[index], []
+                if len(batch) > 1 and not isinstance(outcome, Done):
+                    raise_if_refused(outcome)
+                    rejected += batch
+                    continue
+                worker, measured = self._read(outcome, len(batch))
+                if not measured:
+                    rejected += batch
+                for trial, one in zip(batch, measured, strict=False):
+                    yield _Answer(trial, worker, one)
             if should_stop() or not rejected:
                 return
-            waiting, names = rejected, self.devices.names()
+            waiting = rejected
         for trial in rejected:
             yield _Answer(trial, "", Measurement(Status.LOST, error="no device measured it"))
 
     def _units(
-        self, trials: Iterable[Trial], taken: list[Trial], names: tuple[str, ...]
+        self, trials: Iterable[Trial], taken: list[list[Trial]], most: int
     ) -> Iterator[Unit]:
-        for trial in trials:
-            taken.append(trial)
-            yield self._unit(trial.workload, [trial.kernel], trial.threads, trial.best_s, names)
+        """Trials in units, each taken when it can begin; notes in `taken` which has which."""
+        waiting = iter(trials)
+        while True:
+            devices = len(self.devices.names())
+            batch = list(islice(waiting, self._pace.trials(devices, most)))
+            if not batch:
+                return
+            taken.append(batch)
+            yield self._batch(batch, self._fit())
+
+    def _batch(
+        self, trials: Sequence[Trial], names: tuple[str, ...], *, races: bool = True
+    ) -> Unit:
+        """The unit that measures trials, one after the other."""
+        workloads = list({trial.workload.key: trial.workload for trial in trials}.values())
+        numbers = {workload.key: number for number, workload in enumerate(workloads)}
+        entries = [
+            Race(
+                numbers[trial.workload.key],
+                1,
+                trial.threads,
+                _finite(trial.best_s) if races else None,
+            )
+            for trial in trials
+        ]
+        return self._unit(workloads, entries, [trial.kernel for trial in trials], names)
+
+    def _fit(self) -> tuple[str, ...]:
+        """Who may measure, where not every device of the kind may."""
+        names = self.devices.names()
+        return names if self.devices.set_aside else ()
 
     def _unit(
         self,
-        workload: Workload,
+        workloads: Sequence[Workload],
+        races: Sequence[Race],
         kernels: Sequence[Kernel],
-        threads: int,
-        best_s: float,
         names: tuple[str, ...],
     ) -> Unit:
-        if workload.key not in self._workloads:
-            self._workloads[workload.key] = workload_data(workload)
         data = {
             **self._common,
-            "workload": self._workloads[workload.key],
-            "threads": threads,
-            "best_s": write(best_s),
+            "workloads": len(workloads),
+            "races": [astuple(race) for race in races],
             "reference_s": self.devices.expected_reference_s(),
         }
         return Unit(
             "tune.measure",
-            Payload(data, tuple(map(pack_kernel, kernels))),
+            Payload(data, (*map(self._written, workloads), *map(pack_kernel, kernels))),
             _PREPARE_S + self._options.limit_s * len(kernels),
             self._kind,
-            names if self.devices.set_aside else (),
+            names,
             str(next(self._turns)),
         )
+
+    def _written(self, workload: Workload) -> bytes:
+        if workload.key not in self._workloads:
+            text = json.dumps(workload_data(workload))
+            self._workloads[workload.key] = text.encode()
+        return self._workloads[workload.key]
 
     def _read(self, outcome: FarmOutcome, count: int) -> tuple[str, list[Measurement]]:
         """Who measured, and what; no measurements where the device has drifted."""
@@ -195,6 +264,7 @@ class FarmRunner(Runner):
             self.devices.note_drift(worker, data["drift"])
             return worker, []
         self.devices.note_reference(worker, data["reference_s"])
+        self._pace.note(data["seconds"] / count)
         if worker in self.devices.set_aside:
             return worker, []
         return worker, list(read(data["measured"]))
@@ -210,16 +280,20 @@ class FarmRunner(Runner):
         """Ask a second device about some answers of each; set aside who is in the minority."""
         if len(names) < 2:
             return
-        doubted = [each for each in _doubted(answers) if each.worker in names]
-        seconds = [self._again(each, _next_to(each.worker, names)) for each in doubted]
-        for index, outcome in self._farm.results(seconds, should_stop):
-            worker, measured = self._read(outcome, 1)
-            first = doubted[index]
-            if not worker or not measured or agree(first.measured, measured[0]):
-                continue
-            if first.worker in self.devices.set_aside or worker in self.devices.set_aside:
-                continue
-            self._settle(first, _Answer(first.trial, worker, measured[0]), names, should_stop)
+        following = dict(zip(names, (*names[1:], names[0]), strict=True))
+        doubted = [own for name, own in _doubted(answers).items() if name in following]
+        units = [self._again(own, following[own[0].worker]) for own in doubted]
+        for index, outcome in self._farm.results(units, should_stop):
+            worker, measured = self._read(outcome, len(doubted[index]))
+            for first, second in zip(doubted[index], measured, strict=False):
+                aside = self.devices.set_aside
+                if (
+                    not worker
+                    or agree(first.measured, second)
+                    or {first.worker, worker} & aside.keys()
+                ):
+                    continue
+                self._settle(first, _Answer(first.trial, worker, second), names, should_stop)
 
     def _settle(
         self,
@@ -231,7 +305,7 @@ class FarmRunner(Runner):
         """Two devices disagree: ask them again, and others, and set aside the minority."""
         others = [name for name in names if name not in (first.worker, second.worker)]
         asked = [first.worker, second.worker, *others[:_MOST_ASKED]]
-        units = [self._again(first, name) for name in asked]
+        units = [self._again([first], name) for name in asked]
         opinions: dict[str, Measurement] = {}
         for _, outcome in self._farm.results(units, should_stop):
             worker, measured = self._read(outcome, 1)
@@ -257,11 +331,9 @@ class FarmRunner(Runner):
             if number < most:
                 self.devices.put_aside(name, _reason(name, opinions, f"{most} agree"))
 
-    def _again(self, answer: _Answer, name: str) -> Unit:
-        """The unit that asks a device about a program again."""
-        trial = answer.trial
-        unit = self._unit(trial.workload, [trial.kernel], trial.threads, math.inf, ())
-        return replace(unit, workers=(name,))
+    def _again(self, answers: Sequence[_Answer], name: str) -> Unit:
+        """The unit that asks a device about programs again."""
+        return self._batch([each.trial for each in answers], (name,), races=False)
 
 
 def agree(one: Measurement, other: Measurement) -> bool:
@@ -274,25 +346,24 @@ def agree(one: Measurement, other: Measurement) -> bool:
     return 1 / AGREES < ratio < AGREES
 
 
-def _doubted(answers: Sequence[_Answer]) -> list[_Answer]:
-    """All failures, and of each worker two programs: the fastest, which a lie would pay most for,
+def _doubted(answers: Sequence[_Answer]) -> dict[str, list[_Answer]]:
+    """Of each worker all failures, and two programs: the fastest, which a lie would pay most for,
     and the last, which is false where the device began to lie at any time in this round.
     """
     timed: dict[str, list[_Answer]] = defaultdict(list)
-    doubted = []
+    doubted: dict[str, list[_Answer]] = defaultdict(list)
     for answer in answers:
-        if answer.measured.status.is_timed:
-            timed[answer.worker].append(answer)
-        elif answer.worker:
-            doubted.append(answer)
-    for own in timed.values():
+        kinds = timed if answer.measured.status.is_timed else doubted
+        kinds[answer.worker].append(answer)
+    for worker, own in timed.items():
         fastest = min(own, key=lambda one: min(one.measured.times_s))
-        doubted += [fastest] if fastest is own[-1] else [fastest, own[-1]]
+        doubted[worker] += [fastest] if fastest is own[-1] else [fastest, own[-1]]
     return doubted
 
 
-def _next_to(name: str, names: tuple[str, ...]) -> str:
-    return names[(names.index(name) + 1) % len(names)]
+def _ahead(devices: int) -> int:
+    """The units under way: one for each device, and some that wait."""
+    return devices + 1 + devices // 4
 
 
 def _faster(one: Measurement, other: Measurement) -> Measurement:

@@ -6,6 +6,8 @@ needs no deep stack.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 from tensorwright.base import CpuTarget, GpuApi, GpuTarget, Target, from_data, kinds_of, to_data
@@ -18,6 +20,29 @@ from tensorwright.tuning.measuring import Measurement, MeasureOptions
 
 _TARGETS = kinds_of(CpuTarget, GpuTarget, GpuApi)
 _KINDS = {**EXPRESSION_KINDS, **_TARGETS, **kinds_of(Measurement, MeasureOptions, Status)}
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Kernels of one workload that take turns; one alone races against the best so far.
+
+    workload   which of a unit's          kernels   how many          threads   that they use
+    best_s     seconds of the best; None for no race
+    """
+
+    workload: int
+    kernels: int
+    threads: int
+    best_s: float | None = None
+
+    def limit_s(self, other_s: float) -> float:
+        """What a kernel races against where another one took so many seconds."""
+        return math.inf if self.best_s is None else min(self.best_s, other_s)
+
+
+def fastest_s(measured: Measurement) -> float:
+    """The least time of a measurement; infinite where it has none to race against."""
+    return min(measured.times_s) if measured.status is Status.OK else math.inf
 
 
 def write(value: object) -> object:

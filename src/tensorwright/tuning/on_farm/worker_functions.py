@@ -8,10 +8,12 @@ device that drifts from what the client expects of it measures nothing.
 from __future__ import annotations
 
 import functools
+import itertools
+import json
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,11 +28,19 @@ from tensorwright.tuning.measuring import (
     BuildFailed,
     BuildStopped,
     ChildRunner,
+    Measurement,
     MeasureOptions,
     PoolBuilder,
 )
 from tensorwright.tuning.on_farm.machine_gate import QuietCheck, while_building, while_measuring
-from tensorwright.tuning.on_farm.wire import read, read_request, read_workload, write
+from tensorwright.tuning.on_farm.wire import (
+    Race,
+    fastest_s,
+    read,
+    read_request,
+    read_workload,
+    write,
+)
 from tensorwright.tuning.population import default_candidate
 from tensorwright.tuning.space import Space, sketches_of
 
@@ -147,16 +157,15 @@ def _reference_kernel(target: Target) -> tuple[Workload, Kernel]:
 
 
 def measure_candidates(payload: Payload, should_stop: Callable[[], bool]) -> Payload | None:
-    """Measure built candidates of one workload: one races, several take turns.
+    """Measure built candidates, race by race.
 
-    Takes {workload, target, threads, best_s, options, seed, reference_s, reference_every_s} and the
-    kernels; gives {measured, worker, reference_s, load}, or {drift, worker}.
+    Takes {races, workloads, target, options, seed, reference_s, reference_every_s} and blobs: so
+    many workloads, then the kernels of all races; gives {measured, worker, reference_s, load,
+    seconds}, or {drift, worker}.
     """
     data = payload.data
     target, options = read(data["target"]), read(data["options"])
-    workload = read_workload(data["workload"])
-    kernels = [unpack_kernel(blob, target) for blob in payload.blobs]
-    best_s = read(data["best_s"])
+    races = [Race(*each) for each in data["races"]]
     with while_measuring(should_stop) as is_held:
         if not is_held:
             return None
@@ -167,7 +176,9 @@ def measure_candidates(payload: Payload, should_stop: Callable[[], bool]) -> Pay
         if drift:
             return Payload({"drift": drift, "worker": worker_name()})
         runner = _MEASURING.runner_for(options, data["seed"], target)
-        measured = runner.measure(workload, kernels, data["threads"], best_s, should_stop)
+        started = time.monotonic()
+        measured = _run_races(races, payload.blobs, data["workloads"], target, runner, should_stop)
+        seconds = time.monotonic() - started
     if measured is None:
         return None
     return Payload(
@@ -176,5 +187,38 @@ def measure_candidates(payload: Payload, should_stop: Callable[[], bool]) -> Pay
             "worker": worker_name(),
             "reference_s": _MEASURING.reference_s,
             "load": load,
+            "seconds": seconds,
         }
     )
+
+
+def _run_races(
+    races: Sequence[Race],
+    blobs: tuple[bytes, ...],
+    workloads: int,
+    target: Target,
+    runner: ChildRunner,
+    should_stop: Callable[[], bool],
+) -> list[Measurement] | None:
+    """The measurements of all kernels, in order; None where nobody wants them any more.
+
+    A kernel that races knows of those before it that compute the same.
+    """
+    kernels = iter([unpack_kernel(blob, target) for blob in blobs[workloads:]])
+    best_s: dict[int, float] = {}
+    measured: list[Measurement] = []
+    for race in races:
+        workload = _workload(blobs[race.workload])
+        own = list(itertools.islice(kernels, race.kernels))
+        limit_s = race.limit_s(best_s.get(race.workload, math.inf))
+        times = runner.measure(workload, own, race.threads, limit_s, should_stop)
+        if not times:
+            return None
+        measured += times
+        best_s[race.workload] = min(best_s.get(race.workload, math.inf), *map(fastest_s, times))
+    return measured
+
+
+@functools.lru_cache(maxsize=64)
+def _workload(blob: bytes) -> Workload:
+    return read_workload(json.loads(blob))

@@ -252,7 +252,7 @@ class Session:
         """
         failed: list[tuple[int, Record]] = []
         for trial, one in self.tools.runner.measure_each(
-            self._trials(pairs, results, failed), self._should_abandon
+            self._trials(pairs, results, failed), self._should_abandon, len(pairs)
         ):
             yield from failed
             failed.clear()

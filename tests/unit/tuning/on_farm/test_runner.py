@@ -16,7 +16,7 @@ from tensorwright.farm import Device, Farm, FarmOutcome, FarmWorker, Lost, Paylo
 from tensorwright.processes import Done, never
 from tensorwright.records import Status
 from tensorwright.tuning.measuring import Measurement, Trial
-from tensorwright.tuning.on_farm import FarmRunner, agree
+from tensorwright.tuning.on_farm import DevicePool, FarmRunner, agree
 from tensorwright.tuning.on_farm.wire import write
 
 OK, WRONG = Status.OK, Status.WRONG_ANSWER
@@ -29,6 +29,7 @@ class FakeFarm(Farm):
         self.devices = devices
         self.aside: dict[str, str] = {}
         self.asked: list[str] = []
+        self.sizes: list[int] = []
 
     def results(
         self, units: Iterable[Unit], should_stop: Callable[[], bool] = never, ahead: int = 0
@@ -43,13 +44,15 @@ class FakeFarm(Farm):
         names = unit.workers or tuple(self.devices)
         name = names[len(self.asked) % len(names)]
         self.asked.append(name)
-        true_s = float(unit.payload.blobs[0][-8:])
-        said = self.devices[name](true_s)
-        if said is None:
+        kernels = unit.payload.blobs[unit.payload.data["workloads"] :]
+        said = [self.devices[name](float(kernel[-8:])) for kernel in kernels]
+        if None in said:
             return Lost("gone")
-        if isinstance(said, str):
-            return Done(Payload({"drift": said, "worker": name}))
-        return Done(Payload({"measured": write((said,)), "worker": name, "reference_s": 1.0}))
+        if isinstance(said[0], str):
+            return Done(Payload({"drift": said[0], "worker": name}))
+        self.sizes.append(len(said))
+        answer = {"measured": write(tuple(said)), "worker": name, "reference_s": 1.0}
+        return Done(Payload({**answer, "seconds": 0.1 * len(said)}))
 
     def workers(self) -> tuple[FarmWorker, ...]:
         device = Device("kind", "hardware", "")
@@ -83,7 +86,7 @@ def measured(farm: FakeFarm, count: int = 8) -> list[Measurement]:
         )
         for n in range(count)
     ]
-    found = {trial.index: one for trial, one in runner.measure_each(trials)}
+    found = {trial.index: one for trial, one in runner.measure_each(trials, most=count)}
     return [found[n] for n in range(count)]
 
 
@@ -115,7 +118,22 @@ def test_devices_that_agree_share_the_round() -> None:
 def test_a_single_device_is_believed() -> None:
     farm = FakeFarm(a=honest)
     assert measured(farm) == TRUE
-    assert len(farm.asked) == len(TRUE)
+    assert sum(farm.sizes) == len(TRUE)
+
+
+def test_a_unit_has_several_trials_where_devices_get_enough_of_them() -> None:
+    farm = FakeFarm(a=honest)
+    assert len(measured(farm, 64)) == 64
+    assert max(farm.sizes) == 10  # of a tenth of a second each
+    assert sum(farm.sizes) == 64
+
+
+def test_trials_of_a_unit_that_ended_its_worker_are_measured_one_by_one() -> None:
+    deadly = float(f"{0.001 * 40:8.6f}")
+    farm = FakeFarm(a=lambda true_s: None if true_s == deadly else honest(true_s))
+    statuses = [one.status for one in measured(farm, 64)]
+    assert statuses.index(Status.LOST) == 39
+    assert statuses.count(OK) == 63
 
 
 def test_a_program_that_fails_everywhere_has_failed() -> None:
@@ -139,3 +157,16 @@ def test_times_agree_up_to_a_ratio_and_failures_among_themselves() -> None:
     assert not agree(Measurement(OK, (1.0,)), Measurement(OK, (0.5,)))
     assert agree(Measurement(WRONG), Measurement(Status.CRASHED))
     assert not agree(Measurement(WRONG), Measurement(OK, (1.0,)))
+
+
+def test_devices_that_are_away_are_not_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensorwright.tuning.on_farm.devices._REFRESH_S", 0.0)
+    farm = FakeFarm(a=honest, b=honest)
+    pool = DevicePool(farm, "kind")
+    pool.put_aside("a", "it lies")
+    assert pool.names() == ("b",)
+    there, farm.devices = farm.devices, {}
+    assert pool.names() == ()
+    farm.devices = {"a": there["a"]}
+    with pytest.raises(MachineError, match="all are set aside: a: it lies"):
+        pool.names()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import astuple
 
 from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled
@@ -12,8 +14,10 @@ from tensorwright.farm import Payload
 from tensorwright.graph import program_workload
 from tensorwright.processes import never
 from tensorwright.records import Status
-from tensorwright.tuning.measuring import MeasureOptions
+from tensorwright.tuning.measuring import Measurement, MeasureOptions
 from tensorwright.tuning.on_farm.wire import (
+    Race,
+    fastest_s,
     read,
     read_request,
     read_workload,
@@ -40,24 +44,23 @@ def test_a_candidate_is_built_and_measured() -> None:
     built = build_candidate(Payload(request_data(request)), never)
     assert built is not None
     data = {
-        "workload": workload_data(WORKLOAD),
+        "workloads": 1,
+        "races": [astuple(Race(0, 1, threads=1))] * 2,
         "target": write(native_target()),
         "options": write(MeasureOptions(repeats=1, min_sample_s=1e-4)),
         "seed": 0,
-        "threads": 1,
-        "best_s": write(math.inf),
         "reference_s": 0.0,
         "reference_every_s": 60.0,
     }
-    answer = measure_candidates(Payload(data, built.blobs), never)
+    blobs = (json.dumps(workload_data(WORKLOAD)).encode(), *built.blobs, *built.blobs)
+    answer = measure_candidates(Payload(data, blobs), never)
     assert answer is not None
-    (one,) = read(answer.data["measured"])
-    assert one.status is Status.OK
+    assert [one.status for one in read(answer.data["measured"])] == [Status.OK] * 2
     assert answer.data["reference_s"] > 0
     # Expect a reference a thousand times as fast: it has drifted, and nothing is measured.
     hasty = {**data, "reference_s": answer.data["reference_s"] / 1000, "reference_every_s": 0.0}
     stopped = iter([False, False, True])
-    answer = measure_candidates(Payload(hasty, built.blobs), lambda: next(stopped, True))
+    answer = measure_candidates(Payload(hasty, blobs), lambda: next(stopped, True))
     assert answer is None or "reference kernel" in answer.data["drift"]
 
 
@@ -66,3 +69,12 @@ def test_what_does_not_build_says_why() -> None:
     built = build_candidate(Payload(request_data(request)), never)
     assert built is not None
     assert built.data["status"] == "build_error"
+
+
+def test_a_kernel_races_against_the_best_of_those_before_it() -> None:
+    fast, slow = Measurement(Status.OK, (1.0, 3.0)), Measurement(Status.CENSORED, (0.5,))
+    assert fastest_s(fast) == 1.0
+    assert fastest_s(slow) == math.inf
+    assert Race(0, 1, 1, best_s=2.0).limit_s(fastest_s(fast)) == 1.0
+    assert Race(0, 1, 1, best_s=2.0).limit_s(math.inf) == 2.0
+    assert Race(0, 1, 1).limit_s(1.0) == math.inf
