@@ -24,12 +24,13 @@ def farm_here(home: Path, *workers: Sequence[str]) -> Iterator[str]:
     scheduler = ("farm", "scheduler", address, "--page", "127.0.0.1:0")
     with ExitStack() as stack:
         for arguments in (scheduler, *(("worker", address, *each) for each in workers)):
-            stack.callback(_end, _started(arguments, home))
+            stack.callback(_end, started(arguments, home))
         _wait_for(port)
         yield address
 
 
-def _started(arguments: Sequence[str], home: Path) -> subprocess.Popen[bytes]:
+def started(arguments: Sequence[str], home: Path) -> subprocess.Popen[bytes]:
+    """A command that goes on beside the test."""
     return subprocess.Popen(
         [*COMMAND, *arguments],
         env=os.environ | {"TENSORWRIGHT_HOME": str(home)},

@@ -48,7 +48,7 @@ from tensorwright.tuning.on_farm import FarmRunner
 from tensorwright.tuning.on_farm.wire import write
 
 KIND = "sleeper"
-START_S = 180.0
+START_S = 400.0
 KERNEL_BYTES = 8_000
 PARTS = 10
 

@@ -45,6 +45,7 @@ class FarmWorker:
     name         unique in the farm             host     where it runs
     slots        units that it does at once     device   what it measures on, if it does
     seen_s       seconds since it was heard of  queue    units that it has
+    address      of its process; another one after it was started again
     """
 
     name: str
@@ -53,6 +54,7 @@ class FarmWorker:
     device: Device | None = None
     seen_s: float = 0.0
     queue: int = 0
+    address: str = ""
 
 
 def can_do(worker: FarmWorker, kind: str, names: tuple[str, ...]) -> bool:

@@ -97,7 +97,7 @@ class _Peer:
 
 @dataclass(slots=True)
 class _Taken:
-    """A unit under way: its place, and how often the worker that had it went away."""
+    """A unit under way: its index, and how often the worker that had it went away."""
 
     index: int
     unit: Unit

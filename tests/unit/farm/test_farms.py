@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.farms import COMMAND, farm_here
+from tests.farms import COMMAND, farm_here, started
 
 from tensorwright.base import MachineError, UsageError
 from tensorwright.farm import Farm, FarmSecurity, Payload, StdioFarm, Unit, connect, make_keys
@@ -78,6 +80,31 @@ def test_what_nobody_waits_for_is_given_up(farm: Farm) -> None:
     assert list(farm.results(long, lambda: next(calls, True))) == []
     units = [Unit("farm.wait", Payload({"seconds": 0.01, "n": n})) for n in range(4)]
     assert all(isinstance(each, Done) for each in farm.run(units))
+
+
+def test_a_unit_for_a_worker_that_is_started_again_is_done_there(
+    dask_address: str, tmp_path: Path
+) -> None:
+    command = ("worker", dask_address, "--device", "none", "--slots", "1", "--name", "other")
+    unit = Unit("farm.wait", Payload({"seconds": 3}), workers=("other",))
+    with ExitStack() as stack:
+        farm = stack.enter_context(connect(dask_address))
+        worker = started(command, tmp_path)
+        while all(each.name != "other" for each in farm.workers()):
+            time.sleep(0.2)
+
+        calls = count()
+
+        def kill_once() -> bool:
+            if next(calls) == 100:
+                worker.kill()
+                worker.wait()
+                again = started(command, tmp_path)
+                stack.callback(again.wait)
+                stack.callback(again.kill)
+            return False
+
+        assert farm.run([unit], kill_once) == [Done(unit.payload)]
 
 
 def test_a_worker_runs_no_function_of_a_plain_dask_client(dask_address: str) -> None:

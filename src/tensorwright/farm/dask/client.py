@@ -45,7 +45,9 @@ _MOST_BYTES = 4 << 20  # of requests in one message
 class _Sent:
     """A unit under way: how often it was lost, and its future.
 
-    indices   its own, and those of equal units, which are done once
+    indices     its own, and those of equal units, which are done once
+    addresses   of the workers that were to do it; Dask forgets their names, and a worker that is
+                started again has another address
     """
 
     key: str
@@ -54,6 +56,7 @@ class _Sent:
     request: bytes
     future: Any = None
     losses: int = 0
+    addresses: frozenset[str] = frozenset()
 
     @property
     def has_ended(self) -> bool:
@@ -84,6 +87,7 @@ class DaskFarm(Farm):
         self._key = security.key
         self._waits_s = waits_s
         self._connection = 0
+        self._there: tuple[FarmWorker, ...] = ()
         self._owned = ExitStack()
         self._owned.enter_context(guarded())
         try:
@@ -131,8 +135,10 @@ class DaskFarm(Farm):
     def workers(self) -> tuple[FarmWorker, ...]:
         """As `Farm.workers`; none while there is no scheduler."""
         now = time.time()
-        described = self._client.scheduler_info(n_workers=-1).get("workers", {}).values()
-        return tuple(sorted((_worker(each, now) for each in described), key=lambda one: one.name))
+        described = self._client.scheduler_info(n_workers=-1).get("workers", {})
+        workers = (_worker(address, each, now) for address, each in described.items())
+        self._there = tuple(sorted(workers, key=lambda one: one.name))
+        return self._there
 
     def close(self) -> None:
         """As `Farm.close`."""
@@ -183,10 +189,27 @@ class DaskFarm(Farm):
                         sync=False,
                         fifo_timeout="100ms",
                     )
+                    addresses = self._addresses_of(workers)
                     for one, future in zip(part, futures, strict=True):
-                        one.future = future
+                        one.future, one.addresses = future, addresses
             return
         self._client.close(timeout=1)
+
+    def _addresses_of(self, names: tuple[str, ...]) -> frozenset[str]:
+        """Where the workers of these names were when they were last looked for."""
+        return frozenset(worker.address for worker in self._there if worker.name in names)
+
+    def _submit_moved(self, sent: dict[str, _Sent]) -> None:
+        """Submit units again whose workers have all been started again meanwhile."""
+        names = {one.unit.workers for one in sent.values() if one.unit.workers}
+        now_at = {each: self._addresses_of(each) for each in names}
+        moved = [
+            one
+            for one in sent.values()
+            if now_at.get(one.unit.workers) and not now_at[one.unit.workers] & one.addresses
+        ]
+        self._cancel([one.future for one in moved if one.future is not None])
+        self._submit(moved)
 
     def _outcomes(self, ended: Sequence[_Sent]) -> Iterator[tuple[_Sent, FarmOutcome]]:
         """How units ended.  Those that were lost are submitted again, and come later."""
@@ -244,6 +267,7 @@ class DaskFarm(Farm):
             return []
         absent.look_at = now + _LOOK_S
         there = self.workers()
+        self._submit_moved(sent)
         for key in [each for each in absent.since if each not in sent]:
             del absent.since[key]
         needs = {one.unit.needs for one in sent.values()}
@@ -295,7 +319,7 @@ def _pause_s(count: int) -> float:
     return min(_MOST_PAUSE_S, max(_LEAST_PAUSE_S, _PAUSE_PER_UNIT_S * count))
 
 
-def _worker(described: dict[str, Any], now: float) -> FarmWorker:
+def _worker(address: str, described: dict[str, Any], now: float) -> FarmWorker:
     metrics = described.get("metrics", {})
     device = (metrics.get("tensorwright") or {}).get("device")
     return FarmWorker(
@@ -305,4 +329,5 @@ def _worker(described: dict[str, Any], now: float) -> FarmWorker:
         None if device is None else Device(**json.loads(device)),
         max(0.0, now - described.get("last_seen", now)),
         sum(metrics.get("task_counts", {}).values()),
+        address,
     )
