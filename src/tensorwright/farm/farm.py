@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from tensorwright.farm.unit import FarmOutcome, Unit
 from tensorwright.processes import Raised, Stopped, never
@@ -71,6 +71,9 @@ class Farm(ABC):
     away is given to another one; the client and the machine between may be killed, too: whoever
     submits the same units again gets the same answers.
     """
+
+    shares_files: ClassVar[bool] = False
+    """Whether all workers read and write the files of the client, under the same names."""
 
     @abstractmethod
     def results(

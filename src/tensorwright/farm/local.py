@@ -23,6 +23,8 @@ _TRIES = 3
 class LocalFarm(Farm):
     """Processes of this machine, each with one thread."""
 
+    shares_files = True
+
     def __init__(self, processes: int) -> None:
         self._count = processes
         self._pool = WorkerPool(processes, variables=_ONE_THREAD)
@@ -48,6 +50,8 @@ class LocalFarm(Farm):
 
 class Caller(Farm):
     """The process that asks does the units itself, one after the other, without a limit of time."""
+
+    shares_files = True
 
     def results(
         self,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tests.lab.rule_generation.tiny import TINY, enumerated
+from tests.lab.rule_generation.tiny import TINY, enumerated, units_in
 
 from tensorwright.base import UsageError
+from tensorwright.farm import CALLER, LocalFarm
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.terms import Apply, Input, input_names, substitute
 from tensorwright.rewriting.text import parse_rule, rule_text
 from tensorwright_lab.rule_generation import generate_rules, presets_of, remove_work
+from tensorwright_lab.rule_generation.candidates import uses
 from tensorwright_lab.rule_generation.candidates.congruence import (
     distinct_equalities,
     without_common_subgraphs,
@@ -23,6 +25,7 @@ from tensorwright_lab.rule_generation.candidates.subsumption import without_subs
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import enumerate_terms, run_of
+from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.preset import parse_preset
 
@@ -131,7 +134,9 @@ def test_known_substitutions_are_found(tmp_path):
     folder = WorkFolder(tmp_path / "work", run_of(preset, 2, 0))
     found = enumerate_terms(preset, 2, folder)
     each = distinct_equalities(found)
-    rows = without_subsumed(found, each, without_common_subgraphs(found, each, _trials))
+    remaining = without_common_subgraphs(found, each, _trials)
+    units = LevelUnits(folder, CALLER, print, 2)
+    rows = without_subsumed(found, each, remaining, units)
     texts = _texts(TermBuilder(found).rule(int(row)) for row in rows)
     convolved = "conv2d[1, 1, same, none]"
     for wanted in (
@@ -188,7 +193,7 @@ def test_what_is_left_out_follows_from_what_is_kept(tmp_path):
     found = enumerated(tmp_path / "work", 3)
     each = distinct_equalities(found)
     remaining = without_common_subgraphs(found, each, _trials)
-    kept = without_subsumed(found, each, remaining)
+    kept = without_subsumed(found, each, remaining, units_in(tmp_path / "units"))
     assert len(kept) < len(remaining.row) * 0.7
     builder = TermBuilder(found)
     rules = []
@@ -220,3 +225,20 @@ def test_all_steps_give_rules_for_all_shapes(tmp_path):
 def test_an_unknown_preset_is_refused():
     with pytest.raises(UsageError, match="no such preset"):
         generate_rules("tosa", 1)
+
+
+def test_uses_of_rules_are_the_same_in_units(tmp_path, monkeypatch):
+    found = enumerated(tmp_path / "work", 3)
+    each = distinct_equalities(found)
+    remaining = without_common_subgraphs(found, each, _trials)
+    wanted = without_subsumed(found, each, remaining, units_in(tmp_path / "caller"))
+    monkeypatch.setattr(uses, "_FEW", 1)
+    monkeypatch.setattr(uses, "_ROWS", 7)
+    monkeypatch.setattr(uses, "_EFFORT", 1e6)
+    with LocalFarm(2) as farm:
+        units = units_in(tmp_path / "units", farm)
+        assert without_subsumed(found, each, remaining, units).tolist() == wanted.tolist()
+    assert units.folder.has("facts-3")
+    assert units.folder.has_unit("uses-3-3-1")
+    resumed = units_in(tmp_path / "units")
+    assert without_subsumed(found, each, remaining, resumed).tolist() == wanted.tolist()

@@ -11,6 +11,7 @@ from tensorwright_lab.rule_generation.enumerate.enumerate import (
     enumerate_terms,
     run_of,
 )
+from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.preset import parse_preset
 
 TINY = parse_preset(
@@ -31,6 +32,11 @@ def enumerated(path: Path, max_operators: int, farm: Farm = CALLER) -> Enumerati
     """The enumeration of the tiny preset, kept in a folder."""
     folder = WorkFolder(path, run_of(TINY, max_operators, 0))
     return enumerate_terms(TINY, max_operators, folder, farm=farm)
+
+
+def units_in(path: Path, farm: Farm = CALLER) -> LevelUnits:
+    """Units whose answers are kept in a folder of their own."""
+    return LevelUnits(WorkFolder(path, {}), farm, print, 3)
 
 
 def facts(found: Enumeration) -> dict[str, bytes]:

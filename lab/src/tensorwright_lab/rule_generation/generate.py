@@ -197,7 +197,7 @@ def _rules_of(
     multi_root = [multi_root_rule(builder, int(first), int(second)) for first, second in both]
     multi_root = [rule for rule in multi_root if not has_common_inputs(rule)]
     tally.note("common subgraph", len(remaining.row) + len(multi_root))
-    rows = without_subsumed(enumeration, each, remaining)
+    rows = without_subsumed(enumeration, each, remaining, steps.units)
     tally.note("one step", len(rows) + len(multi_root))
     rules = steps.holding([*(builder.rule(int(row)) for row in rows), *multi_root])
     tally.note("evaluated", len(rules))

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewriting.operators import IntShape
+from tensorwright.rewriting.operators import IntShape, operator_named
 from tensorwright.rewriting.terms import Param
 from tensorwright_lab.rule_generation.enumerate.classes import NOWHERE, Batch, Ints, Places
 from tensorwright_lab.rule_generation.fingerprint.factored import factored_values
@@ -37,7 +37,13 @@ from tensorwright_lab.rule_generation.fingerprint.fingerprints import (
     keys_of_unary,
 )
 from tensorwright_lab.rule_generation.fingerprint.kernels import Values, values_of
-from tensorwright_lab.rule_generation.fingerprint.structure import Bilinear, Linear, structure_of
+from tensorwright_lab.rule_generation.fingerprint.structure import (
+    BILINEAR_KINDS,
+    LINEAR_KINDS,
+    Bilinear,
+    has_relu,
+    structure_of,
+)
 
 _ROWS = 1 << 14
 """Applications of a piece of one argument at most."""
@@ -146,17 +152,15 @@ def effort(block: Block) -> float:
     """About how many microseconds the fingerprints of one sample take."""
     if not block.shapes:
         return 1.0
-    structure = structure_of(block.operator, block.params, block.shapes)
     size = math.prod(block.shape) / 200
-    match structure:
-        case Linear():
-            return 0.2 * len(block) + (len(block.left) + len(block.right)) * size
-        case Bilinear() if structure.is_relu:
-            return (4.0 if block.is_table else 40.0) * len(block) * size
-        case Bilinear():
-            return (0.2 if block.is_table else 10.0 * size) * len(block)
-        case _:
-            return 5.0 * len(block) * size
+    kind = operator_named(block.operator).structure
+    if kind in LINEAR_KINDS:
+        return 0.2 * len(block) + (len(block.left) + len(block.right)) * size
+    if kind in BILINEAR_KINDS and has_relu(kind, block.params):
+        return (4.0 if block.is_table else 40.0) * len(block) * size
+    if kind in BILINEAR_KINDS:
+        return (0.2 if block.is_table else 10.0 * size) * len(block)
+    return 5.0 * len(block) * size
 
 
 def value_effort(block: Block) -> float:

@@ -69,8 +69,7 @@ class WorkFolder:
         Raises:  UsageError where they cannot be read.
         """
         try:
-            with np.load(self.path / f"{name}.npz", allow_pickle=False) as file:
-                return {each: file[each] for each in file.files}
+            return load_arrays(self.path / f"{name}.npz")
         except (OSError, ValueError, zipfile.BadZipFile) as error:
             raise self._unreadable(f"{name}.npz", error) from error
 
@@ -118,6 +117,12 @@ class WorkFolder:
 
     def _unreadable(self, name: str, error: Exception) -> UsageError:
         return self._error(f"{name} cannot be read: {error}", "remove the folder")
+
+
+def load_arrays(path: Path) -> Arrays:
+    """The arrays of a file."""
+    with np.load(path, allow_pickle=False) as file:
+        return {each: file[each] for each in file.files}
 
 
 def _read(file: IO[bytes], sizes: Sequence[int], at: int) -> bytes:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,14 @@ from tensorwright.rewriting.operators import IntShape, StructureKind, operator_n
 from tensorwright.rewriting.shapes import Misfit, Needs
 from tensorwright.rewriting.terms import Param
 from tensorwright_lab.rule_generation.enumerate.blocks import Block, Order
-from tensorwright_lab.rule_generation.enumerate.classes import INPUT, ClassTable, Ints, Kind, Places
+from tensorwright_lab.rule_generation.enumerate.classes import (
+    INPUT,
+    ClassTable,
+    Ints,
+    Kind,
+    Places,
+    distinct,
+)
 from tensorwright_lab.rule_generation.enumerate.sharing import Sharing
 from tensorwright_lab.rule_generation.preset import MAX_ELEMENTS, Application, Preset
 
@@ -50,12 +59,13 @@ class Plan:
         listed, by_kind = self.table.shapes()
         left, right = by_kind[self.table.kind[first]], by_kind[self.table.kind[second]]
         code = left.astype(np.int64) * len(listed) + right
+        order = np.argsort(code, kind="stable")
+        pairs = distinct(code)
+        starts = np.searchsorted(code[order], pairs).tolist()
+        own = [order[low:high] for low, high in pairwise([*starts, len(code)])]
         return {
-            (listed[each // len(listed)], listed[each % len(listed)]): (
-                first[code == each],
-                second[code == each],
-            )
-            for each in np.unique(code)
+            (listed[pair // len(listed)], listed[pair % len(listed)]): (first[rows], second[rows])
+            for pair, rows in zip(pairs.tolist(), own, strict=True)
         }
 
     def _blocks(self) -> Iterator[Block]:
@@ -108,7 +118,7 @@ class Plan:
         axis = int(str(application.params[0]))
         kinds = self.table.kind[classes]
         places: dict[int, list[int]] = {}
-        for number in np.unique(kinds):
+        for number in distinct(kinds):
             split_points = self.table.kinds[number].split_points
             for place in split_points[axis] if axis < len(split_points) else ():
                 places.setdefault(int(str(place)), []).append(int(number))
@@ -251,6 +261,7 @@ class Plan:
         return float(total)
 
 
+@cache
 def result_shape(
     application: Application, params: tuple[Param, ...], shapes: tuple[IntShape, ...]
 ) -> IntShape | None:

@@ -30,7 +30,7 @@ from tensorwright_lab.rule_generation.enumerate.blocks import (
     keys,
     values,
 )
-from tensorwright_lab.rule_generation.enumerate.classes import Ints
+from tensorwright_lab.rule_generation.enumerate.classes import Ints, distinct
 from tensorwright_lab.rule_generation.enumerate.owners import runs_of
 from tensorwright_lab.rule_generation.enumerate.store import ValueStore
 from tensorwright_lab.rule_generation.fingerprint.fingerprints import Keys
@@ -67,7 +67,7 @@ def _classes_by_shape(chunk: Chunk) -> dict[IntShape, NDArray[Any]]:
     for block in chunk:
         for shape, numbers in zip(block.shapes, _arguments(block), strict=True):
             named.setdefault(shape, []).append(numbers)
-    return {shape: np.unique(np.concatenate(numbers)) for shape, numbers in named.items()}
+    return {shape: distinct(np.concatenate(numbers)) for shape, numbers in named.items()}
 
 
 def _arguments(block: Block) -> list[NDArray[Any]]:

@@ -21,6 +21,7 @@ from tensorwright_lab.rule_generation.enumerate.classes import (
     Batch,
     ClassTable,
     Places,
+    distinct,
 )
 from tensorwright_lab.rule_generation.enumerate.renaming import mix
 from tensorwright_lab.rule_generation.preset import Preset
@@ -133,7 +134,7 @@ def shared_pairs(table: ClassTable, union: int, share: int = 1) -> tuple[Places,
     first, second = np.concatenate([i, j, k]), np.concatenate([j, i, m])
     differ = first != second
     width = len(table)
-    code = np.unique(first[differ] * width + second[differ])
+    code = distinct(first[differ] * width + second[differ])
     return code // width, code % width
 
 

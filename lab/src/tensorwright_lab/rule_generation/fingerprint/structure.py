@@ -136,7 +136,17 @@ class Direct:
 
 Structure: TypeAlias = Constant | Linear | Bilinear | Pointwise | Window | Affine | Direct
 
+LINEAR_KINDS = frozenset({StructureKind.GATHER, StructureKind.LINEAR, StructureKind.PLANE_SUM})
+"""The kinds whose structure is `Linear`; those of `Bilinear` follow."""
+BILINEAR_KINDS = frozenset(
+    {StructureKind.BILINEAR, StructureKind.CONVOLUTION, StructureKind.QUOTIENT}
+)
 _EXACT_BITS = 52
+
+
+def has_relu(kind: StructureKind, params: tuple[Param, ...]) -> bool:
+    """Whether relu is part of a convolution."""
+    return kind is StructureKind.CONVOLUTION and params[-1] == "relu"
 
 
 @cache
@@ -145,7 +155,7 @@ def structure_of(
 ) -> Structure:
     """The structure of one application at concrete shapes."""
     kind = operator_named(operator).structure
-    if kind is StructureKind.CONVOLUTION and params[-1] == "relu":
+    if has_relu(kind, params):
         plain = structure_of(operator, (*params[:-1], "none"), shapes)
         assert isinstance(plain, Bilinear)
         return replace(plain, is_relu=True)
