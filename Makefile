@@ -48,11 +48,11 @@ endif
 devices: $(READY)  ## install what tests of graphics processors run with: PoCL, NVRTC, Oclgrind, nvdisasm (200 MB)
 	$(BIN)/python -m pip install --quiet -e '.[opencl,pocl,cuda,cards]'
 
-check: $(READY)  ## lint, formatting, types, order of the folders
+check: $(READY)  ## lint, formatting, types, order of the folders, words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/unit/test_layers.py
+	$(BIN)/python -m pytest -q tests/unit/test_layers.py tests/unit/test_words.py
 
 fmt: $(READY)  ## format the code and mend what lint can mend
 	$(BIN)/ruff check --fix .

@@ -221,8 +221,8 @@ class _Question:
 def _question(model: Any, options: Mapping[str, Any]) -> _Question | None:
     """The question that the cache may answer; None for what is always compiled.
 
-    That is: what is no model, a target that is no processor, and where knobs or `EXTENSIONS` ask
-    for it.
+    That is: what is not a model, a target that is not a processor, and where knobs or `EXTENSIONS`
+    ask for it.
     """
     cache = default_executable_cache()
     is_used = cache.limit_bytes and knobs.KERNEL_CACHE.get()
@@ -250,7 +250,7 @@ def _pipeline(model: Any, options: Mapping[str, Any]) -> Executable:
 
 
 def _digest_of_model(model: Any) -> tuple[str | None, Path | None]:
-    """The digest of a model's bytes with its kind, and its file; none of what is no model."""
+    """The digest of a model's bytes with its kind, and its file; none of what is not a model."""
     if isinstance(model, bytes):
         return f"bytes {digest_of_bytes(model)}", None
     if isinstance(model, str | os.PathLike):

@@ -209,7 +209,7 @@ def recorded_graph(
 
 
 def open_price(target: Target, threads: int | None) -> Price | None:
-    """The time model's prices of a network's workloads; None without a model, and for what is no
+    """The time model's prices of a network's workloads; None without a model, and for what is not a
     processor.
     """
     if not isinstance(target, CpuTarget):

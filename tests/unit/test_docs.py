@@ -120,6 +120,12 @@ def test_the_pictures_are_drawn_by_their_script() -> None:
     }
 
 
+def test_the_design_is_a_short_page() -> None:
+    """What explains one module stands in that module; what another page says is linked."""
+    design = (ROOT / "docs" / "design.md").read_text()
+    assert design.count("\n") <= 250
+
+
 def test_every_kind_of_error_has_its_section() -> None:
     page = (ROOT / "docs" / "errors.md").read_text()
     for kind in ERROR_KINDS:

@@ -123,7 +123,7 @@ def test_what_is_no_amount_or_no_shapes_is_refused() -> None:
         Budget(minutes=-1.0)
     with pytest.raises(UsageError, match="minutes=a: it must be a number"):
         Budget(minutes="a")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="it is no mapping"):
+    with pytest.raises(UsageError, match="it is not a mapping"):
         load_onnx(to_onnx(model), "N:3")  # type: ignore[arg-type]
 
 

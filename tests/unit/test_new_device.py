@@ -194,7 +194,7 @@ def test_the_host_is_a_device() -> None:
     HOST.copy_out(made, result)
     np.testing.assert_array_equal(result, array * 4)
     assert HOST.missing(detect_target()) is None
-    assert HOST.missing(parse_target("cuda:sm_90")) == Missing("it is no graphics processor")
+    assert HOST.missing(parse_target("cuda:sm_90")) == Missing("it is not a graphics processor")
     assert HOST.free_bytes() > array.nbytes
     assert given.address % 64 == 0
 

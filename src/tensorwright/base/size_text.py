@@ -57,12 +57,12 @@ def read_size(text: str, symbol: Callable[[str], T | None], operations: SizeOper
             tokens.append(token)
         if match is None or (meant is None and token is None):
             rest = text[position:].strip()
-            raise ValueError(f"{text!r} is no size: {rest!r} is not understood")
+            raise ValueError(f"{text!r} is not a size: {rest!r} is not understood")
         position = match.end()
     reader = _Reader(tokens, operations)
     size = reader.sum()
     if reader.next() is not None:
-        raise ValueError(f"{text!r} is no size: {str(reader.next())!r} is left over")
+        raise ValueError(f"{text!r} is not a size: {str(reader.next())!r} is left over")
     return size
 
 
@@ -123,7 +123,7 @@ class _Reader(Generic[T]):
             self._take(")")
             return inner
         if token not in ("min", "max"):
-            raise ValueError(f"{token!r} is no extent")
+            raise ValueError(f"{token!r} is not an extent")
         self._take("(")
         left = self.sum()
         self._take(",")
@@ -167,7 +167,7 @@ def _value_of(name: str) -> Computed:
 class Formula(OpenSize):
     """A size that is computed from named ones.
 
-    Raises:  ValueError for what is no text of a size.
+    Raises:  ValueError for what is not a text of a size.
     """
 
     text: str

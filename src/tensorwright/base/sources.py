@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parent.parent
 _SETTLED_S = 2.0
 """A file that was written more recently may be written again without a change of its times."""
 EXTENSIONS: set[str] = set()
-"""What this process has added to the package itself: rules and templates of one's own.  Their code
+"""What this process has added to the package itself: the user's rules and templates. Their code
 is in no digest, so whole executables are not kept while there are some."""
 _DEPENDENCIES = ("llvmlite", "lightgbm", "ml_dtypes", "numpy", "onnx", "scipy")
 

@@ -16,7 +16,7 @@ from tensorwright.base.errors import UnsupportedError
 
 
 class OpenSize:
-    """A size that is no number before the network runs.
+    """A size that is not a number before the network runs.
 
     Base of the index expressions of `tensorwright.expr`, which say what it is and have arithmetic.
     """
@@ -70,7 +70,7 @@ class TensorType:
 
     @property
     def is_open(self) -> bool:
-        """Whether some extent is no number yet."""
+        """Whether some extent is not a number yet."""
         return any(isinstance(extent, OpenSize) for extent in self.shape)
 
     @property

@@ -78,7 +78,7 @@ def text_of(operand: object) -> str:
 
 
 def remedy_of(operand: object) -> str:
-    """What to write instead of an operand that is no number and no value."""
+    """What to write instead of an operand that is neither a number nor a value."""
     if isinstance(operand, Symbolic):
         return operand.as_value
     if isinstance(operand, np.ndarray):
@@ -136,7 +136,7 @@ class Symbolic:
     def __float__(self) -> NoReturn:
         raise refused(
             self,
-            f"{self.noun} is no number before the program runs, as float and the functions of "
+            f"{self.noun} is not a number before the program runs, as float and the functions of "
             "math need",
             "the functions of tensorwright.expr: exp, log, sqrt, sin, tanh, floor, pow_, ...; "
             "cast(v, DType.F32) converts",
@@ -147,8 +147,8 @@ class Symbolic:
     def __index__(self) -> NoReturn:
         raise refused(
             self,
-            f"{self.noun} is no number before the program runs, as range and the places of lists "
-            "and arrays need",
+            f"{self.noun} is not a number before the program runs, as range and the places of "
+            "lists and arrays need",
             "declare a placeholder for what is read; its numbers are given when it runs",
         )
 
@@ -163,7 +163,7 @@ class Symbolic:
         """What == or != makes of two operands in a body."""
         raise refused(f"{self} {sign} {other}", f"{self.noun} has no {sign}", self.as_value)
 
-    if not TYPE_CHECKING:  # a type checker shall see the operators that there are
+    if not TYPE_CHECKING:  # a type checker must see the operators that there are
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refusing("arithmetic")
         __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _refusing("division")
         __mod__ = __rmod__ = _refusing("%")
@@ -192,7 +192,7 @@ class Symbolic:
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise refused(
             self,
-            f"{self.noun} is no array before the program runs, nor a place in one",
+            f"{self.noun} is not an array before the program runs, nor a place in one",
             f"declare a placeholder for what is read; {_NUMPY_REMEDY}",
         )
 
@@ -203,7 +203,7 @@ class MissingAttributeError(ExpressionError, AttributeError):
 
 def no_attribute(operand: Symbolic, name: str) -> MissingAttributeError:
     """The error for an attribute that arrays may have, and nothing of ours."""
-    reason = f"{operand.noun} is no array, and has no attribute {name}"
+    reason = f"{operand.noun} is not an array, and has no attribute {name}"
     remedy = _INSTEAD_OF_ATTRIBUTE.get(name) or _instead_of_function(name)
     return MissingAttributeError(stage=STAGE, where=str(operand), reason=reason, remedy=remedy)
 

@@ -196,10 +196,10 @@ class _Readable(Symbolic):
     def __getitem__(self, indices: object) -> Load:
         return _load(self, indices)
 
-    if not TYPE_CHECKING:  # a type checker shall see the attributes that there are
+    if not TYPE_CHECKING:  # a type checker must see the attributes that there are
 
         def __getattr__(self, name: str) -> NoReturn:
-            if name.startswith("_"):  # what Python and others ask, which is no mistake of anybody
+            if name.startswith("_"):  # what Python asks: not a mistake
                 raise AttributeError(name)
             raise no_attribute(self, name)
 
@@ -278,10 +278,12 @@ def _place(tensor: Any, index: Any, extent: Index) -> Index:
     if isinstance(index, Load) and index.dtype.is_int:
         return at_position(index.source, index.indices, extent)
     if isinstance(index, ValueExpr):
-        reason = f"a value of {index.dtype} is no index; an element of a tensor of integers is one"
+        reason = (
+            f"a value of {index.dtype} is not an index; an element of a tensor of integers is one"
+        )
         remedy = "compute it as a tensor t of DType.I32, and read x[t[i]]"
     else:
-        reason = f"{noun_of(index)} is no index"
+        reason = f"{noun_of(index)} is not an index"
         remedy = "an index is an integer, or + - * // % of the variables of the body and of axes"
         if isinstance(index, slice) or index is Ellipsis:
             remedy += "; for all of a dimension, a variable of the body, or an axis that is folded"
@@ -323,7 +325,7 @@ def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute, Compute]
     """
     reduction = tensor.reduction
     if reduction is None or not reduction.combiner.is_arg:
-        raise TypeError(f"{tensor.name} is no argmax or argmin")
+        raise TypeError(f"{tensor.name} is not an argmax or argmin")
     value_fold = Combiner.MAX if reduction.combiner is Combiner.ARGMAX else Combiner.MIN
     (axis,) = reduction.axes
     best = Compute(f"{tensor.name}_best", tensor.axes, tensor.body, Reduction(value_fold, (axis,)))

@@ -265,11 +265,11 @@ _NUMBER_OF_CONDITION = "cast(condition, DType.{}) makes 1 or 0 of it; or select(
 def constant(value: float | int | bool, dtype: DType) -> Const:
     """A constant of the given dtype; floats are stored as Python floats, ints as ints.
 
-    Raises: ExpressionError for what is no number, and for a fraction among integers.
+    Raises: ExpressionError for what is not a number, and for a fraction among integers.
     """
     number = as_number(value)
     if number is None:
-        raise refused(noun_of(value), "it is no constant", remedy_of(value))
+        raise refused(noun_of(value), "it is not a constant", remedy_of(value))
     require_dtype(dtype)
     if dtype is DType.BOOL:
         return Const(bool(number), dtype)
@@ -284,10 +284,10 @@ def constant(value: float | int | bool, dtype: DType) -> Const:
 
 
 def require_dtype(dtype: object) -> None:
-    """Refuse what is no type of elements.  Raises: ExpressionError."""
+    """Refuse what is not a type of elements.  Raises: ExpressionError."""
     if not isinstance(dtype, DType):
         dtypes = ", ".join(f"DType.{each.name}" for each in DType)
-        raise refused(f"dtype {dtype!r}", "it is no DType of tensorwright.base", dtypes)
+        raise refused(f"dtype {dtype!r}", "it is not a DType of tensorwright.base", dtypes)
 
 
 def cast(operand: Value | Index | Condition | float, dtype: DType) -> Value:

@@ -22,7 +22,7 @@ def connect(address: str, security: FarmSecurity = NO_SECURITY) -> Farm:
     that ssh reaches: ssh://HOST,ssh://USER@HOST.
 
     Raises:  MachineError if the extra is not installed, or nobody answers; UsageError for an
-             address without protection, and for one that is no address.
+             address without protection, and for one that is not an address.
     """
     if address.startswith(("ssh://", "stdio:")):
         return StdioFarm(commands_of(address))

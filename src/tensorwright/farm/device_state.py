@@ -42,7 +42,7 @@ def name_worker(name: str) -> None:
 
 
 def worker_name() -> str:
-    """What this process is called in the farm; "" where it is no worker."""
+    """What this process is called in the farm; "" where it is not a worker."""
     return _NAMES[-1] if _NAMES else ""
 
 

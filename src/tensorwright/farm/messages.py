@@ -70,7 +70,7 @@ def pack_request(unit: Unit, key: bytes) -> bytes:
 def unpack_request(message: bytes, key: bytes) -> Request:
     """The inverse of `pack_request`.
 
-    Raises:  WrongKeyError, ValueError for what is no request.
+    Raises:  WrongKeyError, ValueError for what is not a request.
     """
     head, blobs = _unpack(message, key)
     try:
@@ -114,7 +114,7 @@ def pack_answer(outcome: FarmOutcome, request: bytes, key: bytes) -> bytes:
 def unpack_answer(message: bytes, request: bytes, key: bytes) -> FarmOutcome:
     """The inverse of `pack_answer`.
 
-    Raises:  WrongKeyError, ValueError for what is no answer to this request.
+    Raises:  WrongKeyError, ValueError for what is not an answer to this request.
     """
     head, blobs = _unpack(message, key)
     if head.get("to") != digest_of(request).hex():

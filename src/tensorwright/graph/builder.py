@@ -70,7 +70,7 @@ class GraphBuilder:
 
         shape   numbers, and named sizes for what is known when the network runs
 
-        Raises:  ModelError if the name is taken, or for what is no extent.
+        Raises:  ModelError if the name is taken, or for what is not an extent.
         """
         extents = tuple(_checked_extent(name, extent) for extent in shape)
         for size in named_sizes_of(*(each for each in extents if isinstance(each, IndexExpr))):
@@ -282,6 +282,6 @@ def _checked_extent(name: str, extent: object) -> int | OpenSize:
         raise ModelError(
             stage="graph",
             where=f"input {name}",
-            reason=f"{extent!r} is no extent",
+            reason=f"{extent!r} is not an extent",
             remedy='give an integer, or a size by name: named_size("n")',
         ) from None

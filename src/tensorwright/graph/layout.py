@@ -1,13 +1,13 @@
 """Choose how every tensor of a network lies in memory.
 
 Candidates are the plain layout and channels (dimension 1) in blocks of a whole, half or quarter
-vector, or all in one block where they are no whole vectors and not very many.  The sum of the costs
-of all nodes (`layout_cost.py`) is made small by changing tensors, and sets of tensors that want to
-be alike, one after the other until nothing helps: iterated conditional modes, from two starts.
-Where a price of workloads is given, it decides among several such choices (`layout_by_price.py`).
-Inputs, outputs and constants of the graph and what opaque nodes touch stay plain, and so do tensors
-whose channels are a named size; costs are those of typical sizes.  No node is added: kernels read
-and write any layout, and what costs is counted.
+vector, or all in one block where they are not whole vectors and not very many.  The sum of the
+costs of all nodes (`layout_cost.py`) is made small by changing tensors, and sets of tensors that
+want to be alike, one after the other until nothing helps: iterated conditional modes, from two
+starts. Where a price of workloads is given, it decides among several such choices
+(`layout_by_price.py`). Inputs, outputs and constants of the graph and what opaque nodes touch stay
+plain, and so do tensors whose channels are a named size; costs are those of typical sizes.  No node
+is added: kernels read and write any layout, and what costs is counted.
 Source:  Besag, On the Statistical Analysis of Dirty Pictures, JRSS B 48(3), 1986 (the sweeps);
          Liu et al., Optimizing CNN Model Inference on CPUs, USENIX ATC 2019 (blocked layouts).
 """

@@ -29,7 +29,7 @@ from tensorwright.ops import BY_DIMENSION, Fold, LayoutWish, Movement, Pattern, 
 _BLOCK_EFFICIENCY = {1: 1.0, 2: 0.55, 4: 0.3}  # by lanes / block
 _PLAIN_EFFICIENCY = 0.35
 _CROSSING_EFFICIENCY = 0.1  # a vector of output channels reads the channels of several groups
-_PLAIN_INPUT_EFFICIENCY = 0.95  # blocked output from a plain input that is no graph input
+_PLAIN_INPUT_EFFICIENCY = 0.95  # blocked output from a plain input that is not a graph input
 _GATHERED_EFFICIENCY = 0.1  # plain output and windows that step by more than one
 _GATHERED_IN_GROUPS = 0.5  # the same where the channels of a group use each vector
 _STRIDED_EFFICIENCY = 0.5  # plain output from a blocked input
@@ -39,7 +39,7 @@ _FUSED = 50  # the same where reader and read share a kernel, whose loops then f
 _UNSUITED = 6  # an operator that divides and permutes dimensions, on a blocked tensor
 _UNSUITED_ANCHOR = 16  # the same where every element is read again and again
 
-_DOUBT = 1.5  # the model's order is no certainty where costs are within this factor
+_DOUBT = 1.5  # the model's order is not certainty where costs are within this factor
 
 Layouts = Mapping[str, Layout]
 
@@ -51,7 +51,7 @@ class Favour(Enum):
 
     NOTHING = "nothing"
     PLAIN = "plain"
-    PARTS = "parts"  # blocks that are no whole vectors
+    PARTS = "parts"  # blocks that are not whole vectors
 
 
 @dataclass(frozen=True, slots=True)

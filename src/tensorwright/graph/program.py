@@ -23,7 +23,7 @@ def program(
     outputs    what it computes; their inputs are the caller's
     constants  names of inputs that stay the same from call to call: they are packed once
     name       for people; that of the last output where ""
-    Raises:    UsageError for equal names, and constants that are no inputs.
+    Raises:    UsageError for equal names, and constants that are not inputs.
     """
     found = (outputs,) if isinstance(outputs, Compute) else tuple(outputs)
     return program_workload(found, frozenset(constants), name)

@@ -209,10 +209,10 @@ def _built(piece: _Piece) -> BoundWorkload:
 def program_workload(
     outputs: Sequence[Compute], constants: frozenset[str] = frozenset(), name: str = ""
 ) -> Workload:
-    """A tensor expression of one's own as a workload; its tensors keep their names.
+    """A user's tensor expression as a workload; its tensors keep their names.
 
     constants  names of the placeholders whose values are known when it is compiled
-    Raises:    UsageError if two tensors have one name, or a constant is no placeholder.
+    Raises:    UsageError if two tensors have one name, or a constant is not a placeholder.
     """
     order = topological_order(*outputs)
     names = [tensor.name for tensor in order]

@@ -206,7 +206,7 @@ def _is_same(values: Mapping[str, Any], fixed: Mapping[str, Array]) -> bool:
 
 
 def _free_inputs(model: Model) -> tuple[ValueInfoProto, ...]:
-    """The inputs of a model that a call must give, in order: those that are no initialisers."""
+    """The inputs of a model that a call must give, in order: those that are not initialisers."""
     if isinstance(model, bytes):
         model = onnx.load_model_from_string(model)
     elif not isinstance(model, ModelProto):

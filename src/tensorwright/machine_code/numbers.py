@@ -128,7 +128,7 @@ class Number:
         return (self < other).choose(self, other)
 
     def larger(self, other: Operand) -> Number:
-        """The larger of two numbers, likewise."""
+        """The larger of two numbers; of a NaN and another, the other."""
         return (self > other).choose(self, other)
 
     def cast(self, conversion: str, kind: str) -> Number:

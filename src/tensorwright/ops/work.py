@@ -32,7 +32,7 @@ def work(computes: Sequence[Tensor]) -> int:
 
 
 def moved_bytes(computes: Sequence[Tensor]) -> int:
-    """As `open_moved_bytes`, likewise."""
+    """As `open_moved_bytes`, for tensors whose extents are numbers."""
     return number_of(open_moved_bytes(computes))
 
 

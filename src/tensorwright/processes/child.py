@@ -101,7 +101,7 @@ class Child:
             reason = type(answer).__name__
         except (EOFError, OSError):
             return self._end()
-        except Exception as error:  # noqa: BLE001 - bytes that are no pickle raise anything
+        except Exception as error:  # noqa: BLE001 - bytes that are not pickle raise anything
             answer, reason = None, str(error)
         if isinstance(answer, Done | Raised):
             return answer

@@ -240,7 +240,7 @@ def missing_device(target: Target) -> str:
 
 
 def check_device(target: Target, stage: str, where: str = "", remedy: str = "") -> None:
-    """As `check_runs_here`; the device of a target that is no processor is asked for.
+    """As `check_runs_here`; the device of a target that is not a processor is asked for.
 
     Raises:  MachineError that says what this machine lacks.
     """

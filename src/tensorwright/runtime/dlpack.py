@@ -189,7 +189,7 @@ def taken(device: Device, named: DlpackDevice, value: Any) -> DeviceArray:
         return value
     capsule = value.__dlpack__(stream=named.stream)
     if not _is_valid(capsule, _NEW):
-        raise BufferError("its capsule is no new tensor of DLPack")
+        raise BufferError("its capsule is not a new tensor of DLPack")
     address = _pointer(capsule, _NEW)
     managed = _ManagedStruct.from_address(address)
     _rename(capsule, _TAKEN)

@@ -334,7 +334,7 @@ class Executable:
     def at(self, **values: int) -> Executable:
         """The executable for some values of its named sizes: others are typical.
 
-        Raises:  UsageError for a name that is no size, and a value that it may not be.
+        Raises:  UsageError for a name that is not a size, and a value that it may not be.
         """
         chosen = chosen_values(self.plan, values)
         roomy = with_room(self.plan, with_rooms(self.plan, chosen))

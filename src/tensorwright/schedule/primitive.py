@@ -112,7 +112,7 @@ def need_loop(step: object, state: ScheduleState, stage: Stage, loop: str) -> No
 
 
 def need_loop_of(step: object, state: ScheduleState, name: str, loop: str) -> Stage:
-    """The stage of that name, or ScheduleError where there is none or that is no loop of it."""
+    """The stage of that name, or ScheduleError where there is none or that is not a loop of it."""
     stage = need_stage(step, state, name)
     need_loop(step, state, stage, loop)
     return stage

@@ -11,10 +11,10 @@ root loops are the tensor's axes and then its reduction's axes, by name; relatio
 from them, in order.  A stage that is placed `At` a loop of another stage computes, in each
 iteration of that loop and before the rest of its body, the part of its tensor that the body reads;
 one placed `After` runs after the rest of the body and computes the part of its tensor that the
-finished tile of that stage determines.  Inlining is no placement: it rewrites the readers at once.
-Stages refer to each other by name: the loads of a stage's tensor read `Placeholder`s that carry the
-name of a stage. Extents and factors are index expressions: ints, or expressions over decisions that
-are bound later.
+finished tile of that stage determines.  Inlining is not a placement: it rewrites the readers at
+once. Stages refer to each other by name: the loads of a stage's tensor read `Placeholder`s that
+carry the name of a stage. Extents and factors are index expressions: ints, or expressions over
+decisions that are bound later.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class Stage:
 class Folded:
     """A constant that is computed from one of the caller's when the program is built.
 
-    source  the caller's constant, which is no input of the state any more
+    source  the caller's constant, which is not an input of the state any more
     tensor  what is computed from it; the input that stands for it has its name
     """
 

@@ -97,7 +97,7 @@ def _need_shifted_tiles(
 def _need_box_tiles(
     step: object, before: ScheduleState, after: ScheduleState, stage: Stage
 ) -> None:
-    """Refuse readers after tiles of a fused loop that are no boxes of the fused axes.
+    """Refuse readers after tiles of a fused loop that are not boxes of the fused axes.
 
     Theorem: a reader computes the box around a tile.  Of (5, 7) elements in rows, tiles of 7 are
     boxes; tiles of 2 are not, since some go on in the next row, and what is read beside them has
@@ -118,7 +118,7 @@ def _need_box_tiles(
             tile = prod((extents[leaf] for leaf in inner), start=1)
             rows = [extents[parent] for parent in relation.parents]
             if outer != leaves[: len(outer)] or not _is_box(tile, rows):
-                reason = f"tiles of {tile} iterations of {relation.child} are no boxes"
+                reason = f"tiles of {tile} iterations of {relation.child} are not boxes"
                 remedy = "fuse the outer parts of its axes only"
                 raise refuse(step, before, reason, remedy, (stage.name, loop))
 

@@ -45,7 +45,7 @@ def parse_step(text: str, kinds: dict[str, type]) -> Any:
     kind = kinds.get(found[1]) if found else None
     if found is None or kind is None:
         known = ", ".join(sorted(kinds))
-        raise _bad(text, "this is no schedule step", f"name(arguments) with a name of {known}")
+        raise _bad(text, "this is not a schedule step", f"name(arguments) with a name of {known}")
     arguments = _split_arguments(found[2], text)
     hints = _hints(kind)
     listed = fields(kind)
@@ -100,7 +100,7 @@ def _parse_argument(text: str, hint: Any, step: str) -> object:
     try:
         return int(text)
     except ValueError:
-        raise _bad(step, f"{text!r} is no number", "an int or ?decision") from None
+        raise _bad(step, f"{text!r} is not a number", "an int or ?decision") from None
 
 
 def _bad(step: str, reason: str, remedy: str) -> UsageError:

@@ -29,7 +29,7 @@ def test_points_go_there_and_back(tmp_path: Path) -> None:
 
 def test_a_line_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "curve.jsonl").write_text('{"trials": 1}\n')
-    with pytest.raises(InputError, match="is no point of a curve"):
+    with pytest.raises(InputError, match="is not a point of a curve"):
         read_curve(tmp_path)
 
 

@@ -169,7 +169,7 @@ def test_the_bound_of_the_relaxation_and_of_its_nodes_is_true(seed: int) -> None
         assert relaxed is not None
         for selection in every_selection(problem):
             for node in selection.nodes:
-                assert relaxed.bound + relaxed.dearer[node] <= selection.cost + 1e-9
+                assert relaxed.bound + relaxed.increase[node] <= selection.cost + 1e-9
         if not program.add(violated_cuts(problem, below, relaxed.taken)):
             break
 

@@ -115,7 +115,7 @@ def test_relations_are_chosen_by_name() -> None:
     assert len(feature_set("curve-fix@2:count/bottomup").columns) == 5 * 2 * 2 * 2
     assert feature_set("curve-fix@2:count>bottomup").digest == one_way.digest
     assert feature_set("curve-fix@3:count>bottomup").digest != one_way.digest
-    with pytest.raises(UsageError, match="'count/mod' is no relation of count, reuse"):
+    with pytest.raises(UsageError, match="'count/mod' is not a relation of count, reuse"):
         feature_set("curve-fix:count/mod")
 
 

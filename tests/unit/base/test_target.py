@@ -49,11 +49,11 @@ def test_processors_are_processors(target: CpuTarget) -> None:
 def test_graphics_processors_are_no_processors(target: GpuTarget) -> None:
     assert target.kind is TargetKind.GPU
     assert target.missing_on(target) == ""
-    assert missing_here(target) == "it is no graphics processor"
+    assert missing_here(target) == "it is not a graphics processor"
     for given in (target, target.name):
         with pytest.raises(MachineError, match="only processors have what this asks for"):
             cpu_target(given)
-    with pytest.raises(MachineError, match="cannot run its code: it is no graphics processor"):
+    with pytest.raises(MachineError, match="cannot run its code: it is not a graphics processor"):
         check_runs_here(target, "test")
 
 
@@ -61,7 +61,7 @@ def test_graphics_processors_tell_what_differs() -> None:
     hopper, generic = map(parse_target, ("cuda:sm_90", "opencl:generic"))
     assert isinstance(hopper, GpuTarget)
     assert hopper.missing_on(generic) == "it is opencl:generic, not cuda:sm_90"
-    assert CPU_TARGETS[0].missing_on(hopper) == "it is no processor"
+    assert CPU_TARGETS[0].missing_on(hopper) == "it is not a processor"
     faster = dataclasses.replace(hopper, bandwidth=4.8e12)
     assert faster.key != hopper.key
     assert dataclasses.replace(hopper, name="mine").key == hopper.key

@@ -1,4 +1,4 @@
-"""Commands with targets that are no processors."""
+"""Commands with targets that are not processors."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def model(tmp_path: Path) -> Path:
     [
         (("--at", "m=3"), "size m: there is no such size to tune for"),
         (("--at", "n=17"), "size n = 17: it is n in 1..16"),
-        (("--at", "n=1,x"), "n=x is no number"),
+        (("--at", "n=1,x"), "n=x is not a number"),
         (("--at", "n=1,n=2"), "n is given twice"),
         (("--at", "3"), "'3' is not of the form"),
         (("--at", "n=1", "--input-shapes", "n:4"), "all shapes are numbers"),

@@ -174,7 +174,7 @@ def test_extents_are_never_negative() -> None:
     with pytest.raises(ModelError, match="its extent m - 5 may be negative"):
         b.input("x", (m - 5, 2))
     b.input("y", (named_size("p", least=5) - 5, 2))
-    with pytest.raises(ModelError, match="'n' is no extent"):
+    with pytest.raises(ModelError, match="'n' is not an extent"):
         b.input("z", ("n", 2))  # type: ignore[arg-type]
 
 

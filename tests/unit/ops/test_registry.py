@@ -260,7 +260,7 @@ REFUSALS: list[tuple[str, tuple[TensorType, ...], dict[str, Any], str]] = [
         "transpose",
         (f32(2, 3),),
         {"perm": (0, 0)},
-        "attribute perm (0, 0) is no permutation of 2 dimensions",
+        "attribute perm (0, 0) is not a permutation of 2 dimensions",
     ),
     ("squeeze", (f32(2, 3),), {"axes": (0,)}, "dimension 0 of shape (2, 3) has extent 2, not 1"),
     ("tile", (f32(2),), {"repeats": (1, 2)}, "attribute repeats (1, 2) does not fit shape (2,)"),

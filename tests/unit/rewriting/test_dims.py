@@ -110,7 +110,7 @@ def test_extents_are_found_in_quotients_too_each_once():
         ("(x.0", "a bracket of a size is not closed"),
         ("x", "'x' is not understood"),
         ("x.0 ^ 2", "'^ 2' is not understood"),
-        ("x.0 + )", "')' is no extent"),
+        ("x.0 + )", "')' is not an extent"),
         ("", "ends too early"),
         ("x.0 // 0", "division by zero"),
     ],

@@ -345,12 +345,12 @@ def test_blank_lines_and_comments_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("spilt(c, i)", "this is no schedule step"),
-        ("split c i 4", "this is no schedule step"),
+        ("spilt(c, i)", "this is not a schedule step"),
+        ("split c i 4", "this is not a schedule step"),
         ("split(c, i)", "it has 2 arguments"),
         ("split(c, i, [4], guard, 5)", "it has 5 arguments"),
         ("split(c, i, [4)", "a bracket is not closed"),
-        ("split(c, i, [four])", "'four' is no number"),
+        ("split(c, i, [four])", "'four' is not a number"),
         ("split(c, i, [4], cut)", "cut is not a tail"),
         ("unroll(c, 3)", "'3' is not a name"),
     ],

@@ -59,5 +59,5 @@ def test_the_last_trace_must_hold_for_all_sizes() -> None:
 
 @pytest.mark.parametrize("text", ["for n:", "for 1 < n:", "for n = x:", "for 2 <= n = 3, :"])
 def test_what_is_no_range_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no range of a size"):
+    with pytest.raises(UsageError, match="is not a range of a size"):
         parse_schedule(f"{text}\nfor all sizes:")

@@ -62,6 +62,6 @@ def _read_point(line: str, path: Path) -> CurvePoint:
         raise InputError(
             stage="peers",
             where=str(path),
-            reason=f"{line[:60]!r} is no point of a curve",
+            reason=f"{line[:60]!r} is not a point of a curve",
             remedy="remove the file: it only says how tuning went",
         ) from error

@@ -71,7 +71,7 @@ _Array: TypeAlias = NDArray[np.float32]
 
 
 def _padded(data: TrainingSet) -> tuple[_Array, NDArray[np.bool_]]:
-    """The rows of programs (programs, most rows, columns), and which are no padding."""
+    """The rows of programs (programs, most rows, columns), and which are not padding."""
     is_row = np.arange(int(data.counts.max())) < data.counts[:, None]
     found = np.zeros((*is_row.shape, data.rows.shape[1]), np.float32)
     found[is_row] = data.rows

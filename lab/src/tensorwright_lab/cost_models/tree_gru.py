@@ -72,14 +72,14 @@ class TreeGru:
 
     @classmethod
     def of_arrays(cls, arrays: Arrays) -> TreeGru:
-        """Check arrays from elsewhere.  Raises: RecordError where they are no such network."""
+        """Check arrays from elsewhere.  Raises: RecordError where they are not such a network."""
         bias = arrays.get("loop_bias")
         width = len(bias) if bias is not None and bias.ndim == 1 else 0
         expected = shapes_of(width)
         if not width or {name: each.shape for name, each in arrays.items()} != expected:
             raise _fault("its arrays do not form a network")
         if any(each.dtype != np.float32 for each in arrays.values()):
-            raise _fault("its weights are no 4-byte floats")
+            raise _fault("its weights are not 4-byte floats")
         if not all(np.isfinite(each).all() for each in arrays.values()):
             raise _fault("a weight is not finite")
         return cls(arrays)

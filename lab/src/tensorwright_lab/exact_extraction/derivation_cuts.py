@@ -11,9 +11,9 @@ they are what directed cuts are to Steiner trees (Wong, Mathematical Programming
 
 To find the set that is violated most is hard as nodes need several classes.  Where each is taken to
 need only that class below it which is derived the least, the set is a minimum cut, found by
-maximum flow; that set is violated at least as much with all classes below.  What is missing at one
-class is missing at all that need it, and would hide what is violated there: so sets are looked for
-in each loop with all else given, then with the roots given, then with nothing.
+maximum flow; that set is violated at least as much with all classes below.  If one class
+lacks something, all classes that need it lack it, and that would hide violations there: so sets
+are looked for in each loop with all else given, then with the roots given, then with nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The cheapest selection of all: reduced, divided into parts, the rest by integer programming.
 
     found = cheapest_exact(problem)
-    found.selection, found.gap         the best, and by how much of its cost it may be too dear
+    found.selection, found.gap         the best, and by how much of its cost it may exceed the
+    optimum
 
 A problem is reduced (`reduction.py`) with the cost of a good selection and divided into parts
 (`decomposition.py`) in turn: a part has a good selection of its own, which leaves out more.  What
@@ -57,7 +58,7 @@ class ExactExtraction:
 
     @property
     def gap(self) -> float:
-        """By how much of its cost the selection may be too dear; 0 where it is the best."""
+        """By how much of its cost the selection may exceed the optimum; 0 if it is optimal."""
         if self.selection.cost <= 0:
             return 0.0
         return max(0.0, self.selection.cost - self.bound) / self.selection.cost
@@ -200,10 +201,10 @@ class _Search:
             if bound >= best.cost * (1 - 1e-7):
                 return _Found(best, bound)
             most = best.cost * (1 + _SLACK)
-            dear = [n for n in kept if relaxed.bound + relaxed.dearer[n] > most]
-            if dear:
-                program.leave_out(dear)
-                kept = sorted({*kept} - {*dear})
+            expensive = [n for n in kept if relaxed.bound + relaxed.increase[n] > most]
+            if expensive:
+                program.leave_out(expensive)
+                kept = sorted({*kept} - {*expensive})
             if len(kept) < _FEW * len(problem.cost) or time.process_time() >= stop:
                 break
             cuts = program.add(violated_cuts(problem, below, relaxed.taken))

@@ -36,12 +36,12 @@ class Relaxed:
     """A solution of the relaxation.
 
     taken     how much of each node         bound   no selection costs less
-    dearer    no selection with a node costs less than `bound` and this
+    increase    no selection with a node costs less than `bound` and this
     """
 
     taken: Vector
     bound: float
-    dearer: Vector
+    increase: Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,8 +140,8 @@ class _Reduction:
         return dropped
 
     def _drop_dominated(self, steps: int) -> bool:
-        """Leave out dominated nodes, dear ones first; those that get more classes for themselves
-        alone are asked again.
+        """Leave out dominated nodes, expensive ones first; those that get more classes for
+        themselves alone are asked again.
         """
         cost, of = self._problem.cost, self._problem.node_class
         nodes = [node for members in self._members.values() for node in members]

@@ -73,10 +73,10 @@ class _Reader:
         node = self._nodes[name]
         below = node.get("children", ())
         if not isinstance(below, list | tuple):
-            raise self._fault(name, '"children" is no list')
+            raise self._fault(name, '"children" is not a list')
         for each in below:
             if each not in self._nodes:
-                raise self._fault(name, f"child {each!r} is no node")
+                raise self._fault(name, f"child {each!r} is not a node")
         cost = node.get("cost", 1.0)
         if not isinstance(cost, int | float) or math.isnan(cost) or cost < 0:
             raise self._fault(name, f"costs {cost!r}")

@@ -7,7 +7,7 @@
 Class a simulates class b where all that can be made of b can be made of a for no more:
 
     for each node v above b, of class f: v with a in the place of b is a node that costs no more,
-    of class f, or of a class that simulates f; that f is no root then.
+    of class f, or of a class that simulates f; that f is not a root then.
 
 This is the greatest such relation, as of states of automata.  A node m of class b is left out where
 a class a simulates b and has a node that costs no more than m, over classes that m needs anyway.

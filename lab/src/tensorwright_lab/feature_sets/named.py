@@ -77,7 +77,7 @@ def _relations(name: str, texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     for text in texts:
         match = _RELATION.fullmatch(text)
         if match is None or match[1] == match[3]:
-            raise unknown_features(name, f"{text!r} is no relation of {', '.join(QUANTITIES)}")
+            raise unknown_features(name, f"{text!r} is not a relation of {', '.join(QUANTITIES)}")
         directions[match[1], match[3]] = None
         if match[2] == "/":
             directions[match[3], match[1]] = None

@@ -56,7 +56,7 @@ class MedianLoss:
 @dataclass(frozen=True, slots=True)
 class UpperLoss:
     """Squares of errors, those of programs that take longer than predicted `share / (1 - share)`
-    times as dear: an expectile, which is smooth where a quantile is not.
+    times as much: an expectile, which is smooth where a quantile is not.
 
     Source:   Newey and Powell, Asymmetric least squares estimation and testing, Econometrica 1987.
     """

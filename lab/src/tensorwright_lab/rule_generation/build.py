@@ -4,7 +4,7 @@
     taso, up to 3 operators           generated, pruned, proved for all parameters for which it goes
     volumes, up to 3 operators        the same over volumes
     full, up to 2 operators           what those before do not imply
-    known.rules                       listed by hand; at last all are pruned together
+    known.rules                       listed by hand; finally all are pruned together
 
 The same seed gives the same text, on every machine and with any number of processes.
 """
@@ -63,7 +63,7 @@ def build_library(
 ) -> Built:
     """Generate, prove and prune all sources, then the rules that are listed by hand.
 
-    At last all are pruned together: what is listed by hand is often more general.
+    Finally all are pruned together: what is listed by hand is often more general.
 
     Raises:  MachineError where Z3 is missing; OutputError where verdicts cannot be written.
     """

@@ -47,7 +47,8 @@ class Application:
     inputs_only   it is tried on inputs alone, and where it changes their shape
     ranks         of the first argument; empty for all
     operands      inputs that always stand for the arguments after the first, as in batch_norm
-    of_data       the first argument is no weight: weights are prepared once, they need no pooling
+    of_data       the first argument is not a weight: weights are prepared once, they need no
+    pooling
     by_weights    the second argument is a weight
     """
 
@@ -96,7 +97,7 @@ class Preset:
 def parse_preset(name: str, text: str) -> Preset:
     """Read a preset; the module docstring shows how it is written.
 
-    Raises:  ValueError for a line that says nothing of a preset, UsageError for what is no term.
+    Raises:  ValueError for a line that says nothing of a preset, UsageError for what is not a term.
     """
     inputs: list[GeneratorInput] = []
     applications: list[Application] = []

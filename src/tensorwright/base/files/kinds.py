@@ -18,7 +18,7 @@ _EXPORT = """export a network of PyTorch:
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A kind of file that is no ONNX model.
+    """A kind of file that is not an ONNX model.
 
     name    "an array of NumPy"      remedy  what to do where a model was wanted, of the file FILE
     """

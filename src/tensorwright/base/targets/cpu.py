@@ -197,7 +197,7 @@ class CpuTarget:
     def missing_on(self, machine: TargetProtocol) -> str:
         """What a machine lacks to run code for this target, for a person; "" where nothing."""
         if not isinstance(machine, CpuTarget):
-            return "it is no processor"
+            return "it is not a processor"
         if self.triple != machine.triple:
             return f"it is {machine.triple}, not {self.triple}"
         lacking = sorted(set(self.features) - set(machine.features))

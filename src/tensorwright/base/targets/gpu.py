@@ -74,7 +74,7 @@ class GpuTarget:
     def missing_on(self, machine: TargetProtocol) -> str:
         """What a machine lacks to run code for this target, for a person; "" where nothing."""
         if not isinstance(machine, GpuTarget):
-            return "it is no graphics processor"
+            return "it is not a graphics processor"
         if (self.api, self.arch) != (machine.api, machine.arch):
             return f"it is {machine.api}:{machine.arch}, not {self.api}:{self.arch}"
         return ""

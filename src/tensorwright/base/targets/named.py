@@ -51,7 +51,7 @@ def cpu_target(target: Target | str) -> CpuTarget:
 
     Whoever takes a target from a user for what only processors have asks this once, at the entry;
     what lies behind it is about `CpuTarget`.
-    Raises:  UsageError for an unknown name; MachineError for a target that is no processor.
+    Raises:  UsageError for an unknown name; MachineError for a target that is not a processor.
     """
     is_name = isinstance(target, str) and target not in NAMES_OF_DEVICES
     named = parse_target(str(target)) if is_name else target

@@ -77,7 +77,7 @@ def read_numbers(
         if not name:
             raise click.BadParameter(f'{part!r} is not of the form "batch=1"', ctx, param)
         if not digits.isdecimal():
-            raise click.BadParameter(f"{name}={digits} is no number", ctx, param)
+            raise click.BadParameter(f"{name}={digits} is not a number", ctx, param)
         numbers[name] = (*numbers.get(name, ()), int(digits))
     return numbers
 

@@ -1,4 +1,4 @@
-"""Devices that are no processors of this machine, and what compiles for them."""
+"""Devices that are not processors of this machine, and what compiles for them."""
 
 from __future__ import annotations
 

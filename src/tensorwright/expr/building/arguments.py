@@ -16,20 +16,20 @@ _SELECT = "fold over the largest extent: sum_over(select(k < i + 1, x[k], 0.0), 
 
 
 def checked_name(kind: str, name: object) -> str:
-    """A name.  Raises: ExpressionError for what is no text, or blank."""
+    """A name.  Raises: ExpressionError for what is not a text, or blank."""
     if not isinstance(name, str) or not name.strip():
-        raise refused(f"{kind} {name!r}", "its name is no text, or blank", 'give a name: "x"')
+        raise refused(f"{kind} {name!r}", "its name is not a text, or blank", 'give a name: "x"')
     return name
 
 
 def checked_shape(where: str, shape: object) -> tuple[Index, ...]:
     """The extents of a shape.
 
-    Raises: ExpressionError for one that is no sequence of extents.
+    Raises: ExpressionError for one that is not a sequence of extents.
     """
     if isinstance(shape, str | Symbolic) or not isinstance(shape, Iterable):
         remedy = f"one extent is written ({shape},)" if isinstance(shape, int) else "write (4, 8)"
-        raise refused(where, f"its shape {shape!r} is no sequence of extents", remedy)
+        raise refused(where, f"its shape {shape!r} is not a sequence of extents", remedy)
     return tuple(checked_extent(where, extent) for extent in shape)
 
 
@@ -44,7 +44,7 @@ def checked_extent(where: str, extent: Any) -> Index:
         return extent
     is_number = isinstance(extent, int | np.integer) and not isinstance(extent, bool)
     if not is_number:
-        reason = f"{noun_of(extent)} is no extent"
+        reason = f"{noun_of(extent)} is not an extent"
         raise refused(where, reason, "an extent is an int: how many values an axis takes")
     if extent < 0:
         reason = f"an extent is {extent}, and none is negative"

@@ -107,7 +107,7 @@ class _Checker:
         for atom in atoms_of(index):
             if isinstance(atom, Element):
                 if not atom.source.dtype.is_int:
-                    reason = f"an element of {atom.source.dtype} is no index"
+                    reason = f"an element of {atom.source.dtype} is not an index"
                     raise refused(f"index {atom}", reason, "read a tensor of integers")
                 self._read(atom.source, atom.indices, holding)
         for divisor in _divisors(index):
@@ -307,7 +307,7 @@ def _outside(
 
 
 def _constant_remedy(name: str, index: int, extent: Index) -> str:
-    """What to write instead of a number that is no place in a dimension."""
+    """What to write instead of a number that is not a place in a dimension."""
     if index >= 0:
         return f"a number from 0 to {extent - 1}, or declare a larger {name}"
     last = "the last one" if index == -1 else f"number {-index} from the end"

@@ -139,7 +139,7 @@ def _labelled(factor: Value, used: frozenset[Var], grid: Grid, dtype: DType) -> 
 def _contract(
     operands: list[_Labelled], outputs: tuple[Var, ...], domain: Domain, dtype: DType
 ) -> Array:
-    """Multiply the operands, smallest first, and sum over what is no output; extent-1 axes stay."""
+    """Multiply the operands, smallest first, and sum the axes that no output has (but extent 1)."""
     pending = sorted(operands, key=lambda operand: operand.array.size)
     result = pending.pop(0)
     while pending:

@@ -37,7 +37,7 @@ from tensorwright.expr.tensor import Combiner
 
 _Q = 1073741789
 _P = 2 * _Q + 1
-_BASE = 4  # a square, hence of order Q modulo P
+_BASE = 4  # a square, so of order Q modulo P
 _HALF = _P // 2
 _SHIFT = 31
 _MASK = (1 << _SHIFT) - 1

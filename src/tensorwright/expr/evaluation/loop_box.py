@@ -97,8 +97,8 @@ class Part:
 class LoopBox:
     """A box, whose findings are kept by the nodes (objects) that they are of.
 
-    choices, gathers  of selects, and of loads that are no views; each with its node, so that the id
-                      of the node stays its own
+    choices, gathers  of selects, and of loads that are not views; each with its node, so that the
+                      id of the node stays its own
     """
 
     def __init__(self, spans: tuple[Span, ...]) -> None:

@@ -84,7 +84,7 @@ def strided_view(array: Array, indices: Sequence[Affine], spans: tuple[Span, ...
 def inner_box(
     shape: tuple[int, ...], indices: list[Affine], spans: tuple[Span, ...]
 ) -> tuple[Span, ...] | None:
-    """The spans cut so that every index stays inside; None where that is no box."""
+    """The spans cut so that every index stays inside; None where that is not a box."""
     inner = list(spans)
     for index, extent in zip(indices, shape, strict=True):
         low, high = index.ends(tuple(inner))

@@ -45,7 +45,7 @@ _MOST_FACTORS = 8
 class IndexExpr(Interned, Symbolic, OpenSize):
     """Base of every index node that is not a plain int: carries the arithmetic operators.
 
-    What is no index (an axis of a tensor) answers for itself when it is the other operand.
+    What is not an index (an axis of a tensor) answers for itself when it is the other operand.
     Beside a node stands what has been derived from it: by what it is sorted in a monomial, the
     atoms below it, and the variables among these.
     """
@@ -178,7 +178,7 @@ def _as_index(operand: Any) -> Index:
     var = getattr(operand, "var", None)
     if isinstance(var, Var):
         return var
-    raise refused(noun_of(operand), "it is no index", IndexExpr.as_value)
+    raise refused(noun_of(operand), "it is not an index", IndexExpr.as_value)
 
 
 Monomial: TypeAlias = tuple[IndexExpr, ...]
@@ -344,7 +344,7 @@ class Relation(Enum):
 
 
 class Logic(Interned, Symbolic):
-    """Base of the conditions that are no plain bools."""
+    """Base of the conditions that are not plain bools."""
 
     __slots__ = ()
 

@@ -94,7 +94,7 @@ class NamedSize(Symbol):
 def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: int = 1) -> Index:
     """A size that is known by a name until a number is given for it.
 
-    Raises:  ExpressionError for a name that is no identifier, and where no number can be given.
+    Raises:  ExpressionError for a name that is not an identifier, and where no number can be given.
     """
     if not str(name).isidentifier() or name in _FUNCTIONS:
         raise refused(f"size {name!r}", "the name of a size is an identifier", "n, batch, rows_2")
@@ -160,7 +160,7 @@ def with_sizes(expression: Index, values: Mapping[str, int]) -> Index:
 def solved_size(extent: Index, number: int) -> tuple[NamedSize, int] | None:
     """The size that an extent tells, and its quotient: of 2*n + 1 that is 9, n and 4.
 
-    None where the extent is no multiple of one size and a number more.
+    None where the extent is not a multiple of one size and a number more.
     Raises:  ValueError where the extent is never that number.
     """
     terms = dict(terms_of(extent))

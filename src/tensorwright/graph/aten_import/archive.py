@@ -5,7 +5,7 @@ Nothing is unpickled, and PyTorch is not needed.  Layout ("PT2 Archive Spec" of 
     NAME/models/model.json                      the graph
     NAME/data/weights/model_weights_config.json name of a parameter -> its file, type and strides
     NAME/data/weights/weight_0                  bytes of a storage, which parameters may share
-    NAME/data/constants/...                     the same of tensors that are no parameters
+    NAME/data/constants/...                     the same of tensors that are not parameters
     NAME/byteorder                              "little"
 """
 

@@ -71,7 +71,7 @@ class Call:
         """
         value = self.get(name)
         if not isinstance(value, Tensor):
-            raise self.unsupported(f"its argument {name} is no tensor")
+            raise self.unsupported(f"its argument {name} is not a tensor")
         return value.name
 
     def optional(self, name: str) -> tuple[str, ...]:
@@ -113,28 +113,28 @@ class Call:
         """A number."""
         value = self.get(name, default)
         if not isinstance(value, int | float):
-            raise self.unsupported(f"its argument {name} is no number")
+            raise self.unsupported(f"its argument {name} is not a number")
         return float(value)
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """A bool."""
         value = self.get(name, default)
         if not isinstance(value, int):
-            raise self.unsupported(f"its argument {name} is no bool")
+            raise self.unsupported(f"its argument {name} is not a bool")
         return bool(value)
 
     def text(self, name: str, default: str = "") -> str:
         """A text."""
         value = self.get(name, default)
         if not isinstance(value, str):
-            raise self.unsupported(f"its argument {name} is no text")
+            raise self.unsupported(f"its argument {name} is not a text")
         return value
 
     def dtype(self, name: str = "dtype", default: DType | None = None) -> DType | None:
         """An element type."""
         value = self.get(name, default)
         if value is not None and not isinstance(value, DType):
-            raise self.unsupported(f"its argument {name} is no element type")
+            raise self.unsupported(f"its argument {name} is not an element type")
         return value
 
     def axis(self, rank: int, name: str = "dim", default: int | None = None) -> int:
@@ -154,7 +154,7 @@ class Call:
             return int(value)
         if isinstance(value, int):
             return int(value)
-        raise self.unsupported(f"its argument {name} is no integer that is known at import")
+        raise self.unsupported(f"its argument {name} is not an integer that is known at import")
 
     # -- tensors
 
@@ -193,7 +193,7 @@ class Call:
             scalar = self.add("reshape", self.cast(value.name, dtype), shape=())
             return self.add("expand", scalar, shape=tuple(shape))
         if not isinstance(value, int | float | IndexExpr):
-            raise self.unsupported("the value that it fills with is no number")
+            raise self.unsupported("the value that it fills with is not a number")
         if dtype is DType.BOOL and not isinstance(value, IndexExpr):
             value = bool(value)
         elif not dtype.is_float and isinstance(value, float):

@@ -398,7 +398,7 @@ def _split(node: Node) -> tuple[str, str]:
     raise UnsupportedError(
         stage="import",
         where=f"node {node.name}",
-        reason="it is no operator of ATen, and we have none for it",
+        reason="it is not an operator of ATen, and we have none for it",
         remedy=_OTHERWISE,
         operator=node.target.removeprefix("torch.ops."),
     )

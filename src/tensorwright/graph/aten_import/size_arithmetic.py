@@ -18,7 +18,7 @@ def _is_whole(term: Term) -> bool:
 
 
 def _apply(fn: Fn, *terms: Term) -> Term:
-    """A function of integers, or of floats where one of them is no integer."""
+    """A function of integers, or of floats where one of them is not an integer."""
     dtype = DType.I64 if all(map(_is_whole, terms)) else DType.F64
     return _TERMS.apply(fn, terms, dtype)
 

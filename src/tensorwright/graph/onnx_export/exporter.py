@@ -33,7 +33,7 @@ _EXTERNAL_FROM_BYTES = 1 << 30
 
 
 def to_onnx(graph: Graph) -> ModelProto:
-    """The graph as an ONNX model, checked; layouts are left out, they are no part of the meaning.
+    """The graph as an ONNX model, checked; layouts are left out, they are not part of the meaning.
 
     The operator set is the oldest from 18 on that has all operators; tensors keep their names.
     Named sizes are names of dimensions, and their bounds a property of the model, which our import

@@ -249,7 +249,7 @@ class Call:
             return self.index(position, what)
         number = self.scalar(position, what)
         if number != int(number):
-            raise self.unsupported(f"its {what} {number} meets sizes, and is no whole number")
+            raise self.unsupported(f"its {what} {number} meets sizes, and is not a whole number")
         return int(number)
 
     def ints(self, position: int, what: str) -> tuple[int, ...]:

@@ -107,9 +107,9 @@ def load_onnx(
     pair (1, 64) is "1..64".  It also bounds sizes that values decide: {"NAME_count": "..100"} for
     the results of a node, {"NAME_trips": "..16"} for the iterations of a loop that collects rows.
     `input_values` fixes inputs that shapes depend on (axes, sizes, ...): they become constants.
-    Raises:  ModelError for what is no valid model or leaves ranks open, UnsupportedError for what
-             we cannot express (names the operator, the node and why), InputError for shapes that do
-             not fit, UsageError for what is no mapping and for bounds that mean nothing,
+    Raises:  ModelError for what is not a valid model or leaves ranks open, UnsupportedError for
+             what we cannot express (names the operator, the node and why), InputError for shapes
+             that do not fit, UsageError for what is not a mapping and for bounds that mean nothing,
              MachineError for constants that do not fit into memory.
     """
     _require_mapping(
@@ -180,13 +180,13 @@ def _own_bounds(model: Source) -> dict[str, str]:
 
 
 def _require_mapping(name: str, given: object, remedy: str) -> None:
-    """Refuse an argument that is no mapping.
+    """Refuse an argument that is not a mapping.
 
     Raises:  UsageError.
     """
     if given is not None and not isinstance(given, Mapping):
         raise UsageError(
-            stage="import", where=f"{name}={given!r}", reason="it is no mapping", remedy=remedy
+            stage="import", where=f"{name}={given!r}", reason="it is not a mapping", remedy=remedy
         )
 
 

@@ -60,12 +60,12 @@ _OTHER_TYPES = {
 
 
 def model_error(where: str, reason: str, remedy: str = "") -> ModelError:
-    """What import raises for what is no valid model."""
+    """What import raises for what is not a valid model."""
     return ModelError(stage="import", where=where, reason=reason, remedy=remedy)
 
 
 def wrong_type(source: object) -> UsageError:
-    """What import raises for an object that is no model at all."""
+    """What import raises for an object that is not a model at all."""
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__]
     remedy = next((_OTHER_TYPES[name] for name in names if name in _OTHER_TYPES), "")
     if isinstance(source, Placeholder):
@@ -75,7 +75,7 @@ def wrong_type(source: object) -> UsageError:
     return UsageError(
         stage="import",
         where=f"argument of type {names[0]}",
-        reason="it is no model",
+        reason="it is not a model",
         remedy=remedy
         or "give an ONNX file, its bytes or its ModelProto, or a Graph; or tensor "
         "expressions to tensorwright.compile and tune: what expr.compute returns, or several in a "

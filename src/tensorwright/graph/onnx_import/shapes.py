@@ -128,7 +128,7 @@ def _resolve(
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Refuse an input whose extents are no numbers."""
+    """Refuse an input whose extents are not numbers."""
     try:
         yield
     except (ValueError, ArithmeticError) as error:

@@ -71,7 +71,7 @@ def index_of(term: Term) -> Index:
     if isinstance(term, Ratio) and term.divisor == 1:
         return term.dividend
     if isinstance(term, (Ratio, float)):
-        raise TypeError(f"{term} is no integer")
+        raise TypeError(f"{term} is not an integer")
     return int(term)
 
 
@@ -217,7 +217,7 @@ def _float(ratio: Ratio) -> Term:
 def _of_floats(fn: Fn, args: tuple[Ratio, ...]) -> Term:
     """A function of quotients.
 
-    Raises:  TypeError for a function that is no arithmetic.
+    Raises:  TypeError for a function that is not arithmetic.
     """
     first, second = args[0], args[-1]
     a, p, b, q = first.dividend, first.divisor, second.dividend, second.divisor

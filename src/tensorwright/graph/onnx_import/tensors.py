@@ -60,7 +60,7 @@ def _external_file(location: str, folder: Path | None, where: str) -> Path:
     """The file with external data: inside the model's folder whatever the model says.
 
     Refused: absolute paths (of any system), `..`, symbolic links that lead out of the folder, what
-             is no plain file.
+             is not a plain file.
     """
     if folder is None:
         raise model_error(

@@ -64,7 +64,7 @@ def _all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
 def value_inputs(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[str, ...]:
     """The inputs whose values shapes depend on: what `load_onnx` may need in `input_values`.
 
-    Raises:  ModelError for what is no ONNX model.
+    Raises:  ModelError for what is not an ONNX model.
     """
     graph = read_model(source).model.graph
     needed: set[str] = set()

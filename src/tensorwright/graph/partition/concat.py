@@ -12,8 +12,8 @@ def elide_concats(graph: Graph) -> tuple[ConcatInPlace, ...]:
     """The concats of a graph that are free under its layouts, in order.
 
     A concat is free where its dimension is the outermost one in memory, its parts begin at aligned
-    bytes, and each part is computed by a kernel (or is such a concat itself, as in DenseNet), is no
-    output of the graph, and lies in no other whole.
+    bytes, and each part is computed by a kernel (or is such a concat itself, as in DenseNet), is
+    not an output of the graph, and lies in no other whole.
     """
     producers = graph.producers()
     placed: set[str] = set(graph.outputs)

@@ -17,7 +17,7 @@ The criteria, in the order in which they are applied:
  4. Any other reduction (pooling) takes element-wise nodes of its result's shape.
  5. Anchors and row operators take what comes before: element-wise nodes and rearrangements that
     nobody else reads.  Pooling does so where its windows do not overlap.
- 6. What is left are chains of element-wise nodes and rearrangements: each takes what comes before.
+ 6. The rest is chains of element-wise nodes and rearrangements: each takes what comes before.
 Source:  Chen et al., TVM, OSDI 2018, section 3.1 (operator fusion).
 """
 
@@ -79,7 +79,7 @@ def group_nodes(
 ) -> tuple[tuple[Node, ...], ...]:
     """The groups, each in topological order, in an order in which they can run.
 
-    alone  nodes that shall stay by themselves (concats in place); they come as groups of one, as do
+    alone  nodes that must stay by themselves (concats in place); they come as groups of one, as do
            views and opaque nodes
     """
     return _Grouping(graph, frozenset(node.outputs[0] for node in alone), limits).run()
@@ -241,7 +241,7 @@ class _Grouping:
         return list(dict.fromkeys(self.producer[x] for x in names if x in self.producer))
 
     def _may_precede(self, group: _Group, at: int) -> set[int]:
-        """The nodes to take when `at` shall join; a view joins with what it is a view of."""
+        """The nodes to take when `at` joins; a view joins with what it is a view of."""
         if at in self.owner or not set(self.readers[at]) <= group.members:
             return set()
         sources = self._sources([at])

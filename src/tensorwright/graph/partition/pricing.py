@@ -25,7 +25,7 @@ Equal workloads have equal prices, in any order of questions: a network is cut i
 every process.
 """
 
-LEAST_GAIN = 1.2  # predictions are no measurements
+LEAST_GAIN = 1.2  # predictions are not measurements
 _NEAR = 1.1  # a ratio this near to the limit for typical sizes is asked for at other sizes, too
 
 

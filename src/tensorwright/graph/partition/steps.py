@@ -4,7 +4,7 @@
     step      ::= KernelCall | OpaqueCall | AliasCall | ConcatInPlace
                 | CopyCall | BranchCall | LoopCall | CollectCall
 
-A kernel writes its outputs and reads its inputs; an alias and a concat in place are no work, only
+A kernel writes its outputs and reads its inputs; an alias and a concat in place are not work, only
 statements about where tensors lie.  The steps of graphs that a node holds follow the step of the
 node, under names that no other tensor has.
 """

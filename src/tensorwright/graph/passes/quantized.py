@@ -131,7 +131,7 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
 
     Rewrite:  f32(matmul_integer(x, w, z))    ->    f32(matmul_integer(x, w) - z * sum of w)
               f32(conv_integer(x, w, z, v))   ->    conv(f32(x) - f32(z), f32(w - v))
-    Sums that are no float exactly are rounded, as sums of floats are.
+    Sums that are not float exactly are rounded, as sums of floats are.
     """
     if all(node.operator not in _PRODUCTS for node in graph.nodes):
         return graph
@@ -249,7 +249,7 @@ def _multiply_bytes(
 
 
 def _weights_less_zero(copy: Copy, node: Node) -> Array | None:
-    """The weights of a product less their zero points; None where they are no constant."""
+    """The weights of a product less their zero points; None where they are not constant."""
     codes = copy.constant(node.inputs[1])
     zero = copy.constant(node.inputs[3]) if len(node.inputs) > 3 else np.zeros((), np.int32)
     if codes is None or zero is None:

@@ -29,7 +29,7 @@ class PartNodes:
 
 
 def results_of(graph: fx.Graph) -> tuple[Any, ...]:
-    """What the graph returns: nodes, and what is no value of it."""
+    """What the graph returns: nodes, and what is not a value of it."""
     (output,) = (node for node in graph.nodes if node.op == "output")
     given = output.args[0]
     return tuple(given) if isinstance(given, tuple | list) else (given,)

@@ -4,6 +4,7 @@
                                                          for k: for i unrolled: t[i] = f(t[i], k, i)
                                                          for i unrolled: C[i] = t[i]
 
+Sums that a loop keeps in memory double the time of a convolution.
 A schedule says the same with cache_write; this is for programs that do not. What the loops prefetch
 beside is still prefetched there.
 """

@@ -149,7 +149,7 @@ def _gemm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute,
 
 
 def require_bytes(names: str, types: tuple[TensorType, ...]) -> None:
-    """Refuse operands that are no bytes, and zero points of another type than theirs."""
+    """Refuse operands that are not bytes, and zero points of another type than theirs."""
     zero_points = tuple(f"{name}_zero_point" for name in names)
     for label, each in zip((*names, *zero_points), types, strict=False):
         require_dtype(label, each, frozenset({DType.I8, DType.U8}))

@@ -165,7 +165,7 @@ def _unravel(indices: Indices, new: list[int], shape: Sizes, old: list[Index]) -
 def _permutation(rank: int, attributes: Attributes) -> tuple[int, ...]:
     perm = ints_of(attributes, "perm") or tuple(reversed(range(rank)))
     if sorted(perm) != list(range(rank)):
-        raise fault(f"attribute perm {perm} is no permutation of {rank} dimensions")
+        raise fault(f"attribute perm {perm} is not a permutation of {rank} dimensions")
     return perm
 
 

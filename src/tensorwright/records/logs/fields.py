@@ -18,7 +18,7 @@ FAILURES = {
     7: "running it took too long",
     8: "it failed",
 }
-"""The meaning of the error numbers of AutoTVM and Ansor; 0 is no error."""
+"""The meaning of the error numbers of AutoTVM and Ansor; 0 is not an error."""
 
 
 @dataclass(frozen=True, slots=True)

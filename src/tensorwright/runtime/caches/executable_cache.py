@@ -3,7 +3,7 @@
 An entry is a short JSON text in a `KernelCache`, under a key, and names an executable: a file of
 `container.py` under the digest of its header, which is that of everything in it.  So an entry and
 its executable always belong together, whoever writes at the same time.  A file that is missing,
-damaged, or belongs to another user is no entry.
+damaged, or belongs to another user is not an entry.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Measure what this machine can do: arithmetic per second, and bytes per second.
 
 Kernels are compared with these ceilings, so the measurement uses the same means as kernels: LLVM
-IR, compiled for the target, called as kernels.
+IR, compiled for the target, called as kernels. A processor whose units are half as wide as its
+vectors takes two cycles for a vector; the measured peak shows it.
 """
 
 from __future__ import annotations

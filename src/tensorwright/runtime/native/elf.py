@@ -88,10 +88,10 @@ def read_object(data: bytes) -> ObjectFile:
 
 def _read(data: bytes) -> ObjectFile:
     if data[: len(_MAGIC)] != _MAGIC:
-        raise ValueError("it is no ELF object of 64 bits")
+        raise ValueError("it is not an ELF object of 64 bits")
     _, kind, machine, *_, table, _, _, _, _, size, count, _ = _HEADER.unpack_from(data)
     if kind != _OBJECT_TYPE or size != _SECTION.size:
-        raise ValueError("it is no relocatable ELF object")
+        raise ValueError("it is not a relocatable ELF object")
     rows = [_SECTION.unpack_from(data, table + number * size) for number in range(count)]
     if any(row[1] != _NO_BYTES and row[4] + row[5] > len(data) for row in rows):
         raise ValueError("it is cut short")

@@ -47,7 +47,7 @@ def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) 
 def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
     """Values of the named sizes of inputs: the given ones, and typical ones for the others.
 
-    Raises:  UsageError for a name that is no size, and a value that it may not be or for which
+    Raises:  UsageError for a name that is not a size, and a value that it may not be or for which
              there is no room.
     """
     sizes = [size for size in plan.sizes if size.name not in plan.counted]

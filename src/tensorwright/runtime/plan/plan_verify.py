@@ -173,7 +173,7 @@ def uses_of_step(plan: Plan, step: Step) -> Iterator[Use]:
             yield _scalar(iteration, DType.I64), 8, True
         case CollectStep(source, iteration, destination):
             if destination.type.extents[1:] != source.type.extents:
-                raise ValueError(f"{source.type} is no row of {destination.type}")
+                raise ValueError(f"{source.type} is not a row of {destination.type}")
             yield source.ref, source.type.size_bytes, False
             yield _scalar(iteration, DType.I64), 8, False
             yield destination.ref, destination.type.size_bytes, True

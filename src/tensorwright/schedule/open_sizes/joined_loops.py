@@ -64,7 +64,7 @@ def renamed(step: Primitive, names: Names) -> Primitive:
 
 
 def _one_position(tensor: Compute) -> Iterator[tuple[str, str]]:
-    """Pairs of open axes that are no neighbours and that a tensor uses as one position."""
+    """Pairs of open axes that are not neighbours and that a tensor uses as one position."""
     is_open = [axis for axis in tensor.axes if named_sizes_of(axis.extent)]
     for outer, inner in combinations(is_open, 2):
         if is_one_position(tensor.body, outer, inner):

@@ -144,7 +144,7 @@ def _parse_range(text: str, line: str) -> SizeRange:
         raise UsageError(
             stage="schedule",
             where=f"line {line.strip()!r}",
-            reason=f"{text!r} is no range of a size",
+            reason=f"{text!r} is not a range of a size",
             remedy="n = 1, 2 <= n or 2 <= n <= 8",
         )
     low, name, sign, high = match.groups()

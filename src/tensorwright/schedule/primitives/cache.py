@@ -61,7 +61,7 @@ class CacheRead(Primitive):
         need_new_stage(self, state, self.copy)
         rank = len(state.source(self.tensor).shape)
         if self.order and sorted(self.order) != list(range(rank)):
-            raise refuse(self, state, f"{self.order} is no order of {rank} dimensions")
+            raise refuse(self, state, f"{self.order} is not an order of {rank} dimensions")
         # Theorem: the copy is made at the root, right before the nest that holds the reader; so
         # what it copies must be whole by then, and the reader must not run in an earlier nest.
         source = state.stage(self.tensor) if state.has_stage(self.tensor) else None

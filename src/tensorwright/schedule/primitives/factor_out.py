@@ -57,7 +57,7 @@ class FactorOut(Primitive):
         reduction = stage.tensor.reduction
         here = (self.stage, "")
         if reduction is None or reduction.combiner is not Combiner.SUM:
-            raise refuse(self, state, f"{self.stage} is no sum", "", here)
+            raise refuse(self, state, f"{self.stage} is not a sum", "", here)
         if stage.tensor.dtype not in (DType.F32, DType.F64):
             reason = f"sums of {stage.tensor.dtype} are not reordered"
             raise refuse(self, state, reason, "", here)

@@ -41,8 +41,8 @@ class ComputeInline(Primitive):
     """Replace a tensor by its definition in all of its readers.
 
     Rewrite:  P[i] = e(i);  C[j] = f(P[g(j)])   ->   C[j] = f(e(g(j)))
-    Requires: the tensor is no reduction and no output, is not scheduled, and no reader uses it as
-              an index or is computed by an intrinsic.
+    Requires: the tensor is not a reduction and no output, is not scheduled, and no reader uses it
+              as an index or is computed by an intrinsic.
     """
 
     stage: str
@@ -109,7 +109,7 @@ class ReverseComputeInline(Primitive):
 
     Rewrite:  P[i] = e(i);  C[i] = f(P[i])   ->   C[i] = f(e(i)), with the loops of P
     Requires: the reader is the only one, reads the operand at its own position and not as an index,
-              and neither folds; the operand is no output; the reader is not scheduled.
+              and neither folds; the operand is not an output; the reader is not scheduled.
     """
 
     stage: str

@@ -122,7 +122,7 @@ class Bind(Primitive):
         _check(self, state, self.stage, self.loop, self.index)
         if self.index not in _BINDABLE:
             raise refuse(
-                self, state, f"{self.index.value} is no index of a GPU", "use its own step"
+                self, state, f"{self.index.value} is not an index of a GPU", "use its own step"
             )
         for loop, kind in state.stage(self.stage).marks:
             if kind is self.index:

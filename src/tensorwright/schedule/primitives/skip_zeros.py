@@ -50,12 +50,12 @@ class SkipZeros(Primitive):
         padded = need_stage(self, state, self.tensor)
         reduction = stage.tensor.reduction
         if reduction is None or reduction.combiner is not Combiner.SUM:
-            raise refuse(self, state, f"{self.stage} is no sum")
+            raise refuse(self, state, f"{self.stage} is not a sum")
         if self.axis not in {axis.name for axis in reduction.axes}:
             remedy = f"one of {', '.join(axis.name for axis in reduction.axes)}"
-            raise refuse(self, state, f"{self.axis} is no axis of the sum", remedy)
+            raise refuse(self, state, f"{self.axis} is not an axis of the sum", remedy)
         if not stage.tensor.dtype.is_float or self._factor(stage) is None:
-            raise refuse(self, state, f"{self.stage} is no product with one {self.tensor}")
+            raise refuse(self, state, f"{self.stage} is not a product with one {self.tensor}")
         if _inside(padded) is None:
             raise refuse(self, state, f"{self.tensor} has no border of zeros")
         if not self.conditions(state):

@@ -47,7 +47,11 @@ def nest(
     unrolled: Collection[str],
     vector: str,
 ) -> None:
-    """Put all loops of a stage into their order: plain loops, then unrolled ones, then vectors."""
+    """Put all loops of a stage into their order: plain loops, then unrolled ones, then vectors.
+
+    The innermost unrolled loop is that over the columns of a tile. Inside of the rows it needs one
+    broadcast element at a time; with the rows inside, all of them stay alive and the sums spill.
+    """
     builder.do(Reorder(name, (*loops, *unrolled, vector)))
     write_out(builder, name, unrolled, vector)
 

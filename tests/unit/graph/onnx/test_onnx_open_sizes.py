@@ -311,7 +311,7 @@ def test_bounds_of_sizes(bounds: Any, expected: str) -> None:
         ({"batch": "many"}, "size batch='many': it says neither a number nor bounds"),
         ({"batch": True}, "it says neither a number nor bounds"),
         ({"batch": (1, 2.5)}, "it says neither a number nor bounds"),
-        ("batch", "sizes='batch': it is no mapping"),
+        ("batch", "sizes='batch': it is not a mapping"),
     ],
 )
 def test_bounds_that_mean_nothing(sizes: Any, message: str) -> None:

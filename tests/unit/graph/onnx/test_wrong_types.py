@@ -1,4 +1,4 @@
-"""What `compile`, `optimize` and `rewrite` say of an argument that is no model."""
+"""What `compile`, `optimize` and `rewrite` say of an argument that is not a model."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_module_of_pytorch_is_exported_first(call: Callable[[object], object])
     ],
 )
 def test_other_types_are_named(argument: Any, remedy: str) -> None:
-    with pytest.raises(UsageError, match=r"argument of type .*: it is no model") as failure:
+    with pytest.raises(UsageError, match=r"argument of type .*: it is not a model") as failure:
         tensorwright.compile(argument)
     assert remedy in failure.value.remedy
 

@@ -134,7 +134,7 @@ def test_batch_norm_goes_into_gemm(trans_b: bool) -> None:
 
 
 def test_a_bias_per_row_stays_outside() -> None:
-    """c (5, 1) adds a number per row of a (5, 5) product: it is no bias of the channels."""
+    """c (5, 1) adds a number per row of a (5, 5) product: it is not a bias of the channels."""
 
     def body(b: GraphBuilder, x: str) -> str:
         y = b.add("gemm", x, b.constant(normal(3, 5)), b.constant(normal(5, 1)))

@@ -167,7 +167,7 @@ def has_common_inputs(rule: Rule) -> bool:
 
 
 def _leaves(roots: Sequence[Term]) -> set[Apply]:
-    """The operators all of whose arguments are inputs; constants are no reason to prune."""
+    """The operators all of whose arguments are inputs; constants do not cause pruning."""
     return {
         each
         for each in applications(*roots)

@@ -245,7 +245,7 @@ def keys(block: Block, tensors: Tensors, samples: Sequence[int], seed: int) -> K
 
 
 def values(block: Block, tensors: Tensors, samples: Sequence[int]) -> Values:
-    """The values of the applications of a block that is no table."""
+    """The values of the applications of a block that is not a table."""
     structure = structure_of(block.operator, block.params, block.shapes)
     if not block.shapes:
         return values_of(structure, ())[:, list(samples)]

@@ -84,7 +84,7 @@ class Plan:
 
     def _constant(self, code: int, application: Application) -> Block:
         shape = result_shape(application, application.params, ())
-        assert shape is not None, f"a preset lists {application}, which is no constant"
+        assert shape is not None, f"a preset lists {application}, which is not a constant"
         params = application.params
         none = np.full(1, -1, np.int32)
         return Block(code, 0, application.operator, params, (), shape, none, _NONE)

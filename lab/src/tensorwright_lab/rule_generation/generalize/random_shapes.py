@@ -110,7 +110,7 @@ def agree_at(rule: Rule, shapes: Mapping[str, IntShape], seed: int = 0) -> bool:
 
 
 def _equal(a: Array, b: Array) -> bool:
-    """Equal shapes and, but for rounding, values; what is no number is so on both sides."""
+    """Equal shapes and, but for rounding, values; what is not a number is so on both sides."""
     if a.shape != b.shape:
         return False
     numbers = np.isfinite(a)

@@ -71,7 +71,7 @@ class Dropped:
 class Progress:
     """How far a selection is; `here` leaves out what was known from an earlier run.
 
-    At last the kept rules are counted once more, while those that others imply are looked for.
+    Finally the kept rules are counted once more, while those that others imply are looked for.
     """
 
     done: int

@@ -45,7 +45,7 @@ from tensorwright_lab.zoo.plausible.tokens import (
     window_attention,
 )
 
-_WORK = (1e5, 1e9)  # multiply-adds of the dearest layer: from so many to so many
+_WORK = (1e5, 1e9)  # multiply-adds of the most expensive layer: from, to
 _SHARES = MappingProxyType(  # how often a family is drawn, where not once: those of many forms more
     {"attention": 2, "depthwise_rows": 2, "grouped": 2, "inverted_residual": 2, "volumes": 3}
 )

@@ -176,7 +176,7 @@ def _variance(call: Call) -> Results:
     )
     correction = call.real("correction", float(call.flag("unbiased", default=True)))
     if correction != int(correction):
-        raise call.unsupported(f"its correction {correction} is no whole number")
+        raise call.unsupported(f"its correction {correction} is not a whole number")
     count = product_of(call.sizes(x)[axis] for axis in axes) - int(correction)
     variance = call.add("div", total, call.full((), count, dtype))
     mean = call.add("reduce_mean", x, axes=axes, keepdims=call.flag("keepdim"))

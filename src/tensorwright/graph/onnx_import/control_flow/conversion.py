@@ -40,7 +40,7 @@ def convert_if(call: Call, nested: Nested) -> Results:
 
 
 def _require_single(call: Call, operand: Operand, what: str) -> None:
-    """Refuse what is no single bool; a number that is known may be of another type."""
+    """Refuse what is not a single bool; a number that is known may be of another type."""
     type_ = call.type_of(operand)
     is_known = not isinstance(operand, str) or call.builder.constant_value(operand) is not None
     is_bool = type_.dtype is DType.BOOL or is_known

@@ -36,7 +36,7 @@ def joined_heads(call: Call, x: str) -> str:
 def _attention(call: Call) -> Results | None:
     """The common case; everything else goes the standard's long way.
 
-    So do masks of bools: a row in which nothing is left gives 0 there.
+    Masks of bools go it, too: there a row in which nothing is left gives 0.
     """
     inputs = [call.operand(at) for at in range(3)]
     special = (

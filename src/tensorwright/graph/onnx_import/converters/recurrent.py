@@ -132,7 +132,7 @@ def _lstm_step(
     c = cell.activate(cell.gate(sums, 3), first + 1)
     memory = call.add("add", call.add("mul", f, memory), call.add("mul", i, c))
     o = cell.activate(look(1, 1, memory), first)
-    # What is clipped are the gates; ONNX Runtime leaves the memory as it is, and so do we.
+    # Only the gates are clipped: as ONNX Runtime does, the memory is left as it is.
     return call.add("mul", o, cell.activate(memory, first + 2, clipped=False)), memory
 
 

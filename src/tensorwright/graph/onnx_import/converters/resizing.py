@@ -43,7 +43,7 @@ def _scaled_extent(call: Call, extent: Index, scale: float) -> Index:
         return math.floor(extent * scale + 1e-5)
     ratio = Fraction(scale).limit_denominator(_LARGEST_DENOMINATOR)
     if abs(float(ratio) - scale) > 1e-6 * scale:
-        reason = f"its scale {scale} of the size {extent} is no quotient of small integers"
+        reason = f"its scale {scale} of the size {extent} is not a quotient of small integers"
         raise call.unsupported(reason, "give a number for the size")
     return floor_div(extent * ratio.numerator, ratio.denominator)
 

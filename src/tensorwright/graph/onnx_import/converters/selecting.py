@@ -101,7 +101,7 @@ def computed_range(call: Call, dtype: DType) -> Results:
     start, limit, delta = (_scalar(call, at, dtype) for at in range(3))
     is_plain = _is(call, start, 0) and _is(call, delta, 1)
     most = greatest_value(call.builder, limit) if is_plain else None
-    if call.builder.constant_value(delta) is None:  # which is no range if it is 0
+    if call.builder.constant_value(delta) is None:  # which is not a range if it is 0
         delta = _where_not_zero(call, delta)
     count = _steps_between(call, start, limit, delta)
     (positions,) = decide(call, "range_below", (count,), most=most)

@@ -190,7 +190,7 @@ def opset_of(model: ModelProto, where: str) -> int:
 def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
     """Read and check a model; external data stays where it is.
 
-    Raises:  ModelError for what is no ONNX model; UsageError for an object of another type.
+    Raises:  ModelError for what is not an ONNX model; UsageError for an object of another type.
     """
     if isinstance(source, ModelProto):
         loaded = Source(source, None, f"model {source.graph.name or 'without a name'}")

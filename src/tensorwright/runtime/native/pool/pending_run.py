@@ -24,7 +24,7 @@ Results = dict[str, Array]
 
 
 class Stop:
-    """A word that says whether a call shall stop; native code looks at it before each step."""
+    """A word that says whether a call must stop; native code looks at it before each step."""
 
     __slots__ = ("_word", "address")
 

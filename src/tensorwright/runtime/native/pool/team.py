@@ -9,7 +9,8 @@ Object code is linked to these functions instead of libgomp's, so kernels do not
 their loops. A loop has as many pieces as the team has threads, at most as many as are asked for. A
 kernel's result does not depend on how many there are. The call offers a piece to each worker, does
 its own, takes back and does those that no worker has begun, and waits for the others. So the pieces
-of a loop must not wait for each other.
+of a loop must not wait for each other. Who waits for a thread must not assume that it runs: another
+process can hold its core for milliseconds.
 
 Each thread has a slot: a worker the first words of its memory, a call some words on its stack. Its
 POSIX thread-specific value points to it. A count of 0 means outside of any loop; a loop inside

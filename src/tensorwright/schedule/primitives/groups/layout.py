@@ -16,8 +16,8 @@ class Layout(Primitive):
     Rewrite:  shared P: address of P[i, j] = i*n + j
               ->  padded, amount p:  i*(n + p) + j
                   xor, amount b:     the chunks of 16 bytes of a row of b bytes change places by i
-    Requires: the stage is no output; plain has the amount 0, padded at least 1, xor 32, 64 or 128.
-    Only shared memory is laid out so: elsewhere the step has no effect.
+    Requires: the stage is not an output; plain has the amount 0, padded at least 1, xor 32, 64 or
+    128. Only shared memory is laid out so: elsewhere the step has no effect.
     Source:   NVIDIA CUTLASS 3 (CuTe), Swizzle; TVM's storage_align for the padding.
     """
 

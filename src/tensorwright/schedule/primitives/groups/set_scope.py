@@ -22,8 +22,8 @@ class SetScope(Primitive):
 
     Rewrite:  for t @thread.x: { local P: P[part of t] = ..; C = .. P[..] }
               ->  shared P: for t @thread.x: { P[my share] = ..; barrier; C = .. P[..]; barrier }
-    Requires: the stage is no output; the scope is local or shared; tiles that are promised to be
-              whole stay so.
+    Requires: the stage is not an output; the scope is local or shared; tiles that are promised to
+              be whole stay so.
     The scope is that of the tensor's memory inside a loop: a tensor that is computed whole, at the
     root, lives in main memory.  What several threads touch is shared, whatever it asks for.
     """

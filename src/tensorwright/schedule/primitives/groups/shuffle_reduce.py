@@ -63,7 +63,7 @@ class ShuffleReduce(Primitive):
             raise refuse(self, state, reason, "split by 2, 4, 8, 16 or 32", here)
         reduction = stage.tensor.reduction
         if reduction is None or reduction.combiner not in _FOLDS or stage.skips:
-            raise refuse(self, state, f"{self.stage} is no plain fold", "", here)
+            raise refuse(self, state, f"{self.stage} is not a plain fold", "", here)
         # Theorem: a fold takes its terms in any order, so it may take those of the lanes as a tree.
         changed = applied(self, state)
         need_legal_nesting(self, state, changed)

@@ -40,9 +40,9 @@ class SplitAxis(Primitive):
               ->  P[i_o, i_i] = e(i_o*f + i_i);  C[j] = f(P[g(j)//f, g(j)%f])
               With several factors the axes are i_0, i_1, ...; factors[k] is the extent of i_(k+1).
               Where the factors do not divide the extent, the rest is nobody's.
-    Requires: the stage is no output and not scheduled; the axis is one of the tensor, not of its
-              reduction; its readers have not packed it and are not computed by an intrinsic; every
-              factor >= 1; new axes have new names.
+    Requires: the stage is not an output and not scheduled; the axis is one of the tensor, not of
+              its reduction; its readers have not packed it and are not computed by an intrinsic;
+              every factor >= 1; new axes have new names.
     The part that a tile needs is a box.  Of an axis that is cut into blocks, virtual threads,
     threads and inner elements, one thread's part is a box only where these are axes.
     Source:   TVM's transform_layout (Shao et al.: MetaSchedule, NeurIPS 2022).

@@ -1,4 +1,8 @@
-"""The loops of a reduction inside one tile: which are unrolled, which one is the innermost."""
+"""The loops of a reduction inside one tile: which are unrolled, which one is the innermost.
+
+A reduction is blocked if the weights of one panel do not fit the second cache: otherwise every tile
+reads them again from behind it.
+"""
 
 from __future__ import annotations
 

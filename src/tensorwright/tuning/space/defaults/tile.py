@@ -8,7 +8,8 @@ are packed into the order in which it reads them.
 
 A window that shares no operand between rows (depthwise convolution, pooling) is bound by memory.
 There the padding is inlined: tiles in the middle read the input itself, those at its border skip
-the taps beside it.
+the taps beside it.  In other products padding is a separate stage, because padding that is inlined
+into a tile halves the speed, unless it lies along axes of which a tile has one position.
 """
 
 from __future__ import annotations

@@ -127,6 +127,7 @@ def fold_tile(columns: int, rows: int, target: CpuTarget) -> tuple[int, int, int
     return best
 
 
+# A fold across rows touches another page at each step, so its tiles are wide and have few rows.
 _VISIT_BYTES = 256  # to begin in another page takes as long as so many bytes of the second cache
 _LONGEST_RUN = 8  # vectors
 _FEWEST_TILES = 2  # for threads to share
