@@ -17,6 +17,7 @@ from runpy import run_path
 import pytest
 
 from tensorwright.base import ERROR_KINDS
+from tensorwright.cli.explain import PAGE
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -127,6 +128,8 @@ def test_the_design_is_a_short_page() -> None:
 
 
 def test_every_kind_of_error_has_its_section() -> None:
-    page = (ROOT / "docs" / "errors.md").read_text()
+    """The page is part of the package, for `tensorwright explain`, and copied to the pages."""
+    page = PAGE.read_text()
+    assert (ROOT / "docs" / "errors.md").read_text() == page
     for kind in ERROR_KINDS:
         assert f"## {kind.__name__}: {kind.exit_code}\n" in page

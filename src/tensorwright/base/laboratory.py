@@ -30,7 +30,7 @@ def require_laboratory(where: str) -> None:
             stage="laboratory",
             where=where,
             reason="it is part of the package tensorwright-lab, which is not installed",
-            remedy="pip install tensorwright-lab",
+            remedy="pip install ./lab, in the folder of tensorwright's sources",
         )
 
 

@@ -127,7 +127,9 @@ def _show_warning(
 
 
 def _report(error: TensorwrightError) -> None:
-    echo_prose(f"{type(error).__name__}: {error}", err=True)
+    kind = type(error).__name__
+    page = f"docs/errors.md#{kind.lower()}-{error.exit_code}"
+    echo_prose(f"{kind}: {error}\n  read on: tensorwright explain {kind} ({page})", err=True)
     if not isinstance(error, InternalError):
         return
     if knobs.LOG.get() == "debug":

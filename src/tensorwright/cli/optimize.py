@@ -140,7 +140,7 @@ def command(
             write_after_search(report, searched, setting_of(how.target, how.threads), how, page)
     if not quiet:
         print_workloads(result.tasks)
-    print_networks(result.networks, [short_name(program)] * len(result.networks))
+    print_networks(result.networks, [short_name(program)] if result.networks else ())
     click.echo(f"{output}: {ending(result)}")
     if optimized.rewritten:
         click.echo(f"  rewritten: {optimized.rewritten}; --no-rewrite leaves them as they are")

@@ -50,6 +50,7 @@ COMMANDS = (
     Entry("operators", "List the operators of graphs, with their inputs and attributes."),
     Entry("doctor", "Say what this machine offers, and what is missing."),
     Entry("knobs", "List the settings."),
+    Entry("explain", "Say what a kind of error means, and what to do."),
 )
 OF_LABORATORY = (
     Entry("bench", "Compare with other runtimes: same answers? how fast?", package=LABORATORY),

@@ -62,18 +62,20 @@ def build_shared(folder: Path) -> Path:
     compiler, library = knobs.C_COMPILER.get(), f"lib{header.stem}.so"
     lacking = [each for each in ("make", compiler) if shutil.which(each.split()[0]) is None]
     if lacking:
-        raise _not_built(library, f"there is no {lacking[0]}")
+        remedy = "install make and a C compiler, or name one: knob c_compiler"
+        raise _not_built(library, f"there is no {lacking[0]}", remedy)
     command = ["make", "-s", "-C", str(folder), f"CC={compiler}", library]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise _not_built(library, done.stderr.strip() or "make failed")
+        remedy = "another or a newer compiler: knob c_compiler"
+        raise _not_built(library, done.stderr.strip() or "make failed", remedy)
     return folder / library
 
 
-def _not_built(library: str, reason: str) -> MachineError:
+def _not_built(library: str, reason: str, remedy: str) -> MachineError:
     return MachineError(
         stage="compile",
         where=library,
         reason=f"it cannot be built: {reason}",
-        remedy="install make and a C compiler, or name one: knob c_compiler",
+        remedy=remedy,
     )

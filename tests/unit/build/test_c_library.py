@@ -45,6 +45,20 @@ def export(graph: Graph, folder: Path, name: str = "small") -> None:
         export_c(parts, TARGET, 2, store, folder, name)
 
 
+@pytest.mark.parametrize("name", ["model", "example", "free", "inputs"])
+def test_a_network_may_have_a_name_that_the_files_use(name: str, tmp_path: Path) -> None:
+    if shutil.which("cc") is None or shutil.which("make") is None:
+        pytest.skip("there is no cc, or no make")
+    if refusal(TARGET):
+        pytest.skip(refusal(TARGET))
+    export(network(), tmp_path, name)
+    make = ["make", "-C", str(tmp_path), "CFLAGS=-O0"]
+    build = subprocess.run(make, check=False, capture_output=True, text=True)
+    assert build.returncode == 0, build.stderr
+    done = subprocess.run([tmp_path / "example", "1"], check=False, capture_output=True, text=True)
+    assert done.stdout.count(": equal") == 4, done.stderr
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_it_builds_and_computes_the_same(compiler: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None or shutil.which("make") is None:
@@ -120,7 +134,7 @@ int main(void) {
     void *outputs[SMALL_OUTPUTS];
     for (int n = 0; n < SMALL_INPUTS; n++) inputs[n] = calloc(1, small_inputs[n].size_bytes);
     for (int n = 0; n < SMALL_OUTPUTS; n++) outputs[n] = calloc(1, small_outputs[n].size_bytes);
-    small *model;
+    small_model *model;
     int error = small_load(&model, "small.weights");
     if (!error) error = small_run(model, inputs, outputs, 1);
     puts(small_message(error));

@@ -118,7 +118,7 @@ PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
 
-static void run(open *model, long long n, long long s, size_t missing_bytes) {
+static void run(open_model *model, long long n, long long s, size_t missing_bytes) {
     const open_sizes sizes = {n, s};
     const void *inputs[OPEN_INPUTS];
     void *outputs[OPEN_OUTPUTS];
@@ -138,7 +138,7 @@ static void run(open *model, long long n, long long s, size_t missing_bytes) {
 }
 
 int main(void) {
-    open *model;
+    open_model *model;
     if (open_load(&model, "open.weights")) return 1;
     printf("%lld %lld %lld %zu\\n", open_outputs[0].shape[0], open_outputs[0].shape[1],
            open_outputs[0].shape[2], open_outputs[0].size_bytes);

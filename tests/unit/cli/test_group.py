@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 import warnings
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tensorwright
-from tensorwright.base import InternalError, TensorwrightError, UserError
+from tensorwright.base import ERROR_KINDS, InternalError, TensorwrightError, UserError
 from tensorwright.cli.group import LazyGroup, program
 from tensorwright.cli.registry import COMMANDS
 
@@ -82,9 +83,35 @@ def test_an_error_of_the_user_is_text_and_an_exit_code(
     error = kind(**{**fields, "where": "the place", "reason": "why", "remedy": "this"})
     result = _raising(error, monkeypatch)
     assert result.exit_code == kind.exit_code
-    assert result.stderr == f"{kind.__name__}: {error}\n"
+    assert result.stderr == (
+        f"{kind.__name__}: {error}\n  read on: tensorwright explain {kind.__name__} "
+        f"(docs/errors.md#{kind.__name__.lower()}-{kind.exit_code})\n"
+    )
     assert "the place" in result.stderr
     assert "try: this" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ERROR_KINDS)
+def test_every_kind_of_error_is_explained(kind: type[TensorwrightError], invoke: Invoke) -> None:
+    shown = invoke("explain", kind.__name__)
+    assert shown.exit_code == 0
+    assert shown.output == invoke("explain", kind.exit_code).output
+    parts = re.split(r"^(Cause\.|Remedy\.|Example\.)", shown.output, flags=re.MULTILINE)
+    assert parts[1::2] == ["Cause.", "Remedy.", "Example."]
+    assert parts[0] == f"{kind.__name__}: {kind.exit_code}\n\n"
+    assert f"    {kind.__name__}: " in parts[6]
+    assert "](" not in shown.output
+
+
+@pytest.mark.parametrize("code", [1, 10, 11, 130])
+def test_every_other_exit_code_is_explained(code: int, invoke: Invoke) -> None:
+    assert invoke("explain", code).output.startswith("Other codes: ")
+
+
+def test_an_unknown_kind_of_error_names_the_nearest(invoke: Invoke) -> None:
+    refused = invoke("explain", "ModlError")
+    assert refused.exit_code == 2
+    assert "try: did you mean ModelError?" in refused.stderr
 
 
 def test_a_fault_of_ours_asks_for_a_report(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def test_without_it_its_commands_say_what_to_install(invoke: Invoke) -> None:
         result = invoke(entry.name)
         assert result.exit_code == MachineError.exit_code
         assert f"command {entry.name}" in result.stderr
-        assert "pip install tensorwright-lab" in result.stderr
+        assert "pip install ./lab" in result.stderr
 
 
 @pytest.mark.usefixtures("_alone")
@@ -42,7 +42,7 @@ def test_without_it_rules_are_not_generated(invoke: Invoke, tmp_path: Path) -> N
     result = invoke("rules", "generate", "-o", tmp_path / "new.rules")
     assert result.exit_code == MachineError.exit_code
     assert "command rules generate" in result.stderr
-    assert "pip install tensorwright-lab" in result.stderr
+    assert "pip install ./lab" in result.stderr
 
 
 @pytest.mark.usefixtures("_alone")
@@ -52,7 +52,7 @@ def test_without_it_networks_by_name_and_its_peers_say_what_to_install(
     result = invoke("compile", "light:squeezenet", "-o", tmp_path / "s.tw")
     assert result.exit_code == MachineError.exit_code
     assert "network light:squeezenet" in result.stderr
-    assert "pip install tensorwright-lab" in result.stderr
+    assert "pip install ./lab" in result.stderr
     with pytest.raises(MachineError, match="tensorwright-lab"):
         find_kind("pytorch")
 
@@ -76,7 +76,7 @@ def test_without_it_other_ways_to_search_say_what_to_install(
     result = invoke("tune", model, "--trials", 1, *options)
     assert result.exit_code == MachineError.exit_code
     assert where in result.stderr
-    assert "pip install tensorwright-lab" in result.stderr
+    assert "pip install ./lab" in result.stderr
 
 
 @pytest.mark.usefixtures("_alone")
@@ -91,5 +91,5 @@ def test_the_networks_have_a_name_in_the_compiler(monkeypatch: pytest.MonkeyPatc
     assert zoo.build is importlib.import_module(f"{LABORATORY}.zoo").build
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda n: None if n == LABORATORY else find(n))
-    with pytest.raises(MachineError, match="pip install tensorwright-lab"):
+    with pytest.raises(MachineError, match="pip install ./lab"):
         zoo.build("squeezenet")

@@ -62,6 +62,15 @@ def test_a_run_has_one_size(invoke: Invoke, model: Path) -> None:
     assert "n has several numbers, and a run has one size" in done.output
 
 
+def test_an_optimized_model_has_a_line_for_each_size(
+    invoke: Invoke, model: Path, tmp_path: Path
+) -> None:
+    how = ("--sizes", "n=1..16", "--threads", 1, "--trials", 1, "--no-rewrite")
+    done = invoke("optimize", model, "-o", tmp_path / "open.tw", *how)
+    assert done.exit_code == 0, done.output
+    assert "open, the whole network, measured in turns:" in done.output
+
+
 def test_the_report_has_a_line_for_each_size(invoke: Invoke, model: Path) -> None:
     how = ("--sizes", "n=1..16", "--threads", 1)
     done = invoke("tune", model, *how, "--at", "n=1,16", "--trials", 4)

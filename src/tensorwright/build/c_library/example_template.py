@@ -135,7 +135,7 @@ int main(int count, char **arguments) {
     for (int n = 0; n < ${NAME}_OUTPUTS; n++, offset += ${name}_outputs[n - 1].size_bytes)
         outputs[n] = results + offset;
 
-    $name *model;
+    ${name}_model *model;
     int error = ${name}_load(&model, path);
     double times[RUNS];
     for (int run = 0; !error && run < RUNS; run++) {
@@ -185,8 +185,8 @@ static void check(int error) {
 }
 
 /* Run at some sizes; 0 if an output is too far from the expected one. */
-static int run_at($name *model, const ${name}_sizes *sizes, int threads, const char *inputs_name,
-                  const char *outputs_name) {
+static int run_at(${name}_model *model, const ${name}_sizes *sizes, int threads,
+                  const char *inputs_name, const char *outputs_name) {
     ${name}_tensor tensors[${NAME}_OUTPUTS + 1];
     size_t output_bytes[${NAME}_OUTPUTS + 1];
     size_t given_bytes = 0, wanted_bytes = 0, offset = 0;
@@ -246,7 +246,7 @@ int main(int count, char **arguments) {
     char path[5120];
     snprintf(path, sizeof path, "%s$name.weights", folder);
 
-    $name *model;
+    ${name}_model *model;
     check(${name}_load(&model, path));
     int all_near = 1;
     if (count > 2) {

@@ -103,7 +103,7 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     Raises:  UnsupportedError for an operator without a kernel, and for a size without a greatest
              number; the back end's errors; OutputError.
     """
-    name = c_name(library.name)
+    name = _prefix(library.name)
     files: dict[str, bytes] = {}
     signatures: dict[str, Signature] = {}
     for number, (key, heading, program) in enumerate(_programs(library)):
@@ -137,6 +137,12 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     for path, content in files.items():
         write_atomically(folder / path, content)
     return tuple(files)
+
+
+def _prefix(network: str) -> str:
+    """What all names of the library begin with; `example.c` is the example program's."""
+    name = c_name(network)
+    return f"{name}_network" if name == "example" else name
 
 
 def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:

@@ -198,13 +198,14 @@ _TEXTS = {
     "shape_note": "/* An extent that depends on sizes is -1; size_bytes is for the greatest. */\n",
     "run_notes": "\n   output_bytes[n] is how many bytes there are at outputs[n]: at least\n"
     "   ${name}_output_bytes(n, sizes).",
-    "run_parameters": "$name *model, const ${name}_sizes *sizes, const void *const inputs[],\n"
-    "    void *const outputs[], const size_t output_bytes[], int threads",
+    "run_parameters": "${name}_model *model, const ${name}_sizes *sizes,\n"
+    "    const void *const inputs[], void *const outputs[], const size_t output_bytes[],\n"
+    "    int threads",
     "size_messages": _MESSAGES,
     "size_arguments": "!sizes || !output_bytes\n        || ",
     "size_checks": _CHECKS,
 }
-_WITHOUT_SIZES = "{} *model, const void *const inputs[], void *const outputs[], int threads"
+_WITHOUT_SIZES = "{}_model *model, const void *const inputs[], void *const outputs[], int threads"
 
 
 def size_texts(

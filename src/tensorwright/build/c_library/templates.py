@@ -10,7 +10,7 @@ from string import Template
 HEADER = Template("""/* $title, compiled by tensorwright for $target.
 
    int main(void) {
-       $name *model;
+       ${name}_model *model;
 $example_sizes       int error = ${name}_load(&model, "$name.weights");
        if (!error) error = ${name}_run(model, ${sizes_given}inputs, outputs, ${room_given}1);
        if (error) puts(${name}_message(error));
@@ -64,11 +64,11 @@ ${shape_note}typedef struct {
 extern const ${name}_tensor ${name}_inputs[];
 extern const ${name}_tensor ${name}_outputs[];
 
-${size_declarations}typedef struct $name $name;
+${size_declarations}typedef struct ${name}_model ${name}_model;
 
 /* Read the weights, about $megabytes MB, and reserve memory; *model is NULL after an error. A
    processor that cannot run the kernels gives ${NAME}_OTHER_PROCESSOR, before any of them runs. */
-int ${name}_load($name **model, const char *weights_path);
+int ${name}_load(${name}_model **model, const char *weights_path);
 
 /* Run once. inputs and outputs point to ${NAME}_INPUTS and ${NAME}_OUTPUTS arrays in the order
    above, each aligned as its elements need; no output may be an input. threads has an effect if the
@@ -76,7 +76,7 @@ int ${name}_load($name **model, const char *weights_path);
 int ${name}_run($run_parameters);
 
 /* Free everything; NULL is allowed. */
-void ${name}_free($name *model);
+void ${name}_free(${name}_model *model);
 
 /* The meaning of a code. */
 const char *${name}_message(int code);
@@ -103,7 +103,7 @@ static const uint64_t ARENA_BYTES = $arena_bytes;
 static const uint64_t SHARED_BYTES = $shared_bytes;
 static const uint64_t THREAD_BYTES = $thread_bytes;
 
-struct $name {
+struct ${name}_model {
     char *weights;
     char *arena;
     char *workspace;
@@ -143,25 +143,25 @@ static int read_weights(FILE *file, char *weights) {
     return total == sum;
 }
 
-int ${name}_load($name **model, const char *weights_path) {
+int ${name}_load(${name}_model **model, const char *weights_path) {
     if (!model || !weights_path) return ${NAME}_BAD_ARGUMENT;
     *model = NULL;
     if (is_missing()) return ${NAME}_OTHER_PROCESSOR;
-    $name *made = calloc(1, sizeof *made);
-    if (!made) return ${NAME}_OUT_OF_MEMORY;
-    made->weights = reserve(WEIGHTS_BYTES);
-    made->arena = reserve(ARENA_BYTES);
-    int error = made->weights && made->arena ? ${NAME}_OK : ${NAME}_OUT_OF_MEMORY;
+    ${name}_model *loaded = calloc(1, sizeof *loaded);
+    if (!loaded) return ${NAME}_OUT_OF_MEMORY;
+    loaded->weights = reserve(WEIGHTS_BYTES);
+    loaded->arena = reserve(ARENA_BYTES);
+    int error = loaded->weights && loaded->arena ? ${NAME}_OK : ${NAME}_OUT_OF_MEMORY;
     FILE *file = error ? NULL : fopen(weights_path, "rb");
     if (!error && !file) error = ${NAME}_NO_FILE;
-    if (!error && !read_weights(file, made->weights)) error = ${NAME}_BAD_FILE;
+    if (!error && !read_weights(file, loaded->weights)) error = ${NAME}_BAD_FILE;
     if (file) fclose(file);
-    if (error) ${name}_free(made);
-    else *model = made;
+    if (error) ${name}_free(loaded);
+    else *model = loaded;
     return error;
 }
 
-void ${name}_free($name *model) {
+void ${name}_free(${name}_model *model) {
     if (!model) return;
     free(model->weights);
     free(model->arena);
@@ -181,7 +181,7 @@ $size_messages    default: return "no such code";
     }
 }
 
-static int grow_workspace($name *model, int threads) {
+static int grow_workspace(${name}_model *model, int threads) {
     uint64_t wanted = SHARED_BYTES + (uint64_t)threads * THREAD_BYTES;
     if (model->workspace && wanted <= model->workspace_bytes) return 1;
     free(model->workspace);
