@@ -36,7 +36,7 @@ ROOMS = {
     # only what stands before them. All folders are named, modules need not be.
     "base": "errors files dtypes cores knobs linux targets",
     "build": "backend kernel opaque_kernels assemble c_library",
-    "cli": "printing arguments reporting doctor farm operators rules",
+    "cli": "printing arguments reporting doctor explain farm operators rules",
     "codegen": "analysis source backend llvm c_family c opencl cuda",
     "codegen.llvm": "math text intrinsics memory operations",
     "expr": "interned symbolic index value tensor evaluation building",

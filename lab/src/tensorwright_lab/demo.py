@@ -41,6 +41,11 @@ MODEL = "light:squeezenet"
 TOLERANCE = 1e-4
 _PEER = "onnxruntime"
 _LIMIT_S = 40.0
+_NEXT = (
+    ("your model", "tensorwright optimize model.onnx -o model.tw --report report.html"),
+    ("a program", "tensorwright run model.tw --input random, or docs/running.md from Python and C"),
+    ("the tutorial", "docs/tutorial/1_your_own_model.md, the first of eight pages"),
+)
 
 
 @click.command()
@@ -88,7 +93,9 @@ def command(
         click.echo()
         compare(folder, random_inputs(graph, seed), count, rounds)
     click.echo(f"\nlargest error against the reference: {error:.1e} (at most {TOLERANCE:g})")
-    click.echo(f"done in {time.monotonic() - start:.0f} s")
+    click.echo(f"done in {time.monotonic() - start:.0f} s; where to go next:")
+    for name, way in _NEXT:
+        click.echo(f"  {name:<13} {way}")
     if result.is_interrupted:
         sys.exit(INTERRUPTED)
     if not error <= TOLERANCE:

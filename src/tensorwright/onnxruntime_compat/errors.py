@@ -5,7 +5,7 @@
     InvalidArgument    an InputError and UsageError
       MissingInput     a ValueError, too: what ONNX Runtime raises where an input is not given
       BindingError     a RuntimeError, too: what it raises of a binding
-    InvalidProtobuf    a ModelError: a file that is no model
+    InvalidProtobuf    a ModelError: a file that is not a model
     NoSuchFile         a ModelError
     InvalidGraph       a ModelError: a model that is wrong
     NotImplemented     an UnsupportedError
@@ -66,7 +66,7 @@ class BindingError(InvalidArgument, RuntimeError):
 
 
 class InvalidProtobuf(ModelError):
-    """A file that is no model, or is damaged."""
+    """A file that is not a model, or is damaged."""
 
 
 class NoSuchFile(ModelError):

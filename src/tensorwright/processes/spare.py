@@ -1,4 +1,4 @@
-"""A worker process that is started before it is known what it shall do.
+"""A worker process that is started before its work is known.
 
 A process needs half a second to import what compiles.  The caller does the same meanwhile.
 """

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -331,6 +332,9 @@ def test_demo_ends_with_the_tables(invoke: Invoke, model: Path) -> None:
     assert result.exit_code == 0, result.output
     for text in ("untuned ms", "untuned", "tuned", "ONNX Runtime", "largest error"):
         assert text in result.stdout
+    named = re.findall(r"docs/\S+\.md", result.stdout.partition("where to go next")[2])
+    assert named
+    assert all((Path(__file__).parents[3] / page).is_file() for page in named)
 
 
 @pytest.mark.parametrize(

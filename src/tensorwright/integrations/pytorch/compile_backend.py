@@ -125,7 +125,7 @@ def _foreign(examples: Sequence[Any]) -> dict[str, str]:
         if not isinstance(each, torch.Tensor):
             continue
         if is_traceable_wrapper_subclass(each):  # its class decides what operators do with it
-            reasons[f"an input of the class {type(each).__name__}"] = "it is no plain tensor"
+            reasons[f"an input of the class {type(each).__name__}"] = "it is not a plain tensor"
         elif each.device.type != "cpu":
             reasons[f"an input on {each.device}"] = "it is not in the memory of the processor"
         elif each.layout is not torch.strided:

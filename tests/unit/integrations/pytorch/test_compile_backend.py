@@ -179,7 +179,7 @@ def test_tensors_that_are_no_plain_ones_run_in_pytorch(caplog: pytest.LogCapture
     assert alike(got.a, module(x.a))
     assert alike(got.b, module(x.b))
     assert compiled(lambda x: x + 1)(torch.randn(2, device="meta")).device.type == "meta"
-    assert "PyTorch runs an input of the class TwoTensor: it is no plain tensor" in caplog.text
+    assert "PyTorch runs an input of the class TwoTensor: it is not a plain tensor" in caplog.text
     assert "PyTorch runs an input on meta: it is not in the memory of the processor" in caplog.text
     with pytest.raises(Exception, match="an input of the class TwoTensor"):
         compiled(Cnn().eval(), options={"strict": True})(

@@ -1,6 +1,6 @@
 """`tensorwright explain`: the page of errors, a section at a time, without a network.
 
-The page is a file of the package, `cli/errors.md`; `docs/errors.md` is a copy of it.
+The page is a file of the package, `cli/explain/errors.md`; `docs/errors.md` is a copy of it.
 """
 
 from __future__ import annotations
