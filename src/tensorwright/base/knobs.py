@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -307,6 +308,14 @@ def find_knob(name: str) -> Knob[Any]:
         return _BY_NAME[name]
     hint = did_you_mean(name, _BY_NAME, "one of " + ", ".join(_BY_NAME))
     raise UsageError(stage="knobs", where=f"knob {name}", reason="no such knob", remedy=hint)
+
+
+def misspelt_variables() -> dict[str, str]:
+    """Environment variables that set nothing, and the knob's variable that each resembles."""
+    variables = [knob.variable for knob in KNOBS]
+    unknown = [name for name in os.environ if name.startswith(PREFIX) and name not in variables]
+    nearest = {name: get_close_matches(name, variables, n=1, cutoff=0.9) for name in unknown}
+    return {name: match[0] for name, match in nearest.items() if match}
 
 
 @contextmanager

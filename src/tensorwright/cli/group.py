@@ -70,6 +70,8 @@ class LazyGroup(click.Group):
         """Run a command; an error becomes a text on the error stream and an exit code."""
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
+            for name, variable in knobs.misspelt_variables().items():
+                warnings.warn(f"{name} sets nothing; did you mean {variable}?", stacklevel=1)
             try:
                 return super().invoke(ctx)
             except TensorwrightError as error:

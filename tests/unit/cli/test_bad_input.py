@@ -236,7 +236,7 @@ def test_a_wrong_input(
 
 
 def test_an_input_that_is_not_given(invoke: Invoke, model: Path) -> None:
-    refused(invoke("run", model), 5, "input x: it is not given", "give x: f32(4, 8)")
+    refused(invoke("run", model), 5, "it is not given; wanted: x: f32(4, 8)", "--input x=FILE.npy")
 
 
 def test_an_input_file_that_holds_no_array(invoke: Invoke, model: Path, tmp_path: Path) -> None:

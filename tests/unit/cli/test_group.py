@@ -180,3 +180,10 @@ def test_the_page_lists_every_command_and_exit_code() -> None:
     for kind in _leaves(TensorwrightError):
         if kind.__module__.endswith("errors") and kind is not UserError:
             assert f"| {kind.exit_code} | `{kind.__name__}` |" in page
+
+
+def test_a_misspelt_variable_is_said(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_THREDS", "1")
+    monkeypatch.setenv("TENSORWRIGHT_OF_SOMEBODY_ELSE", "1")
+    said = invoke("knobs").stderr
+    assert said == "warning: TENSORWRIGHT_THREDS sets nothing; did you mean TENSORWRIGHT_THREADS?\n"

@@ -16,11 +16,11 @@ RANDOM = "random"
 
 
 def read_inputs(given: Sequence[str], specs: Sequence[TensorSpec], seed: int) -> dict[str, Array]:
-    """The arrays that the options name; the executable refuses missing inputs.
+    """The arrays that the options name.
 
-    specs   the inputs of the executable, for the sizes that random ones have
+    specs   the inputs of the executable
 
-    Raises:  InputError for a file without an array.
+    Raises:  InputError for a file without an array, and for an input that is not given.
     """
     arrays: dict[str, Array] = {}
     drawn: set[str] = set()
@@ -45,6 +45,15 @@ def read_inputs(given: Sequence[str], specs: Sequence[TensorSpec], seed: int) ->
     for spec in specs:
         if spec.name in drawn and spec.name not in arrays:
             arrays[spec.name] = random_array(spec, generator)
+    missing = [spec for spec in specs if spec.name not in arrays]
+    if missing:
+        options = " ".join(f"--input {spec.name}=FILE.npy" for spec in missing)
+        listed = ", ".join(map(str, missing))
+        raise _refusal(
+            f"input {missing[0].name}",
+            f"it is not given; wanted: {listed}",
+            f"give {options}, or --input random",
+        )
     return arrays
 
 

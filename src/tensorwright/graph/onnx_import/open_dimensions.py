@@ -97,9 +97,10 @@ class OpenDimensions:
         if not isinstance(text, str) or _BOUNDS.fullmatch(text.strip()):
             return None
         try:
-            return parse_size(text, lambda name: next(iter(self.named.get(name, ())), None))
+            size = parse_size(text, lambda name: next(iter(self.named.get(name, ())), None))
         except (ValueError, ExpressionError):
             return None
+        return None if isinstance(size, int) and size < 1 else size
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -309,6 +309,7 @@ def test_bounds_of_sizes(bounds: Any, expected: str) -> None:
         ({"batch": "8..4"}, "size batch='8..4': no multiple of 1 is between 8 and 4"),
         ({"batch": "9..15 by 8"}, "no multiple of 8 is between 9 and 15"),
         ({"batch": "many"}, "size batch='many': it says neither a number nor bounds"),
+        ({"batch": "1-64"}, "size batch='1-64': it says neither a number nor bounds"),
         ({"batch": True}, "it says neither a number nor bounds"),
         ({"batch": (1, 2.5)}, "it says neither a number nor bounds"),
         ("batch", "sizes='batch': it is not a mapping"),
