@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             for name, variable in knobs.misspelt_variables().items():
-                warnings.warn(f"{name} sets nothing; did you mean {variable}?", stacklevel=1)
+                echo_prose(f"warning: {name} sets nothing; did you mean {variable}?", err=True)
             try:
                 return super().invoke(ctx)
             except TensorwrightError as error:
