@@ -86,7 +86,7 @@ def _require_package(kind: Kind) -> None:
     is_of_laboratory = kind.factory.startswith(LABORATORY)
     if is_of_laboratory:
         require_laboratory(f"peer {kind.name}")
-    package = "tensorwright-lab" if is_of_laboratory else "tensorwright"
+    package = "./lab" if is_of_laboratory else "tensorwright"
     if kind.package and importlib.util.find_spec(kind.package) is None:
         raise MachineError(
             stage="peers",
