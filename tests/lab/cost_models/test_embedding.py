@@ -119,7 +119,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, place: int) -> None:
     [
         ({"score_bias": np.zeros(2, np.float32)}, "its arrays do not form a network"),
         ({"loop_bias": np.zeros((), np.float32)}, "its arrays do not form a network"),
-        ({"score_bias": np.zeros(1, np.float64)}, "its weights are no 4-byte floats"),
+        ({"score_bias": np.zeros(1, np.float64)}, "its weights are not 4-byte floats"),
         ({"score_bias": np.full(1, np.nan, np.float32)}, "a weight is not finite"),
     ],
 )

@@ -47,9 +47,11 @@ def test_features_and_caches_are_read(tmp_path: Path) -> None:
 def test_only_what_matters_changes_the_fingerprint(tmp_path: Path) -> None:
     cpuinfo, caches = write_machine(tmp_path, "fma avx2")
     first = detect_hardware("x86_64", 2, cpuinfo, caches).fingerprint
+    cpuinfo = tmp_path / "newer"  # a file is read once
     cpuinfo.write_text("model name: Other\nflags: avx2 fma a_newer_kernel_says_this\n")
     assert detect_hardware("x86_64", 2, cpuinfo, caches).fingerprint == first
     assert detect_hardware("x86_64", 3, cpuinfo, caches).fingerprint != first
+    cpuinfo = tmp_path / "other"
     cpuinfo.write_text("flags: avx2 fma avx512f\n")
     assert detect_hardware("x86_64", 2, cpuinfo, caches).fingerprint != first
 

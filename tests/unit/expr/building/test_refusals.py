@@ -162,7 +162,7 @@ def test_an_element_of_a_tensor_may_be_any_number_of_its_type() -> None:
     row(lambda i: S[maximum(minimum(Element(T, (i,)), 7), 0)])
     at = Element(T, (Var("i"),))
     row(lambda i: select(all_of(at >= 0, at < 8), S[at], 0.0))
-    assert "no index" in refused(lambda: row(lambda i: S[Element(S, (i,))])).reason
+    assert "not an index" in refused(lambda: row(lambda i: S[Element(S, (i,))])).reason
 
 
 def test_an_index_is_divided_by_what_is_never_zero() -> None:
@@ -369,8 +369,8 @@ ARGUMENTS = {
     "a text": (lambda: placeholder("z", "ab"), "placeholder z", "'ab'"),
     "a number": (lambda: placeholder("z", 8), "placeholder z", "shape 8"),
     "no name": (lambda: placeholder("", (8,)), "placeholder ''", "blank"),
-    "a name that is none": (lambda: placeholder(7, (8,)), "placeholder 7", "no text"),
-    "a dtype that is none": (lambda: placeholder("z", (8,), "f32"), "dtype 'f32'", "no DType"),
+    "a name that is none": (lambda: placeholder(7, (8,)), "placeholder 7", "not a text"),
+    "a dtype that is none": (lambda: placeholder("z", (8,), "f32"), "dtype 'f32'", "not a DType"),
     "an axis of -1": (lambda: reduce_axis("k", -1), "reduce_axis k", "-1"),
     "half an axis": (lambda: reduce_axis("k", 0.5), "reduce_axis k", "0.5"),
     "an extent that moves": (
