@@ -10,6 +10,7 @@ import pytest
 from tests.decisions.changes import Change, describe
 from tests.targets import native_target
 
+from tensorwright.codegen.c import compiler
 from tensorwright.runtime.measuring import this_machine
 
 LAYERS = ("interpreter", "shim", "pocl", "oclgrind", "nvrtc", "sass")
@@ -27,6 +28,7 @@ _SHORT = {
     "runtime.measuring.peak._BUDGET_S": 0.03,
 }
 """How long tests measure, in seconds: none asks who is faster, or how fast this machine is."""
+compiler.WARNINGS += ("-Werror",)  # here, what we write in C has nothing to warn of
 _RATES = pytest.StashKey[dict[str, str]]()
 
 

@@ -52,7 +52,7 @@ def test_a_network_may_have_a_name_that_the_files_use(name: str, tmp_path: Path)
     if refusal(TARGET):
         pytest.skip(refusal(TARGET))
     export(network(), tmp_path, name)
-    make = ["make", "-C", str(tmp_path), "CFLAGS=-O0"]
+    make = ["make", "-C", str(tmp_path), "CFLAGS=-O0 -Werror"]
     build = subprocess.run(make, check=False, capture_output=True, text=True)
     assert build.returncode == 0, build.stderr
     done = subprocess.run([tmp_path / "example", "1"], check=False, capture_output=True, text=True)
@@ -67,7 +67,7 @@ def test_it_builds_and_computes_the_same(compiler: str, tmp_path: Path) -> None:
         pytest.skip(refusal(TARGET))
     export(network(), tmp_path / "lib", "a network: 1")
     build = subprocess.run(
-        ["make", "-C", str(tmp_path / "lib"), f"CC={compiler}", "CFLAGS=-O1"],
+        ["make", "-C", str(tmp_path / "lib"), f"CC={compiler}", "CFLAGS=-O1 -Werror"],
         check=False,
         capture_output=True,
         text=True,

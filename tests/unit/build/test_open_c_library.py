@@ -69,7 +69,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         folder = tmp_path_factory.mktemp("built")
         shutil.copytree(written(network), folder, dirs_exist_ok=True)
         flags = _FASTEST_BUILD[compiler]
-        command = ["make", "-C", str(folder), f"CC={compiler}", f"CFLAGS={flags}"]
+        command = ["make", "-C", str(folder), f"CC={compiler}", f"CFLAGS={flags} -Werror"]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return folder

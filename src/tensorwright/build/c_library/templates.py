@@ -215,7 +215,7 @@ MAKEFILE = Template("""\
 # make lib$name.so: a shared library.
 CC ?= cc
 ARCH ?= $machine
-WARNINGS ?= -Wall -Wextra -Werror -Wno-psabi
+WARNINGS ?= -Wall -Wextra -Wno-psabi
 HAS_OPENMP = $$(CC) -fopenmp -include omp.h -x c -c /dev/null -o /dev/null 2>/dev/null
 OPENMP := $$(shell $$(HAS_OPENMP) && echo -fopenmp)
 CFLAGS ?= -O3

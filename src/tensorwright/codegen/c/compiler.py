@@ -14,7 +14,8 @@ from tensorwright.codegen.source import Source
 
 FLAGS = ("-std=gnu11", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
 """What kernels are compiled with. Contraction makes a product and a sum one operation."""
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")
+WARNINGS = ("-Wall", "-Wextra", "-Wno-psabi")
+"""Never errors: what a compiler warns of differs from version to version."""
 _TIMEOUT_S = 600.0
 _ARCHITECTURES = {"x86_64": "x86-64", "AMD64": "x86-64", "arm64": "aarch64"}
 
