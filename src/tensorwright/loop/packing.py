@@ -66,9 +66,9 @@ def pack(array: NDArray[Any], packing: Packing, make: Maker = np.empty) -> NDArr
     rows = tuple(_affine_row(index, packing.axes) for index in packing.indices)
     if all(row is not None for row in rows):
         affine = tuple(row for row in rows if row is not None)
-        found = _strided(array, packing, shape, affine, valid, make)
-        if found is not None:
-            return found
+        packed = _strided(array, packing, shape, affine, valid, make)
+        if packed is not None:
+            return packed
     return _gathered(array, packing, shape, valid, make)
 
 
@@ -76,8 +76,8 @@ def _derived(array: NDArray[Any], tensor: Compute) -> NDArray[Any]:
     (constant,) = (each for each in topological_order(tensor) if isinstance(each, Placeholder))
     if array.shape != constant.shape:
         _fail(f"the constant has shape {array.shape}, not {constant.shape}")
-    (found,) = evaluate_tensors((tensor,), {constant: array})
-    return found
+    (packed,) = evaluate_tensors((tensor,), {constant: array})
+    return packed
 
 
 def _fail(reason: str) -> NoReturn:

@@ -54,10 +54,10 @@ class Tensorize(Primitive):
         nest = analyse(state).nests[self.stage]
         inner = stage.loops[stage.loops.index(self.loop) :]
         wanted = (*meaning.axes, *meaning.reduce_axes)
-        found = tuple(nest.extents[loop] for loop in inner)
-        if found != tuple(axis.extent for axis in wanted):
+        extents = tuple(nest.extents[loop] for loop in inner)
+        if extents != tuple(axis.extent for axis in wanted):
             shape = " x ".join(str(axis.extent) for axis in wanted)
-            reason = f"the loops run {' x '.join(map(str, found))} times, the intrinsic {shape}"
+            reason = f"the loops run {' x '.join(map(str, extents))} times, the intrinsic {shape}"
             raise refuse(self, state, reason, "split and reorder the loops first", here)
         reducing = [loop in stage.reduce_loops for loop in inner]
         if reducing != [axis in meaning.reduce_axes for axis in wanted]:
@@ -142,11 +142,11 @@ class _Match:
         bounds = analyse(self.state).bounds
         indices = tuple(simplify(substitute(i, values), bounds) for i in mine.indices)
         for axis, loop in self.loops.items():
-            found, wanted = (
+            stride, wanted = (
                 stride_along(mine, indices, loop),
                 stride_along(theirs, theirs.indices, axis),
             )
-            is_free = found is not None and not isinstance(wanted, int)
-            if found != wanted and not is_free:
-                return f"{mine.source.name} has stride {found} along {loop}, not {wanted}"
+            is_free = stride is not None and not isinstance(wanted, int)
+            if stride != wanted and not is_free:
+                return f"{mine.source.name} has stride {stride} along {loop}, not {wanted}"
         return ""
