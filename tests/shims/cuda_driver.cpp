@@ -163,6 +163,10 @@ CALL cuEventRecord(void *event, void *) {
     });
     return SUCCESS;
 }
+CALL cuEventRecordWithFlags(void *event, void *given, unsigned) {
+    return captured ? cuEventRecord(event, given) : INVALID;
+}
+CALL cuEventDestroy_v2(void *event) { return delete (double *)event, SUCCESS; }
 CALL cuEventElapsedTime(float *taken_ms, void *start, void *end) {
     if (!stream.empty()) return INVALID;
     return *taken_ms = (float)(*(double *)end - *(double *)start), SUCCESS;

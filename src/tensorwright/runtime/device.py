@@ -164,6 +164,14 @@ class Device(Hashable, Protocol):
         """
         ...
 
+    def record_timed(
+        self, works: Sequence[Callable[[], object]]
+    ) -> Callable[[], tuple[float, ...]] | None:
+        """As `record`, of several works in a row: each call launches all of them, waits, and gives
+        the seconds of each, in which the host has no part.
+        """
+        ...
+
     def wait(self) -> None:
         """Return when all launches are done."""
         ...

@@ -105,6 +105,7 @@ class DeviceFrame:
         "_runs",
         "_sizes",
         "_steps",
+        "_timers",
         "_values",
         "_workspace",
         "device",
@@ -135,6 +136,7 @@ class DeviceFrame:
         self._values: dict[str, int] = {}
         self._steps: list[Callable[[], object]] = []
         self._recorded: list[Callable[[], object]] = []
+        self._timers: list[Callable[[], tuple[float, ...]]] = []
         self._runs = 0
         self._plan = plan
         self.run: Callable[[], object] = self._run
@@ -157,6 +159,7 @@ class DeviceFrame:
             self._sizes, self._values = sizes, dict(sizes.values)
             self._plan = plan = self.loaded.program.plan.at(self._values)
             self._steps = self._recorded = [partial(self._do, plan, step) for step in plan.steps]
+            self._timers = []
             self._runs = 0
 
     def connect_in_place(
@@ -199,20 +202,32 @@ class DeviceFrame:
 
     def _with_recorded(self) -> Iterator[Callable[[], object]]:
         """The steps, those in a row that run on the device as one where it records them."""
-        pairs = zip(self._plan.steps, self._steps, strict=True)
-        for is_on_device, group in groupby(pairs, lambda pair: _is_launch(pair[0])):
-            actions = [action for _, action in group]
+        for is_on_device, actions in self._in_a_row():
             together = self.device.record(partial(_do_all, actions)) if is_on_device else None
             yield from actions if together is None else (together,)
 
+    def _in_a_row(self) -> Iterator[tuple[bool, list[Callable[[], object]]]]:
+        """The steps in groups: whether they only put work into the queue, and what they do."""
+        pairs = zip(self._plan.steps, self._steps, strict=True)
+        for is_on_device, group in groupby(pairs, lambda pair: _is_launch(pair[0])):
+            yield is_on_device, [action for _, action in group]
+
     def run_timed(self) -> tuple[float, ...]:
         """Run all steps, and give the seconds of each: launches by the device's clock."""
-        times_s: list[float] = []
         with _ONE_CALL:
-            for step, action in zip(self.loaded.program.plan.steps, self._steps, strict=True):
-                clock = self.device if isinstance(step, KernelStep) else HOST
-                times_s.append(clock.time(action))
-        return tuple(times_s)
+            if not self._timers:
+                self._timers = list(self._new_timers())
+            return tuple(time_s for timer in self._timers for time_s in timer())
+
+    def _new_timers(self) -> Iterator[Callable[[], tuple[float, ...]]]:
+        """What runs the steps, those in a row that run on the device together where it records
+        them, and gives the seconds of each: one by one, each would take as long as a launch.
+        """
+        for is_on_device, actions in self._in_a_row():
+            is_recorded = is_on_device and knobs.DEVICE_GRAPHS.get()
+            timed = self.device.record_timed(actions) if is_recorded else None
+            clock = self.device if is_on_device else HOST
+            yield timed or partial(_times_of, clock, actions)
 
     def _do(self, plan: Plan, step: Step) -> None:
         match step:
@@ -314,6 +329,10 @@ def _is_launch(step: Step) -> bool:
 def _do_all(actions: Sequence[Callable[[], object]]) -> None:
     for action in actions:
         action()
+
+
+def _times_of(clock: Device, actions: Sequence[Callable[[], object]]) -> tuple[float, ...]:
+    return tuple(clock.time(action) for action in actions)
 
 
 def used_on_host(plan: Plan) -> frozenset[InputRef | OutputRef]:

@@ -91,6 +91,12 @@ class HostDevice:
         """None: each launch is one call."""
         return None
 
+    def record_timed(
+        self, works: Sequence[Callable[[], object]]
+    ) -> Callable[[], tuple[float, ...]] | None:
+        """None: each launch is one call."""
+        return None
+
     def wait(self) -> None:
         """There is nothing to wait for: launches are done when they return."""
 

@@ -95,6 +95,22 @@ def test_launches_of_a_network_are_one_graph(card: ShimDriver) -> None:
     assert (card.read("allocated"), card.read("graphs")) == (before, graphs)
 
 
+def test_steps_are_timed_inside_one_graph(card: ShimDriver) -> None:
+    executable, x = tensorwright.compile(chain(), target="cuda"), np.ones((1, 4, 6, 6), np.float32)
+    launches, graphs = card.read("graph_launches"), card.read("graphs")
+    bound = executable.bind({"x": x})
+    for count in (1, 2):
+        times_s = bound.run_timed()
+        assert min(times_s) >= 0 < max(times_s)
+        assert card.read("graph_launches") == launches + count
+    with override(device_graphs=False):
+        assert len(executable.bind({"x": x}).run_timed()) == len(times_s)
+    assert card.read("graph_launches") == launches + 2
+    del bound
+    gc.collect()
+    assert card.read("graphs") == graphs
+
+
 @pytest.mark.parametrize("reason", ["knob", "driver", "refused"])
 def test_launches_are_made_one_by_one_where_there_are_no_graphs(
     card: ShimDriver, reason: str, monkeypatch: pytest.MonkeyPatch

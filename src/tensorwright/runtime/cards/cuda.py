@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import byref, c_float, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, 
 from tensorwright.runtime.native.cuda_driver import (
     CAPTURE_RELAXED,
     DYNAMIC_SHARED_BYTES,
+    IN_GRAPH,
     OUT_OF_MEMORY,
     REFUSED_IMAGES,
     Driver,
@@ -73,12 +75,21 @@ class _Graph:
         self.launches = launches
 
 
+class _Event:
+    """A moment in the stream, whose time the driver keeps; it is destroyed with it."""
+
+    __slots__ = ("__weakref__", "address")
+
+    def __init__(self, opened: _Opened) -> None:
+        self.address = opened.driver.number("cuEventCreate", c_void_p, _WITH_TIMES)
+        weakref.finalize(self, opened.release, "cuEventDestroy_v2", self.address)
+
+
 class _Clock:
     """Two events around the launches of some work; mutable."""
 
     def __init__(self, opened: _Opened) -> None:
-        create = functools.partial(opened.driver.number, "cuEventCreate", c_void_p)
-        self.start, self.end = create(_WITH_TIMES), create(_WITH_TIMES)
+        self.start, self.end = _Event(opened), _Event(opened)
         self.is_started = False
 
 
@@ -107,7 +118,13 @@ class _Opened:
         clock = self.clock
         if clock is not None and not clock.is_started:
             clock.is_started = True
-            self.driver.call("cuEventRecord", clock.start, self.stream)
+            self.driver.call("cuEventRecord", clock.start.address, self.stream)
+
+    def seconds_between(self, start: _Event, end: _Event) -> float:
+        """The time from one event to another one; both are over."""
+        taken_ms = c_float()
+        self.driver.call("cuEventElapsedTime", byref(taken_ms), start.address, end.address)
+        return taken_ms.value * 1e-3
 
     def captured(self, work: Callable[[], object]) -> _Graph:
         """The launches of some work, none of which runs.
@@ -317,6 +334,33 @@ class CudaDevice:
 
         return launch
 
+    def record_timed(
+        self, works: Sequence[Callable[[], object]]
+    ) -> Callable[[], tuple[float, ...]] | None:
+        """A graph with an event before each work and one after the last."""
+        opened = self._opened
+        marks = [_Event(opened) for _ in range(len(works) + 1)]
+
+        def mark(event: _Event) -> None:
+            opened.driver.call("cuEventRecordWithFlags", event.address, opened.stream, IN_GRAPH)
+
+        def marked() -> None:
+            for event, work in zip(marks, works, strict=False):
+                mark(event)
+                work()
+            mark(marks[-1])
+
+        launch = self.record(marked)
+        if launch is None:
+            return None
+
+        def run() -> tuple[float, ...]:
+            launch()
+            self.wait()
+            return tuple(opened.seconds_between(*pair) for pair in pairwise(marks))
+
+        return run
+
     def wait(self) -> None:
         """Wait for the stream."""
         opened = self._opened
@@ -336,11 +380,9 @@ class CudaDevice:
             if not clock.is_started:
                 return 0.0
             with opened.naming_faults("the launches that are timed"):
-                opened.driver.call("cuEventRecord", clock.end, opened.stream)
+                opened.driver.call("cuEventRecord", clock.end.address, opened.stream)
                 opened.wait()
-                taken_ms = c_float()
-                opened.driver.call("cuEventElapsedTime", byref(taken_ms), clock.start, clock.end)
-            return taken_ms.value * 1e-3
+                return opened.seconds_between(clock.start, clock.end)
         finally:
             opened.clock = outer
             clock.is_started = False

@@ -264,6 +264,12 @@ class OpenClDevice:
         """None: each launch is one call."""
         return None
 
+    def record_timed(
+        self, works: Sequence[Callable[[], object]]
+    ) -> Callable[[], tuple[float, ...]] | None:
+        """None: each launch is one call."""
+        return None
+
     def wait(self) -> None:
         """Wait for the queue."""
         opened = self._opened

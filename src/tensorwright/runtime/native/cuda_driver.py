@@ -37,6 +37,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuStreamSynchronize": (c_void_p,),
     "cuEventCreate": (POINTER(c_void_p), c_uint),
     "cuEventRecord": (c_void_p, c_void_p),
+    "cuEventDestroy_v2": (c_void_p,),
     "cuEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
     "cuModuleLoadData": (POINTER(c_void_p), c_char_p),
     "cuModuleUnload": (c_void_p,),
@@ -52,11 +53,16 @@ _GRAPH_SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuGraphLaunch": (c_void_p, c_void_p),
     "cuGraphDestroy": (c_void_p,),
     "cuGraphExecDestroy": (c_void_p,),
+    "cuEventRecordWithFlags": (c_void_p, c_void_p, c_uint),
 }
 """What drivers before CUDA 11.4 lack."""
 
 CAPTURE_RELAXED = 2
 """The mode in which memory may be freed while the calls of a stream are captured."""
+
+
+IN_GRAPH = 1
+"""The flag with which a captured event tells the time at each launch of its graph."""
 
 
 class Attribute(IntEnum):
