@@ -21,7 +21,6 @@ ROOMS = [ROOT / "src" / "tensorwright", ROOT / "lab" / "src", ROOT / "runtime"]
 
 # Folders that have such names or turns still. These lists only become shorter.
 NAMES_TO_MEND = [
-    "base",
     "build",
     "codegen",
     "expr",
@@ -44,7 +43,6 @@ NAMES_TO_MEND = [
     "loop",
     "machine_code",
     "ops",
-    "peers",
     "rewriting",
     "runtime",
     "schedule",
