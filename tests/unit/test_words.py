@@ -23,7 +23,6 @@ ROOMS = [ROOT / "src" / "tensorwright", ROOT / "lab" / "src", ROOT / "runtime"]
 NAMES_TO_MEND = [
     "build",
     "codegen",
-    "expr",
     "graph",
     "lab/bench",
     "lab/comparison",
@@ -42,10 +41,8 @@ NAMES_TO_MEND = [
     "lab/zoo",
     "loop",
     "machine_code",
-    "ops",
     "rewriting",
     "runtime",
-    "schedule",
     "tuning",
 ]
 TURNS_TO_MEND = ["codegen", "loop", "rewriting", "tuning"]

@@ -1,8 +1,8 @@
 """Tensor expressions. Read `tensor.py` first, then `value.py` and `index/nodes.py`.
 
 `index/` is the algebra of extents, indices and conditions on them; `evaluation/evaluate.py` gives
-expressions a meaning over a number domain (`domain.py`); `building/compute.py` is what they are
-written with, and refuses what has no meaning.
+expressions a meaning over a number domain (`domain.py`); `building/compute.py` is how they are
+written, and refuses those without a meaning.
 """
 
 from tensorwright.expr.binding import bind_tensors, sizes_of_tensors

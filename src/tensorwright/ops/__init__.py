@@ -3,7 +3,7 @@
 Each file in a folder is one family; it opens with a table of its operators, inputs, attributes.
 
 pointwise/     element by element        windows/   convolutions and pools
-folding/       folds over axes           moving/    elements placed, read from elsewhere, or made
+folding/       folds over axes           moving/    elements moved, read at positions, or made
 contraction/   sums of products          host.py    what no expression says
                                          counted.py results of a size that values decide
 """

@@ -28,9 +28,9 @@ from tensorwright.schedule.state import ScheduleState, Skip, Skipped, Stage
 class SkipZeros(Primitive):
     """Leave out the terms along an axis of a sum for which a padded factor is zero.
 
-    The rows above an image are skipped instead of multiplied, where the loops of the row and of
-    the tap are outside of the others.  A tap may lie beside the image for some positions of a tile
-    only: of what is near the border, each position may be left out by itself, in code of its own.
+    The rows above an image are skipped instead of multiplied, where the loops of the row and of the
+    tap are outside of the others.  A tap may lie outside the image for some positions of a tile
+    only: near the border, code of its own may leave out each position by itself.
 
     Rewrite:  P[i] = select(c(i), x[i], 0);  for r: C += P[h + r] * e(r)
               ->  for r: if c(h + r) [for some h of the tile]: C += P[h + r] * e(r)
@@ -69,18 +69,18 @@ class SkipZeros(Primitive):
 
     def _factor(self, stage: Stage) -> Load | None:
         factors = list(_factors(stage.tensor.body))
-        found = [f for f in factors if isinstance(f, Load) and f.source.name == self.tensor]
-        return found[0] if len(factors) > 1 and len(found) == 1 else None
+        loads = [f for f in factors if isinstance(f, Load) and f.source.name == self.tensor]
+        return loads[0] if len(factors) > 1 and len(loads) == 1 else None
 
     def conditions(self, state: ScheduleState) -> tuple[Condition, ...]:
-        """When terms along the axis count, in the axes of the stage; none where none is skipped."""
+        """The conditions under which terms along the axis count, over the axes of the stage."""
         reduce_axes = state.stage(self.stage).tensor.reduce_axes
         (axis,) = (a.var for a in reduce_axes if a.name == self.axis)
         borders = self.borders(state)
         return tuple(part for part in borders if axis in free_vars(*condition_sides(part)))
 
     def borders(self, state: ScheduleState) -> tuple[Condition, ...]:
-        """When terms count, along any axis, in the axes of the stage."""
+        """The conditions under which terms count, along any axis, over the axes of the stage."""
         stage, padded = state.stage(self.stage), state.stage(self.tensor)
         load, inside = self._factor(stage), _inside(padded)
         if load is None or inside is None:
