@@ -23,7 +23,6 @@ ROOMS = [ROOT / "src" / "tensorwright", ROOT / "lab" / "src", ROOT / "runtime"]
 NAMES_TO_MEND = [
     "build",
     "codegen",
-    "graph",
     "lab/bench",
     "lab/comparison",
     "lab/competitors",
