@@ -40,7 +40,6 @@ NAMES_TO_MEND = [
     "lab/zoo",
     "loop",
     "machine_code",
-    "rewriting",
     "runtime",
     "tuning",
 ]

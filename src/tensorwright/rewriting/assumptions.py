@@ -82,7 +82,7 @@ class Assumptions:
     def _is_zero(self, gap: Size) -> bool:
         if gap == 0:
             return True
-        return any(gap in (known, -known) for known in self.zero)
+        return any(gap in (zero, -zero) for zero in self.zero)
 
     def _is_nonnegative(self, gap: Size) -> bool:
         """gap >= 0: by the signs of its terms, alone or less one or two things known.
@@ -92,7 +92,7 @@ class Assumptions:
         least = _at_ones(gap)
         if least >= 0 and _is_nonnegative(gap):
             return True
-        if any(_is_nonnegative(gap - known) for known in self.positive if _at_ones(known) <= least):
+        if any(_is_nonnegative(gap - each) for each in self.positive if _at_ones(each) <= least):
             return True
         pairs = combinations_with_replacement(self.positive, 2)
         if any(
@@ -123,65 +123,65 @@ class Assumptions:
 
 def assume(facts: Iterable[Fact]) -> Assumptions | None:
     """Solve facts; None where they contradict each other for all positive extents."""
-    known = Assumptions()
+    assumptions = Assumptions()
     waiting = list(facts)
     fresh = 0
     for _ in range(5 * len(waiting) + 5):
         if not waiting:
             break
         fact = waiting.pop(0)
-        if known.contradicts(fact):
+        if assumptions.contradicts(fact):
             return None
-        if known.entails(fact):
+        if assumptions.entails(fact):
             continue
-        found: tuple[Extent, Size] | None = None
+        solution: tuple[Extent, Size] | None = None
         match fact:
             case Equal(left, right):
-                gap = _reduced(known.normal(left) - known.normal(right))
+                gap = _reduced(assumptions.normal(left) - assumptions.normal(right))
                 factors = _factors_of_one(gap)
                 if factors:
                     waiting.extend(Equal(extent, 1) for extent in factors)
                     continue
-                found = _solution(gap)
+                solution = _solution(gap)
             case Divides(divisor, number):
-                below, above = known.normal(divisor), known.normal(number)
+                below, above = assumptions.normal(divisor), assumptions.normal(number)
                 if above != 0 and _is_multiple(below, above):  # it divides the number: once
                     waiting.append(Equal(below // above, 1))
                     continue
-                found = _multiple(below, above, fresh)
+                solution = _multiple(below, above, fresh)
                 fresh += 1
             case AtLeast():
                 pass
-        if found is None:
-            known = _keep(known, fact)
+        if solution is None:
+            assumptions = _keep(assumptions, fact)
             continue
-        known, again = _bind(known, *found)
+        assumptions, again = _bind(assumptions, *solution)
         waiting.extend(again)
-    return known
+    return assumptions
 
 
-def _keep(known: Assumptions, fact: Fact) -> Assumptions:
-    solved, zero = known.solved, known.zero
+def _keep(assumptions: Assumptions, fact: Fact) -> Assumptions:
+    solved, zero = assumptions.solved, assumptions.zero
     match fact:
         case Equal(left, right):
-            gap = known.normal(left) - known.normal(right)
-            return Assumptions(solved, (*zero, gap), known.positive, known.divisions)
+            gap = assumptions.normal(left) - assumptions.normal(right)
+            return Assumptions(solved, (*zero, gap), assumptions.positive, assumptions.divisions)
         case AtLeast(left, right):
-            gap = known.normal(left) - known.normal(right)
-            return Assumptions(solved, zero, (*known.positive, gap), known.divisions)
+            gap = assumptions.normal(left) - assumptions.normal(right)
+            return Assumptions(solved, zero, (*assumptions.positive, gap), assumptions.divisions)
         case Divides(divisor, number):
-            pair = (known.normal(divisor), known.normal(number))
-            return Assumptions(solved, zero, known.positive, (*known.divisions, pair))
+            pair = (assumptions.normal(divisor), assumptions.normal(number))
+            return Assumptions(solved, zero, assumptions.positive, (*assumptions.divisions, pair))
 
 
-def _bind(known: Assumptions, extent: Extent, size: Size) -> tuple[Assumptions, list[Fact]]:
+def _bind(assumptions: Assumptions, extent: Extent, size: Size) -> tuple[Assumptions, list[Fact]]:
     """Solve for one extent; what was kept about it is looked at again, and it is positive."""
     one = {extent: size}
-    solved = tuple((name, replaced(value, one)) for name, value in known.solved)
+    solved = tuple((name, replaced(value, one)) for name, value in assumptions.solved)
     again: list[Fact] = [AtLeast(size, 1)]
-    again += [Equal(gap, 0) for gap in known.zero]
-    again += [AtLeast(gap, 0) for gap in known.positive]
-    again += [Divides(below, above) for below, above in known.divisions]
+    again += [Equal(gap, 0) for gap in assumptions.zero]
+    again += [AtLeast(gap, 0) for gap in assumptions.positive]
+    again += [Divides(below, above) for below, above in assumptions.divisions]
     return Assumptions((*solved, (extent, size))), again
 
 

@@ -132,14 +132,14 @@ def _numbered(
     roots: tuple[Term, ...], shapes: tuple[tuple[str, IntShape], ...]
 ) -> _Numbered | Misfit:
     """Kept for some: what is well-typed at some shapes is then evaluated there."""
-    known = dict(shapes)
+    shapes_so_far = dict(shapes)
     numbered: list[Term] = []
     for root in roots:
-        term = instantiate(root, known)
+        term = instantiate(root, shapes_so_far)
         if isinstance(term, Misfit):
             return term
         numbered.append(term)
-    shape_of = _all_shapes(numbered, known, Needs())
+    shape_of = _all_shapes(numbered, shapes_so_far, Needs())
     if isinstance(shape_of, Misfit):
         return shape_of
     if not all(isinstance(extent, int) for shape in shape_of.values() for extent in shape):

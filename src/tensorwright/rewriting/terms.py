@@ -181,17 +181,17 @@ class Rule:
 
 def applications(*roots: Term) -> tuple[Apply, ...]:
     """The distinct operator applications below some roots, arguments first: equal terms once."""
-    found: dict[Apply, None] = {}
+    distinct: dict[Apply, None] = {}
 
     def visit(term: Term) -> None:
-        if isinstance(term, Apply) and term not in found:
+        if isinstance(term, Apply) and term not in distinct:
             for arg in term.args:
                 visit(arg)
-            found.setdefault(term)
+            distinct.setdefault(term)
 
     for root in roots:
         visit(root)
-    return tuple(found)
+    return tuple(distinct)
 
 
 def operator_names(*roots: Term) -> frozenset[str]:

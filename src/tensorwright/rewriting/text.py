@@ -117,30 +117,30 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.place = 0
+        self.offset = 0
 
     def peek(self) -> str:
-        while self.place < len(self.text) and self.text[self.place].isspace():
-            self.place += 1
-        return self.text[self.place : self.place + 1]
+        while self.offset < len(self.text) and self.text[self.offset].isspace():
+            self.offset += 1
+        return self.text[self.offset : self.offset + 1]
 
     def take(self, wanted: str) -> None:
         if self.peek() != wanted:
             self.refuse_sign()
-            found = self.text[self.place :].strip() or "its end"
-            raise _fault(self.text, f"{wanted!r} is expected before {found!r}")
-        self.place += 1
+            rest = self.text[self.offset :].strip() or "its end"
+            raise _fault(self.text, f"{wanted!r} is expected before {rest!r}")
+        self.offset += 1
 
     def refuse_number(self) -> None:
         """Say what to write in the place of a number that stands where a term does."""
         self.peek()
-        match = _NUMBER.match(self.text, self.place)
+        match = _NUMBER.match(self.text, self.offset)
         if match is not None:
             raise _number_fault(self.text, match.group())
 
     def refuse_sign(self) -> None:
         """Say what to write in the place of an operator between two terms."""
-        rest = self.text[self.place :].strip()
+        rest = self.text[self.offset :].strip()
         sign = next((each for each in _SIGNS if rest.startswith(each)), "")
         if not sign:
             return
@@ -152,28 +152,28 @@ class _Reader:
 
     def name(self) -> str:
         self.peek()
-        match = _NAME.match(self.text, self.place)
+        match = _NAME.match(self.text, self.offset)
         if match is None:
-            found = self.text[self.place :].strip() or "its end"
-            raise _fault(self.text, f"a name is expected before {found!r}")
-        self.place = match.end()
+            rest = self.text[self.offset :].strip() or "its end"
+            raise _fault(self.text, f"a name is expected before {rest!r}")
+        self.offset = match.end()
         return match.group()
 
     def term(self) -> Term:
         if self.peek() == "?":
-            self.place += 1
+            self.offset += 1
             return Input(self.name())
         self.refuse_number()
         self.refuse_sign()
         operator = self.name()
         params: tuple[Param, ...] = ()
         if self.peek() == "[":
-            end = self.text.find("]", self.place)
+            end = self.text.find("]", self.offset)
             if end < 0:
                 raise _fault(self.text, "a [ is not closed")
-            listed = self.text[self.place + 1 : end].split(",")
+            listed = self.text[self.offset + 1 : end].split(",")
             params = tuple(self.param(each.strip()) for each in listed)
-            self.place = end + 1
+            self.offset = end + 1
         if self.peek() in ("", ")", ","):
             remedy = f"?{operator} for a tensor, {operator}(?x) for an operator that is applied"
             raise _fault(self.text, f"{operator} alone is no term", remedy)
@@ -197,17 +197,17 @@ class _Reader:
             raise _fault(self.text, str(error)) from None
 
     def terms(self) -> tuple[Term, ...]:
-        found = [self.term()]
+        terms = [self.term()]
         while self.peek() == ",":
-            self.place += 1
-            found.append(self.term())
-        return tuple(found)
+            self.offset += 1
+            terms.append(self.term())
+        return tuple(terms)
 
     def end(self) -> None:
         if not self.peek():
             return
         self.refuse_sign()
-        raise _fault(self.text, f"{self.text[self.place :].strip()!r} is left over")
+        raise _fault(self.text, f"{self.text[self.offset :].strip()!r} is left over")
 
 
 def parse_term(text: str) -> Term:
@@ -237,8 +237,8 @@ def _parse_atom(text: str) -> ConditionAtom:
         return Different(match.group(1), match.group(2))
     reader = _Reader(text)
     for sign, kind in ((" divides ", Divides), (">=", AtLeast), ("=", Equal)):
-        left, found, right = text.partition(sign)
-        if found:
+        left, separator, right = text.partition(sign)
+        if separator:
             return kind(reader.size(left), reader.size(right))
     raise _fault(text, f"a condition is {_ATOMS}")
 

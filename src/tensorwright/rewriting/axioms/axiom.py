@@ -58,11 +58,11 @@ def _moved_axes() -> Iterator[tuple[str, ...]]:
 
 def _applied(operators: Iterable[RewriteOperator]) -> tuple[tuple[str, ...], ...]:
     """Operators with variables for their parameters."""
-    found: list[tuple[str, ...]] = []
+    applied: list[tuple[str, ...]] = []
     for each in operators:
         params = ", ".join(f"_{parameter.name}" for parameter in each.parameters)
-        found.append((f"{each.name}[{params}]" if params else each.name,))
-    return tuple(found)
+        applied.append((f"{each.name}[{params}]" if params else each.name,))
+    return tuple(applied)
 
 
 _LISTS = {
@@ -106,7 +106,7 @@ def parse_axioms(text: str, origin: str) -> tuple[Axiom, ...]:
 
     Raises:  UsageError that names the line.
     """
-    found: list[Axiom] = []
+    axioms: list[Axiom] = []
     choices: list[Choice] = []
     extra: list[str] = []
     for line in logical_lines(text):
@@ -116,19 +116,19 @@ def parse_axioms(text: str, origin: str) -> tuple[Axiom, ...]:
             extra.append(line[3:])
         else:
             for one, triggers in _written_out(line, tuple(extra), tuple(choices)):
-                found.append(_parse_axiom(one, triggers, origin))
+                axioms.append(_parse_axiom(one, triggers, origin))
             choices, extra = [], []
-    return tuple(found)
+    return tuple(axioms)
 
 
 def _parse_for(line: str, origin: str) -> Choice:
-    names, found, values = line[4:].partition(" in ")
+    names, separator, values = line[4:].partition(" in ")
     wanted = tuple(name.strip() for name in names.split(";"))
     groups = _LISTS.get(values.strip()) or tuple(
         tuple(part.strip() for part in group.split(";"))
         for group in re.findall(r"\(([^()]*)\)", values)
     )
-    if not found or not groups or any(len(group) != len(wanted) for group in groups):
+    if not separator or not groups or any(len(group) != len(wanted) for group in groups):
         raise _fault(origin, line, "it is no `for _a; _b in (1; 2) (2; 1)`")
     return wanted, groups
 
@@ -222,10 +222,10 @@ def _dotted(text: str) -> str:
 
 def instances(axioms: Iterable[Axiom]) -> dict[str, tuple[Axiom, ...]]:
     """The axioms by name: one line of a file may be written out for several values."""
-    found: dict[str, list[Axiom]] = {}
+    by_name: dict[str, list[Axiom]] = {}
     for axiom in axioms:
-        found.setdefault(axiom.name, []).append(axiom)
-    return {name: tuple(each) for name, each in found.items()}
+        by_name.setdefault(axiom.name, []).append(axiom)
+    return {name: tuple(each) for name, each in by_name.items()}
 
 
 def _fault(origin: str, line: str, reason: str) -> UsageError:

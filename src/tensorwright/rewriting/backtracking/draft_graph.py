@@ -63,13 +63,13 @@ class DraftGraph:
     def add(self, node: PlacedNode) -> Id:
         """The place that holds a node; a new one where none does."""
         held = (node.head, *node.children)
-        place = self._alike.get(held)
-        if place is None:
-            place = Id(self._next)
+        position = self._alike.get(held)
+        if position is None:
+            position = Id(self._next)
             self._next += 1
-            self.readers[place] = frozenset()
-            self._hold(place, node)
-        return place
+            self.readers[position] = frozenset()
+            self._hold(position, node)
+        return position
 
     def place_of(self, head: Head, children: Iterable[Id]) -> Id | None:
         """The place that holds a head over some places."""
@@ -78,53 +78,53 @@ class DraftGraph:
     def finish(self, roots: Iterable[Id]) -> None:
         """Say which places are the outputs; what they do not need goes."""
         self.roots = tuple(roots)
-        for place in sorted(self.nodes, reverse=True):
-            self._let_go(place)
+        for position in sorted(self.nodes, reverse=True):
+            self._let_go(position)
 
-    def replace(self, place: Id, node: PlacedNode) -> None:
+    def replace(self, position: Id, node: PlacedNode) -> None:
         """Let a place hold another node, which does not need the place itself."""
         twin = self._alike.get((node.head, *node.children))
         if twin is not None:
-            self.redirect(place, twin)
+            self.redirect(position, twin)
             return
-        before = self.nodes[place]
-        self._release(place)
-        self._hold(place, node._replace(mark=before.mark))
+        before = self.nodes[position]
+        self._release(position)
+        self._hold(position, node._replace(mark=before.mark))
         for child in before.children:
             self._let_go(child)
 
-    def redirect(self, place: Id, other: Id) -> None:
+    def redirect(self, position: Id, other: Id) -> None:
         """Let all who read a place read another, which does not need it."""
-        if place == other:
+        if position == other:
             return
-        if place in self.roots:
-            self.roots = tuple(other if root == place else root for root in self.roots)
-        for reader in sorted(self.readers[place]):
-            if reader not in self.nodes or place not in self.nodes[reader].children:
+        if position in self.roots:
+            self.roots = tuple(other if root == position else root for root in self.roots)
+        for reader in sorted(self.readers[position]):
+            if reader not in self.nodes or position not in self.nodes[reader].children:
                 continue  # it went when another reader was found to be alike
             node = self.nodes[reader]
-            children = tuple(other if child == place else child for child in node.children)
+            children = tuple(other if child == position else child for child in node.children)
             twin = self._alike.get((node.head, *children))
             if twin is not None:
                 self.redirect(reader, twin)
                 continue
             self._release(reader)
             self._hold(reader, node._replace(children=children))
-        self._let_go(place)
+        self._let_go(position)
 
     def needs(self, places: Iterable[Id], wanted: frozenset[Id], turns: Mapping[Id, int]) -> bool:
         """Whether some places are, or read through others, one of those that are wanted.
 
         turns   the number of each place in an order like `in_order`
         """
-        first = min(turns[place] for place in wanted)
-        stack = [place for place in places if turns[place] >= first]
+        first = min(turns[position] for position in wanted)
+        stack = [position for position in places if turns[position] >= first]
         seen = set(stack)
         while stack:
-            place = stack.pop()
-            if place in wanted:
+            position = stack.pop()
+            if position in wanted:
                 return True
-            for child in self.nodes[place].children:
+            for child in self.nodes[position].children:
                 if turns[child] >= first and child not in seen:
                     seen.add(child)
                     stack.append(child)
@@ -132,30 +132,30 @@ class DraftGraph:
 
     def in_order(self) -> Iterator[Id]:
         """All places, each after those that it reads."""
-        return arguments_first(self.roots, lambda place: self.nodes[place].children)
+        return arguments_first(self.roots, lambda position: self.nodes[position].children)
 
-    def _hold(self, place: Id, node: PlacedNode) -> None:
-        self.nodes[place] = node
-        self._alike[(node.head, *node.children)] = place
+    def _hold(self, position: Id, node: PlacedNode) -> None:
+        self.nodes[position] = node
+        self._alike[(node.head, *node.children)] = position
         self.cost += node.cost
         self.key ^= self._number(node)
-        self.changed.add(place)
-        self.gone.discard(place)
+        self.changed.add(position)
+        self.gone.discard(position)
         for child in node.children:
-            self.readers[child] |= {place}
+            self.readers[child] |= {position}
 
-    def _release(self, place: Id) -> None:
+    def _release(self, position: Id) -> None:
         """Take what a place holds away from it."""
-        node = self.nodes[place]
+        node = self.nodes[position]
         del self._alike[(node.head, *node.children)]
         self.cost -= node.cost
         self.key ^= self._number(node)
         for child in node.children:
-            self.readers[child] -= {place}
+            self.readers[child] -= {position}
 
-    def _let_go(self, place: Id) -> None:
+    def _let_go(self, position: Id) -> None:
         """Forget a place that nobody reads, and what only it read."""
-        stack = [place]
+        stack = [position]
         while stack:
             name = stack.pop()
             if name not in self.nodes or self.readers[name] or name in self.roots:

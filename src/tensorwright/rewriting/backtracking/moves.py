@@ -156,16 +156,16 @@ class Moves:
                 entry = _Entry(pattern, rewrite, side, None)
                 self._by_operator.setdefault(pattern.node.operator, []).append(entry)
 
-    def at(self, graph: DraftGraph, place: Id, least: int = 0) -> Iterator[Found]:
+    def at(self, graph: DraftGraph, position: Id, least: int = 0) -> Iterator[Found]:
         """The matches at a place of patterns that reach so many levels below it at least."""
-        if not self._is_open(graph.nodes[place].data):
+        if not self._is_open(graph.nodes[position].data):
             return
         places = _Places(graph.nodes, self.commutative)
-        for entry in self._entries(graph.nodes[place].head):
+        for entry in self._entries(graph.nodes[position].head):
             if entry.pattern.height < least:
                 continue
-            for match in self._matcher.at(entry.pattern, place, places):
-                move = Move(entry.rewrite, match, (place,), entry.side)
+            for match in self._matcher.at(entry.pattern, position, places):
+                move = Move(entry.rewrite, match, (position,), entry.side)
                 yield Found(move, entry.merge, entry.pattern.height)
 
     def pairs(self, graph: DraftGraph, members: Iterable[Found], most: int) -> Iterator[Move]:
@@ -176,7 +176,7 @@ class Moves:
             bound = member.bound
             shared = tuple(bound[name] for name in member.merge.shared)
             groups.setdefault((member.merge.rewrite.number, *shared), []).append(member)
-        turns = {place: turn for turn, place in enumerate(graph.in_order())} if groups else {}
+        turns = {position: turn for turn, position in enumerate(graph.in_order())} if groups else {}
         for group in groups.values():
             count = 0
             for one, other in combinations(group, 2):
@@ -206,8 +206,8 @@ class Moves:
         if not read.isdisjoint(move.roots):
             return None  # relu(?x) == relu(relu(?x)): it would read itself
         gone = set(move.roots)
-        lost = sum(graph.nodes[place].cost for place in move.roots)
-        stack = [child for place in move.roots for child in graph.nodes[place].children]
+        lost = sum(graph.nodes[position].cost for position in move.roots)
+        stack = [child for position in move.roots for child in graph.nodes[position].children]
         shared: dict[Id, int] = {}
         while stack:
             name = stack.pop()
@@ -232,17 +232,17 @@ class Moves:
         def visit(template: Template) -> tuple[Id | None, int]:
             nonlocal total
             if isinstance(template, int):
-                place = move.match.nodes[template]
-                return place, graph.nodes[place].data
+                position = move.match.nodes[template]
+                return position, graph.nodes[position].data
             if template in done:
                 return done[template]
             head, args = template
             below = [visit(arg) for arg in args]
-            places = [place for place, _ in below]
-            found = graph.place_of(head, [each for each in places if each is not None])
-            read.update(place for place in places if place is not None)
-            if found is not None and None not in places:
-                done[template] = found, graph.nodes[found].data
+            places = [position for position, _ in below]
+            twin = graph.place_of(head, [each for each in places if each is not None])
+            read.update(position for position in places if position is not None)
+            if twin is not None and None not in places:
+                done[template] = twin, graph.nodes[twin].data
                 return done[template]
             data = self._made(head, tuple(number for _, number in below))
             total += self._prices(head, tuple(number for _, number in below), data)
@@ -250,9 +250,9 @@ class Moves:
             return done[template]
 
         for pair in plan:
-            place, _ = visit(pair[move.side])
-            if place is not None:
-                read.add(place)
+            position, _ = visit(pair[move.side])
+            if position is not None:
+                read.add(position)
         return total, read
 
     def make(self, graph: DraftGraph, move: Move) -> DraftGraph | None:
@@ -287,9 +287,9 @@ class Moves:
         self, graph: DraftGraph, head: Head, places: tuple[Id, ...], data: int | None = None
     ) -> PlacedNode:
         """The node of a head over some places; its data are made from theirs if not given."""
-        below = tuple(graph.nodes[place].data for place in places)
+        below = tuple(graph.nodes[position].data for position in places)
         data = self._made(head, below) if data is None else data
-        mark = hash((head, *(graph.nodes[place].mark for place in places)))
+        mark = hash((head, *(graph.nodes[position].mark for position in places)))
         return PlacedNode(head, places, data, mark, self._prices(head, below, data))
 
     def _made(self, head: Head, data: tuple[int, ...]) -> int:
@@ -298,20 +298,20 @@ class Moves:
         return made
 
     def _plan(self, graph: DraftGraph, move: Move) -> Plan | None:
-        data = tuple(graph.nodes[place].data for place in move.match.nodes)
+        data = tuple(graph.nodes[position].data for position in move.match.nodes)
         return self._runner.planned(move.rewrite, move.match, data)
 
     def _entries(self, head: Head) -> Sequence[_Entry]:
         """What may match at a head, by its parameters."""
-        found = self._by_head.get(head)
-        if found is None:
+        entries = self._by_head.get(head)
+        if entries is None:
             operator, _ = self._terms.parts(head)
-            found = self._by_head[head] = [
+            entries = self._by_head[head] = [
                 entry
                 for entry in self._by_operator.get(operator, ())
                 if self._matcher.bindings(entry.pattern.node, head) is not None
             ]
-        return found
+        return entries
 
 
 def _merged(one: Found, other: Found) -> Move | None:

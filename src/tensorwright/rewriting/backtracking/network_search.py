@@ -41,7 +41,7 @@ class BacktrackedNetwork:
 
 
 def backtrack_network(
-    found: NetworkSaturation,
+    saturation: NetworkSaturation,
     rules: NetworkRules,
     costs: OperatorCosts,
     limits: BacktrackingLimits | None = None,
@@ -50,10 +50,10 @@ def backtrack_network(
 ) -> BacktrackedNetwork:
     """Search for cheaper graphs than that of some outputs; the network's own if none are given.
 
-    found         a network; what is found is made equal in its e-graph
+    saturation    of the network; new terms are made equal in its e-graph
     should_stop   asked between graphs
     """
-    network, runner = found.network, found.runner
+    network, runner = saturation.network, saturation.runner
     moves = Moves(runner, rules.plain, rules.merges, _prices(network, costs), _is_open(network))
     start, terms = _started(network, moves, outputs or network.outputs)
     searched = backtrack(start, moves, limits or BacktrackingLimits(), should_stop)
@@ -72,15 +72,15 @@ def _prices(
 ) -> Callable[[Head, tuple[int, ...], int], float]:
     """What a head costs at arguments with some data, asked for once."""
     terms = network.terms
-    known: dict[tuple[int, ...], float] = {}
+    prices: dict[tuple[int, ...], float] = {}
 
     def price(head: Head, below: tuple[int, ...], own: int) -> float:
         key = (head, *below)
-        if key not in known:
+        if key not in prices:
             operator, params = terms.parts(head)
             args = tuple(map(terms.data_at, below))
-            known[key] = costs.seconds(TypedOperator(operator, params, args, terms.data_at(own)))
-        return known[key]
+            prices[key] = costs.seconds(TypedOperator(operator, params, args, terms.data_at(own)))
+        return prices[key]
 
     return price
 
@@ -103,7 +103,7 @@ def _started(
         places[name] = graph.add(node)
     graph.finish(places[name] for name in outputs)
     graph.changed.clear()
-    named = {place: name for name, place in places.items()}
+    named = {position: name for name, position in places.items()}
     return graph, named
 
 
@@ -113,30 +113,30 @@ def _applied(
     moves: Moves,
     start: DraftGraph,
     terms: Mapping[Id, Id],
-    found: Visited,
+    visited: Visited,
 ) -> tuple[Id, ...] | None:
     """Make the moves that led to a graph in the e-graph, and write its terms down: the nodes of its
     outputs.  None where the e-graph does not follow.
     """
     graph, named = start, dict(terms)
-    for move in found.moves():
+    for move in visited.moves():
         _apply(runner, moves, graph, named, move)
         after = moves.make(graph, move)
         if after is None:
             return None
-        for place in after.in_order():
-            if place not in named:
-                made = _written(network, named, after.nodes[place])
+        for position in after.in_order():
+            if position not in named:
+                made = _written(network, named, after.nodes[position])
                 if made is None:
                     return None
-                named[place] = made
+                named[position] = made
         graph = after
     written: dict[Id, Id] = {}
-    for place in graph.in_order():
-        made = _written(network, written, graph.nodes[place])
-        if made is None or not network.terms.are_equal(made, named[place]):
+    for position in graph.in_order():
+        made = _written(network, written, graph.nodes[position])
+        if made is None or not network.terms.are_equal(made, named[position]):
             return None
-        written[place] = made
+        written[position] = made
     outputs = tuple(written[root] for root in graph.roots)
     is_same = map(network.terms.are_equal, outputs, network.outputs)
     return outputs if all(is_same) else None
@@ -146,13 +146,13 @@ def _apply(
     runner: Runner[Any], moves: Moves, graph: DraftGraph, named: Mapping[Id, Id], move: Move
 ) -> None:
     """Make the terms of a move equal; first those at which operands are swapped."""
-    for place in move.match.swaps:
-        node = graph.nodes[place]
+    for position in move.match.swaps:
+        node = graph.nodes[position]
         operator, _ = runner.graph.parts(node.head)
         swap = moves.commutative[operator]
         below = tuple(named[child] for child in node.children)
         runner.apply(swap, Match(_by_variable(swap, below), ()))
-    nodes = tuple(named[place] for place in move.match.nodes)
+    nodes = tuple(named[position] for position in move.match.nodes)
     runner.apply(move.rewrite, move.match._replace(nodes=nodes, swaps=()))
 
 

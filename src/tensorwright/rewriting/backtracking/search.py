@@ -57,7 +57,7 @@ class Visited:
 
     cost           of its nodes together         waited    what moves that gained nothing count for
     before, move   what it was made from, and how; None for the first
-    found          the matches at each place, once it is taken from the queue
+    matches        the matches at each place, once it is taken from the queue
     changes        what moves do to the cost
     order          moves and what they count for, the best first; the next to be tried is `turn`
     """
@@ -68,7 +68,7 @@ class Visited:
     before: Visited | None = None
     move: Move | None = None
     depth: int = 0
-    found: dict[Id, tuple[Found, ...]] = field(default_factory=dict)
+    matches: dict[Id, tuple[Found, ...]] = field(default_factory=dict)
     changes: dict[Move, Change] = field(default_factory=dict)
     order: list[tuple[float, Move]] = field(default_factory=list)
     turn: int = 0
@@ -81,16 +81,16 @@ class Visited:
     def close(self) -> None:
         """Forget all but how it was made: no further move will be."""
         self.graph = DraftGraph()
-        self.found, self.changes, self.order = {}, {}, []
+        self.matches, self.changes, self.order = {}, {}, []
 
     def moves(self) -> tuple[Move, ...]:
         """The moves that lead to it, the first one first."""
-        found: list[Move] = []
+        moves: list[Move] = []
         here = self
         while here.before is not None and here.move is not None:
-            found.append(here.move)
+            moves.append(here.move)
             here = here.before
-        return tuple(reversed(found))
+        return tuple(reversed(moves))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +172,15 @@ class _Search:
             waited = 0.0
         if made.cost + waited >= self._limits.alpha * self._least:
             return
-        found = Visited(made, made.cost, waited, own, move, own.depth + 1)
-        self._keep(found)
-        self._open(found)
+        visited = Visited(made, made.cost, waited, own, move, own.depth + 1)
+        self._keep(visited)
+        self._open(visited)
 
-    def _keep(self, found: Visited) -> None:
+    def _keep(self, visited: Visited) -> None:
         """Remember a graph if it is one of the cheapest."""
-        self._least = min(self._least, found.cost)
-        name = round(found.cost / self._unit)
-        self._best.setdefault(name, found)
+        self._least = min(self._least, visited.cost)
+        name = round(visited.cost / self._unit)
+        self._best.setdefault(name, visited)
         if len(self._best) > self._limits.keep:
             del self._best[max(self._best)]
 
@@ -189,24 +189,24 @@ class _Search:
         graph, before = own.graph, own.before
         touched = dict.fromkeys(graph.nodes, 0) if before is None else self._above(graph)
         if before is not None:
-            own.found, own.changes = before.found.copy(), before.changes.copy()
-        for place in graph.gone:
-            for found in own.found.pop(place, ()):
-                own.changes.pop(found.move, None)
-        for place, distance in sorted(touched.items()):
-            known = own.found.pop(place, ())
-            for found in known:
-                if found.height >= distance:
-                    own.changes.pop(found.move, None)
-            fresh = tuple(self._moves.at(graph, place, distance))
-            listed = (*(each for each in known if each.height < distance), *fresh)
+            own.matches, own.changes = before.matches.copy(), before.changes.copy()
+        for position in graph.gone:
+            for match in own.matches.pop(position, ()):
+                own.changes.pop(match.move, None)
+        for position, distance in sorted(touched.items()):
+            before_here = own.matches.pop(position, ())
+            for match in before_here:
+                if match.height >= distance:
+                    own.changes.pop(match.move, None)
+            fresh = tuple(self._moves.at(graph, position, distance))
+            listed = (*(each for each in before_here if each.height < distance), *fresh)
             if listed:
-                own.found[place] = listed
-            for found in fresh:
-                if found.merge is None:
-                    self._enter(own, found.move)
+                own.matches[position] = listed
+            for match in fresh:
+                if match.merge is None:
+                    self._enter(own, match.move)
         merges = {move for move in own.changes if len(move.roots) > 1}
-        members = [each for some in own.found.values() for each in some if each.merge is not None]
+        members = [each for some in own.matches.values() for each in some if each.merge is not None]
         for move in self._moves.pairs(graph, members, self._limits.pairs):
             merges.discard(move)
             if move not in own.changes:
@@ -239,7 +239,7 @@ class _Search:
         touched = dict.fromkeys(graph.changed, 0)
         edge = set(graph.changed)
         for distance in range(1, self._moves.height + 1):
-            above = {reader for place in edge for reader in graph.readers[place]}
+            above = {reader for position in edge for reader in graph.readers[position]}
             edge = above.difference(touched)
             touched.update(dict.fromkeys(edge, distance))
         return touched

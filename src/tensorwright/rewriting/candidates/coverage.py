@@ -32,8 +32,8 @@ def places_of_rules(network: Network, rules: Iterable[Rule]) -> dict[str, int]:
 def _places(runner: Runner[TensorData], rewrite: Rewrite) -> Iterator[tuple[Id, ...]]:
     """The classes of the roots of each match where the rule can be applied."""
     for trigger in rewrite.triggers:
-        found = [list(_matches(runner, pattern)) for pattern in trigger.patterns]
-        for roots, bound in _joined(found, trigger.patterns):
+        matches = [list(_matches(runner, pattern)) for pattern in trigger.patterns]
+        for roots, bound in _joined(matches, trigger.patterns):
             nodes = tuple(Id(bound[name]) for name in rewrite.variables.tensors)
             values = tuple(bound[name] for name in rewrite.variables.params)
             if runner.planned(rewrite, Match(nodes, values, ())) is not None:
@@ -53,12 +53,12 @@ def _matches(runner: Runner[TensorData], pattern: RootPattern) -> Iterator[tuple
 
 
 def _joined(
-    found: list[list[tuple[Id, Bound]]], patterns: tuple[RootPattern, ...]
+    matches: list[list[tuple[Id, Bound]]], patterns: tuple[RootPattern, ...]
 ) -> Iterator[tuple[tuple[Id, ...], Bound]]:
     """The matches of one root, or of two that share a tensor: in either order they are one."""
-    if len(found) == 1:
-        yield from (((root,), bound) for root, bound in found[0])
-    if len(found) != 2:
+    if len(matches) == 1:
+        yield from (((root,), bound) for root, bound in matches[0])
+    if len(matches) != 2:
         return
     shared = set(patterns[0].variables.tensors) & set(patterns[1].variables.tensors)
     shared_params = set(patterns[0].variables.params) & set(patterns[1].variables.params)
@@ -66,9 +66,9 @@ def _joined(
         return
     names = (*sorted(shared), *sorted(shared_params))
     table: dict[tuple[int, ...], list[tuple[Id, Bound]]] = {}
-    for root, bound in found[1]:
+    for root, bound in matches[1]:
         table.setdefault(tuple(bound[name] for name in names), []).append((root, bound))
-    for one, bound in found[0]:
+    for one, bound in matches[0]:
         for other, its in table.get(tuple(bound[name] for name in names), ()):
             if one != other:
                 yield (min(one, other), max(one, other)), {**bound, **its}

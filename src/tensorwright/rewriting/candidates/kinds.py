@@ -64,14 +64,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """What was found, the cheapest first.
+    """The candidates of a search, the cheapest first.
 
     saturation   the e-graph that the nodes are of
     stops        why each search ended, by its name          graphs   that backtracking made
     network_s    what the kernels of the network cost; None where that was not asked for
     """
 
-    found: tuple[Candidate, ...]
+    ranked: tuple[Candidate, ...]
     saturation: NetworkSaturation
     stops: Mapping[SearchKind, StopReason]
     graphs: int = 0

@@ -55,11 +55,11 @@ class ProjectedCosts:
     def __init__(self, roofline: OperatorCosts | None = None) -> None:
         self._roofline = roofline or Roofline()
         self._samples: dict[_Kind, _Samples] = {}
-        self._known: dict[TypedOperator, float] = {}
+        self._seconds: dict[TypedOperator, float] = {}
 
     def learn(self, priced: Iterable[tuple[TypedOperator, float]]) -> None:
         """Operators, and the seconds of each as part of a program."""
-        self._known.clear()
+        self._seconds.clear()
         for use, seconds in priced:
             usual = self._roofline.seconds(use)
             if usual > 0.0 and seconds > 0.0:
@@ -71,11 +71,11 @@ class ProjectedCosts:
 
     def seconds(self, use: TypedOperator) -> float:
         """Seconds of an application of an operator; nothing where all of it is constant."""
-        found = self._known.get(use)
-        if found is None:
+        seconds = self._seconds.get(use)
+        if seconds is None:
             usual = self._roofline.seconds(use)
-            found = self._known[use] = usual * 2.0 ** self._error(use) if usual else 0.0
-        return found
+            seconds = self._seconds[use] = usual * 2.0 ** self._error(use) if usual else 0.0
+        return seconds
 
     def _error(self, use: TypedOperator) -> float:
         """The logarithm of what the operator is expected to cost over the roofline."""

@@ -97,7 +97,7 @@ class _Search:
         self._corrections = Corrections(network, Roofline() if self._projected else prices)
         self._saturation = unsaturated(network)
         self._priced_alike: set[tuple[tuple[str, str], ...]] = set()
-        self._found: dict[frozenset[tuple[int, ...]], Candidate] = {}
+        self._candidates: dict[frozenset[tuple[int, ...]], Candidate] = {}
 
     def run(self) -> None:
         """The price of the network, both searches, or one; then prices of what they found.
@@ -128,8 +128,8 @@ class _Search:
                 return each.operators_s
             return float("inf") if each.programs_s is None else each.programs_s
 
-        found = tuple(sorted(self._found.values(), key=cost))
-        return Candidates(found, self._saturation, self._stops, self._graphs, self._network_s)
+        ranked = tuple(sorted(self._candidates.values(), key=cost))
+        return Candidates(ranked, self._saturation, self._stops, self._graphs, self._network_s)
 
     def _saturate(self) -> tuple[Id, ...]:
         share = _SATURATED if self._how.kind is SearchKind.BOTH else _SEARCHED
@@ -156,12 +156,12 @@ class _Search:
             seconds=share * self._left(_SEARCHED),
             keep=self._how.count,
         )
-        found = backtrack_network(
+        result = backtrack_network(
             self._saturation, self._rules, self._costs, limits, start, self._should_stop
         )
-        self._stops[SearchKind.BACKTRACK] = found.stop
-        self._graphs += found.seen
-        for outputs in found.outputs:
+        self._stops[SearchKind.BACKTRACK] = result.stop
+        self._graphs += result.seen
+        for outputs in result.outputs:
             choice = choice_of(self._network, outputs)
             cost = choice_seconds(self._network, choice, self._costs, self._corrections)
             self._enter(outputs, cost)
@@ -193,12 +193,14 @@ class _Search:
     def _price(self) -> None:
         """Price what was found, the cheapest first, and what the e-graph finds cheapest then."""
         left = self._how.priced
-        for key, candidate in sorted(self._found.items(), key=lambda each: each[1].operators_s):
+        for key, candidate in sorted(
+            self._candidates.items(), key=lambda each: each[1].operators_s
+        ):
             is_late = left < self._how.priced and self._is_over()
             if not left or is_late or not self._is_worthwhile(candidate):
                 break
-            self._found[key] = self._priced(candidate)
-            left -= self._found[key].programs_s is not None
+            self._candidates[key] = self._priced(candidate)
+            left -= self._candidates[key].programs_s is not None
         for _ in range(self._how.asked if self._how.kind is not SearchKind.BACKTRACK else 0):
             if self._is_over() or not self._price_another():
                 return
@@ -211,14 +213,14 @@ class _Search:
 
     def _price_another(self) -> bool:
         """Price the graph that the e-graph finds cheapest now; whether there was no price of it."""
-        count = len(self._found)
+        count = len(self._candidates)
         self._cheapest(1)
-        if len(self._found) == count or self._is_over():
+        if len(self._candidates) == count or self._is_over():
             return False
-        key, candidate = list(self._found.items())[-1]
+        key, candidate = list(self._candidates.items())[-1]
         if not self._is_worthwhile(candidate):
             return False
-        self._found[key] = self._priced(candidate)
+        self._candidates[key] = self._priced(candidate)
         return True
 
     def _priced(self, candidate: Candidate) -> Candidate:
@@ -245,7 +247,7 @@ class _Search:
             (terms.head_of(node), *map(terms.find, terms.children(node)))
             for node in choice_of(self._network, outputs).values()
         )
-        self._found.setdefault(key, Candidate(outputs, operators_s))
+        self._candidates.setdefault(key, Candidate(outputs, operators_s))
 
 
 def _operators(graph: Graph) -> tuple[tuple[str, str], ...]:

@@ -76,8 +76,8 @@ def subsuming_rules(
         at_one = partial(_from_side, is_turned=not directions[0])
     else:
         at_one = _meeting
-    found = _at_all_ranks(rule, rules, lambda problem, some: at_one(problem, some, limits))
-    return None if found is None else found.names
+    derivation = _at_all_ranks(rule, rules, lambda problem, some: at_one(problem, some, limits))
+    return None if derivation is None else derivation.names
 
 
 def _at_all_ranks(
@@ -88,11 +88,11 @@ def _at_all_ranks(
     stages = _stages(rule, rules)
     for problem in (each for case in cases_of(rule) for each in problems_of(case)):
         attempts = (at_one(problem, some) for some in stages)
-        found = next((each for each in attempts if each is not None), None)
-        if found is None:
+        derivation = next((each for each in attempts if each is not None), None)
+        if derivation is None:
             return None
-        names.update(found.names)
-        first = first or found
+        names.update(derivation.names)
+        first = first or derivation
     return None if first is None else Derived(tuple(sorted(names)), first.chains)
 
 
@@ -111,7 +111,7 @@ def _meeting(
     goal = search.goal(problem.rule.left, problem.rule.right)
     if goal is None or not _reaches(search, rules.rewrites, goal):
         return None
-    chains = chains_of(search.runner, goal, problem.known) if is_told else ()
+    chains = chains_of(search.runner, goal, problem.assumptions) if is_told else ()
     return Derived(tuple(sorted(_names(search, goal))), chains)
 
 

@@ -138,8 +138,8 @@ class Matcher(Generic[Data]):
         data   the numbers of those, where the nodes are not of this graph
         """
         numbers = map(self._graph.data_number, match.nodes) if data is None else data
-        known = dict(zip(variables.tensors, map(self._graph.data_at, numbers), strict=True))
-        return Scope(self.values(variables, match), known)
+        tensors = dict(zip(variables.tensors, map(self._graph.data_at, numbers), strict=True))
+        return Scope(self.values(variables, match), tensors)
 
     def sizes_agree(
         self, variables: Variables, match: Match, data: tuple[int, ...] | None = None
@@ -176,10 +176,10 @@ class Matcher(Generic[Data]):
         if bindings is None:
             return []
         nodes, values, sizes, swaps = partial
-        for place, value in bindings[0]:
-            bound = values[place]
+        for index, value in bindings[0]:
+            bound = values[index]
             if bound < 0:
-                values = (*values[:place], value, *values[place + 1 :])
+                values = (*values[:index], value, *values[index + 1 :])
             elif bound != value:
                 return []
         partial = (nodes, values, sizes + bindings[1], swaps)
@@ -219,10 +219,10 @@ class Matcher(Generic[Data]):
             return None
         bound: dict[int, int] = {}
         sizes: list[tuple[IndexExpr, Param]] = []
-        for place, param in enumerate(wanted):
-            value: Value = actual[place]
-            if place == len(wanted) - 1 and len(actual) > len(wanted):
-                value = actual[place:]
+        for index, param in enumerate(wanted):
+            value: Value = actual[index]
+            if index == len(wanted) - 1 and len(actual) > len(wanted):
+                value = actual[index:]
             if isinstance(param, str) and is_parameter_variable(param):
                 number = self._number(value)
                 if bound.setdefault(pattern.variables.params.index(param), number) != number:
@@ -242,14 +242,14 @@ class Matcher(Generic[Data]):
         return number
 
 
-def _bind(partials: list[Partial], place: int, leader: Id) -> list[Partial]:
+def _bind(partials: list[Partial], index: int, leader: Id) -> list[Partial]:
     """The partial matches in which a tensor variable is, or becomes, a class."""
     kept: list[Partial] = []
     for partial in partials:
         nodes = partial[0]
-        if nodes[place] == _FREE:
-            nodes = (*nodes[:place], leader, *nodes[place + 1 :])
+        if nodes[index] == _FREE:
+            nodes = (*nodes[:index], leader, *nodes[index + 1 :])
             kept.append((nodes, *partial[1:]))
-        elif nodes[place] == leader:
+        elif nodes[index] == leader:
             kept.append(partial)
     return kept

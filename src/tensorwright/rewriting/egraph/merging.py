@@ -53,8 +53,8 @@ class Merge:
 
 def merges_among(rewrites: Iterable[Rewrite]) -> tuple[Merge, ...]:
     """The rules that are merges and whose roots share a tensor."""
-    found = (_merge(rewrite) for rewrite in rewrites if len(rewrite.left) == 2)
-    return tuple(each for each in found if each is not None)
+    merges = (_merge(rewrite) for rewrite in rewrites if len(rewrite.left) == 2)
+    return tuple(each for each in merges if each is not None)
 
 
 def _merge(rewrite: Rewrite) -> Merge | None:
@@ -89,7 +89,7 @@ def _renaming(one: Term, other: Term) -> dict[str, str] | None:
         return None
     if one.operator != other.operator or len(one.params) != len(other.params):
         return None
-    found: dict[str, str] = {}
+    renaming: dict[str, str] = {}
     pairs: list[dict[str, str] | None] = []
     for mine, its in zip(one.params, other.params, strict=True):
         if is_parameter_variable(mine) and is_parameter_variable(its):
@@ -100,9 +100,9 @@ def _renaming(one: Term, other: Term) -> dict[str, str] | None:
         if each is None:
             return None
         for mine, its in each.items():
-            if found.setdefault(mine, its) != its:
+            if renaming.setdefault(mine, its) != its:
                 return None
-    return found
+    return renaming
 
 
 def _inner(side: Term | Pattern, operator: str) -> Apply | NodePattern | None:

@@ -47,18 +47,18 @@ class GraphIndex(Generic[Data]):
         self._fresh: dict[tuple[int, int, Id], bool] = {}
         self._options: dict[RootPattern, list[Option]] = {}
         self._by_operator: dict[str, tuple[Id, ...]] = {}
-        self._found: dict[RootPattern, Found[Data]] = {}
+        self._matches: dict[RootPattern, Found[Data]] = {}
         self._tables: Tables[Data] | None = None
 
     def with_operator(self, operator: str) -> tuple[Id, ...]:
         """The nodes of an operator that rewrites are tried at, one of each congruent set."""
         self._keep_up()
         if operator not in self._by_operator:
-            found = self.graph.with_operator(operator)
+            nodes = self.graph.with_operator(operator)
             if self._is_open is not None:
                 is_open, data = self._is_open, self.graph.data
-                found = tuple(name for name in found if is_open(data(name)))
-            self._by_operator[operator] = found
+                nodes = tuple(name for name in nodes if is_open(data(name)))
+            self._by_operator[operator] = nodes
         return self._by_operator[operator]
 
     def matches(self, pattern: RootPattern, since: int = 0) -> Iterator[tuple[Id, Match]]:
@@ -81,9 +81,9 @@ class GraphIndex(Generic[Data]):
         self._keep_up()
         if self._tables is None:
             self._tables = Tables(self.graph, self.matcher, self._is_open)
-        if pattern not in self._found:
-            self._found[pattern] = self._tables.find(pattern)
-        return self._found[pattern]
+        if pattern not in self._matches:
+            self._matches[pattern] = self._tables.find(pattern)
+        return self._matches[pattern]
 
     def _is_fresh(self, name: Id, depth: int, since: int) -> bool:
         """Whether a node came since then, or a class so many levels below it has changed."""
@@ -125,7 +125,7 @@ class GraphIndex(Generic[Data]):
             self._fresh.clear()
             self._options.clear()
             self._by_operator.clear()
-            self._found.clear()
+            self._matches.clear()
             self._tables = None
 
 

@@ -144,8 +144,8 @@ class Tables(Generic[Data]):
         matches.stamp = np.maximum(matches.stamp, table.born[rows])
         if has_sizes:
             matches.heads.append((pattern, table.head[rows]))
-        for place, arg in enumerate(pattern.args):
-            child = table.arguments[place][rows]
+        for number, arg in enumerate(pattern.args):
+            child = table.arguments[number][rows]
             if isinstance(arg, int):
                 bound = matches.tensors[arg]
                 if bound is None:
@@ -175,20 +175,20 @@ class Tables(Generic[Data]):
         a head binds is found out once for each head.
         """
         heads, which = np.unique(table.head[rows], return_inverse=True)
-        found = [self._matcher.bindings(pattern, Head(head)) for head in heads.tolist()]
-        fits = np.array([each is not None for each in found], bool)[which]
-        bound = [dict(each[0]) if each is not None else {} for each in found]
+        bindings = [self._matcher.bindings(pattern, Head(head)) for head in heads.tolist()]
+        fits = np.array([each is not None for each in bindings], bool)[which]
+        bound = [dict(each[0]) if each is not None else {} for each in bindings]
         columns = {
-            place: np.array([each.get(place, -1) for each in bound], np.int64)[which]
-            for place in {place for each in bound for place in each}
+            index: np.array([each.get(index, -1) for each in bound], np.int64)[which]
+            for index in {index for each in bound for index in each}
         }
-        for place, column in columns.items():
-            known = matches.params[place]
-            if known is None:
-                matches.params[place] = column
+        for index, column in columns.items():
+            former = matches.params[index]
+            if former is None:
+                matches.params[index] = column
             else:
-                fits &= known == column
-        has_sizes = any(each is not None and each[1] for each in found)
+                fits &= former == column
+        has_sizes = any(each is not None and each[1] for each in bindings)
         if fits.all():
             return rows, has_sizes
         kept = np.flatnonzero(fits)
@@ -218,7 +218,7 @@ class Tables(Generic[Data]):
             node,
             np.array([graph.head_of(name) for name in names], np.int64),
             np.array([graph.born(name) for name in names], np.int64),
-            tuple(self._leader[children[:, place]] for place in range(arity)),
+            tuple(self._leader[children[:, number]] for number in range(arity)),
             by_class,
             own[by_class],
             is_open,

@@ -37,11 +37,11 @@ class Contraction:
 
     def contracted(self, selection: Selection) -> Selection:
         """What of a selection of the whole is left: nothing dearer."""
-        place = {self._key(node): n for n, node in enumerate(self.nodes)}
+        number_of = {self._key(node): n for n, node in enumerate(self.nodes)}
         choice: dict[int, int] = {}
         for node in selection.nodes:
             if self.whole.node_class[node] not in self.free:
-                choice[self.whole.node_class[node]] = place[self._key(node)]
+                choice[self.whole.node_class[node]] = number_of[self._key(node)]
         return Selection.of(self.problem, choice)
 
     def _key(self, node: int) -> tuple[int, frozenset[int]]:

@@ -178,12 +178,12 @@ def cheap_selections(problem: ExtractionProblem, count: int) -> tuple[Selection,
     if count == 1:
         return (first,)
     unit = _ALIKE * max(first.cost, 1e-30)
-    found = {_costs(problem, first, unit): first}
+    selections = {_costs(problem, first, unit): first}
     starts = list(islice(_next_steps(searcher.draft, first), _TRIES * count))
     for name, start in starts:
         other = searcher.improve(start, name).selection
-        found.setdefault(_costs(problem, other, unit), other)
-    return tuple(sorted(found.values(), key=lambda each: (each.cost, each.nodes))[:count])
+        selections.setdefault(_costs(problem, other, unit), other)
+    return tuple(sorted(selections.values(), key=lambda each: (each.cost, each.nodes))[:count])
 
 
 def _costs(problem: ExtractionProblem, selection: Selection, unit: float) -> tuple[int, ...]:

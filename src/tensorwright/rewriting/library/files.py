@@ -60,21 +60,21 @@ def read_library(lines: Iterable[str]) -> tuple[LibraryRule, ...]:
 
     Raises:  UsageError that names the place.
     """
-    found: list[LibraryRule] = []
+    rules: list[LibraryRule] = []
     origin = ""
     for line in lines:
         text = line.strip()
         if text.startswith(_ORIGIN):
             origin = text.removeprefix(_ORIGIN).strip()
         elif text and not text.startswith("#"):
-            found.append(LibraryRule(parse_rule(text), origin))
-    return tuple(found)
+            rules.append(LibraryRule(parse_rule(text), origin))
+    return tuple(rules)
 
 
 def head_of(lines: Iterable[str]) -> tuple[str, ...]:
     """The comment at the top of a file, its lines without their mark."""
-    found = takewhile(lambda line: line.startswith("#") and not line.startswith(_ORIGIN), lines)
-    return tuple(line.removeprefix("#").strip() for line in found)
+    comment = takewhile(lambda line: line.startswith("#") and not line.startswith(_ORIGIN), lines)
+    return tuple(line.removeprefix("#").strip() for line in comment)
 
 
 def library_text(head: Sequence[str], rules: Iterable[LibraryRule]) -> str:

@@ -26,7 +26,7 @@ class NetworkExtraction:
         self, network: Network, costs: OperatorCosts, corrections: Corrections | None = None
     ) -> None:
         terms = network.terms
-        known = {} if corrections is None else corrections.by_key()
+        corrected = {} if corrections is None else corrections.by_key()
         self._ids = [name for name in terms.nodes() if _is_useful(network, name)]
         numbers: dict[Id, int] = {}
         nodes: list[tuple[int, float, tuple[int, ...]]] = []
@@ -34,7 +34,7 @@ class NetworkExtraction:
             children = tuple(map(terms.find, terms.children(name)))
             below = tuple(numbers.setdefault(each, len(numbers)) for each in children)
             own = numbers.setdefault(terms.find(name), len(numbers))
-            nodes.append((own, _seconds(network, name, costs, known), below))
+            nodes.append((own, _seconds(network, name, costs, corrected), below))
         self._leaders = {number: leader for leader, number in numbers.items()}
         roots = [numbers[terms.find(root)] for root in network.outputs]
         self._contraction = contracted(ExtractionProblem.of(nodes, roots))
@@ -99,33 +99,33 @@ class Corrections:
         bias.
         """
         terms = self._network.terms
-        found: list[list[Id]] = []
+        kernels_of: list[list[Id]] = []
         for kernel in kernels:
             named = (outline.classes[name] for name in kernel.tensors if name in outline.classes)
-            found.append([leader for leader in dict.fromkeys(named) if leader in choice])
-        owned = {leader for leaders in found for leader in leaders}
-        for leaders in found:
+            kernels_of.append([leader for leader in dict.fromkeys(named) if leader in choice])
+        owned = {leader for leaders in kernels_of for leader in leaders}
+        for leaders in kernels_of:
             for leader in leaders:  # the list grows
                 for child in map(terms.find, terms.children(choice[leader])):
                     if child in choice and child not in owned and not terms.data(child).is_constant:
                         owned.add(child)
                         leaders.append(child)
-        return found
+        return kernels_of
 
 
 def choice_seconds(
     network: Network, choice: Choice, costs: OperatorCosts, corrections: Corrections
 ) -> float:
     """What the nodes of a choice cost together."""
-    known = corrections.by_key()
-    return fsum(_seconds(network, node, costs, known) for node in choice.values())
+    corrected = corrections.by_key()
+    return fsum(_seconds(network, node, costs, corrected) for node in choice.values())
 
 
 def _seconds(
-    network: Network, node: Id, costs: OperatorCosts, known: Mapping[tuple[int, ...], float]
+    network: Network, node: Id, costs: OperatorCosts, corrected: Mapping[tuple[int, ...], float]
 ) -> float:
     """What a node costs: what is known of congruent ones, or what such an operator does."""
-    seconds = known.get(_key(network, node)) if known else None
+    seconds = corrected.get(_key(network, node)) if corrected else None
     return costs.seconds(_use(network, node)) if seconds is None else seconds
 
 

@@ -41,8 +41,8 @@ class OpaqueOperators:
 
     def row_selector(self, depth: int) -> str:
         """The word of what selects rows of matrices that have so many."""
-        for word, known in self._depths.items():
-            if known == depth:
+        for word, own_depth in self._depths.items():
+            if own_depth == depth:
                 return word
         word = f"{ROW_SELECTOR}-{len(self._kinds)}"
         self._kinds[word] = (ROW_SELECTOR, (("depth", depth), ("axis", -1)))

@@ -56,19 +56,19 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
     with_proofs   whether the e-graph can tell why terms are equal
     """
     opaque = OpaqueOperators()
-    known = {
+    inputs = {
         name: TensorData(
             sizes_of(graph.types[name]), graph.types[name].dtype, name in graph.constants
         )
         for name in (*graph.inputs, *graph.constants)
     }
-    terms = EGraph(NetworkAnalysis(known, opaque), with_proofs=with_proofs)
+    terms = EGraph(NetworkAnalysis(inputs, opaque), with_proofs=with_proofs)
     builder = TermBuilder(terms, opaque)
-    nodes = {name: builder.input(name) for name in known}
+    nodes = {name: builder.input(name) for name in inputs}
     for node in graph.nodes:
         args = tuple(nodes[name] for name in node.inputs)
-        found = Application(node, args, tuple(graph.types[name] for name in node.outputs))
-        nodes.update(zip(node.outputs, _terms_of(builder, found), strict=True))
+        application = Application(node, args, tuple(graph.types[name] for name in node.outputs))
+        nodes.update(zip(node.outputs, _terms_of(builder, application), strict=True))
     return Network(graph, terms, opaque, nodes)
 
 
@@ -97,5 +97,5 @@ def _terms_of(builder: TermBuilder, application: Application) -> tuple[Id, ...]:
             return terms
     word = builder.opaque.word(operator, application.node.attributes)
     return tuple(
-        builder.call(word, place, application.args) for place in range(len(application.types))
+        builder.call(word, number, application.args) for number in range(len(application.types))
     )

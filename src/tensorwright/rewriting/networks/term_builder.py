@@ -57,12 +57,12 @@ class TermBuilder:
         return self.reshaped(name, ()) if is_number else None
 
     def _put(self, operator: str, params: tuple[Param, ...], args: tuple[Id, ...]) -> Id:
-        found = self.terms.put(self.terms.head(operator, params), args)
-        if found is None:
+        term = self.terms.put(self.terms.head(operator, params), args)
+        if term is None:
             shapes = ", ".join(str(self.shape(arg)) for arg in args)
             raise NoTermError(
                 stage="rewrite",
                 where=f"term {operator}{list(params)}",
                 reason=f"it cannot be applied to {shapes}",
             )
-        return found
+        return term

@@ -48,16 +48,16 @@ class Merging:
     has_extents: bool = False
 
 
-def merged_axis(axis: int, joints: Joints) -> int:
+def merged_axis(axis: int, joined: Joints) -> int:
     """The number of a dimension once joints are merged."""
-    return axis - sum(joint < axis for joint in joints)
+    return axis - sum(joint < axis for joint in joined)
 
 
-def merged_runs(rank: int, joints: Joints) -> tuple[tuple[int, ...], ...]:
+def merged_runs(rank: int, joined: Joints) -> tuple[tuple[int, ...], ...]:
     """The dimensions that become one, for each dimension of the merged tensor."""
     runs: list[list[int]] = []
     for axis in range(rank):
-        if axis - 1 in joints:
+        if axis - 1 in joined:
             runs[-1].append(axis)
         else:
             runs.append([axis])

@@ -64,7 +64,7 @@ def _joined_points(params: Params, shapes: Shapes, points: Points, rank: int) ->
     """Along the axis those of both, and where they meet; along others what they share."""
     axis = number(params[0])
     middle = shapes[0][axis]
-    joined = (*points[0][axis], middle, *(middle + place for place in points[1][axis]))
+    joined = (*points[0][axis], middle, *(middle + point for point in points[1][axis]))
     common = common_points(params, shapes, points, rank)
     return (*common[:axis], joined, *common[axis + 1 :])
 
@@ -81,7 +81,7 @@ def _points_after(params: Params, shapes: Shapes, points: Points, rank: int) -> 
     """Those after the place, counted from there."""
     axis, at = number(params[0]), size(params[1])
     own = points[0][axis]
-    kept = tuple(place - at for place in own[own.index(at) + 1 :]) if at in own else ()
+    kept = tuple(point - at for point in own[own.index(at) + 1 :]) if at in own else ()
     return (*points[0][:axis], kept, *points[0][axis + 1 :])
 
 

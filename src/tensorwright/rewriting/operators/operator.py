@@ -171,7 +171,7 @@ class RewriteOperator:
     def kinds_of(self, params: Params) -> tuple[Parameter, ...]:
         """Which parameter each of these is: the last one may repeat."""
         last = len(self.parameters) - 1
-        return tuple(self.parameters[min(place, last)] for place in range(len(params)))
+        return tuple(self.parameters[min(number, last)] for number in range(len(params)))
 
 
 TENSOR = ArgumentRole.TENSOR

@@ -42,6 +42,6 @@ def common_points(params: Params, shapes: Shapes, points: Points, rank: int) -> 
     """The result has those that all arguments have."""
     first, *others = points
     return tuple(
-        tuple(place for place in places if all(place in other[axis] for other in others))
+        tuple(point for point in places if all(point in other[axis] for other in others))
         for axis, places in enumerate(first)
     )

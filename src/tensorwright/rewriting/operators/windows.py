@@ -90,7 +90,7 @@ def _explicit(padding: Param, dimensions: int) -> _Explicit | None:
     if is_open_word(word):
         return _Explicit(
             *(
-                tuple(Extent(f"{word}:{name}{place}_", 0) - less for place in places)
+                tuple(Extent(f"{word}:{name}{number}_", 0) - less for number in places)
                 for name, less in (("before", 1), ("after", 1), ("step", 0))
             )
         )
@@ -123,11 +123,11 @@ def window_extents(
         extents = tuple(extent + before + after for extent, before, after in padded)
         reach = zip(kernel, told.steps, strict=True)
         kernel = tuple((taps - 1) * step + 1 for taps, step in reach)
-    found = []
+    counts = []
     for extent, taps, stride in zip(extents, kernel, strides, strict=True):
         needs.at_least(extent, taps)
-        found.append((extent - taps) // stride + 1)
-    return tuple(found)
+        counts.append((extent - taps) // stride + 1)
+    return tuple(counts)
 
 
 def need_positive(sizes: Shape, what: str, needs: Needs) -> None:

@@ -81,10 +81,10 @@ def conditioned(rule: Rule) -> Rule | None:
             if try_inputs(rule, inputs) is not None:
                 continue
             for holds in (_is_not_refuted, _is_proved):
-                found = least_condition(rule, shapes, holds)
-                if found is not None and _is_proved(found):
-                    return without_needless_ranks(found)
-                first = found if first is None else first
+                conditional = least_condition(rule, shapes, holds)
+                if conditional is not None and _is_proved(conditional):
+                    return without_needless_ranks(conditional)
+                first = conditional if first is None else first
     return None if first is None else without_needless_ranks(first)
 
 
@@ -153,10 +153,10 @@ def _conditioned(
     facts: list[Fact] = list(typing.facts)
     kept: list[Fact] = []
     for fact in _equalities(tied, numbers):
-        known = assume([*facts, *kept])
-        if known is None:
+        assumptions = assume([*facts, *kept])
+        if assumptions is None:
             return None
-        if not known.entails(fact):
+        if not assumptions.entails(fact):
             kept.append(fact)
     if assume([*facts, *kept]) is None:
         return None

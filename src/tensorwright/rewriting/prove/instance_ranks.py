@@ -42,10 +42,10 @@ def instance_problem(instance: Instance, problem: Problem) -> Problem:
         for (name, _), shape in zip(instance.args, typing.shapes, strict=True)
         for axis, extent in enumerate(shape)
     )
-    known = assume(tuple(dict.fromkeys(facts)))
-    assert known is not None, "the problem is not absurd, and names of extents are new"
+    assumptions = assume(tuple(dict.fromkeys(facts)))
+    assert assumptions is not None, "the problem is not absurd, and names of extents are new"
     shapes = tuple((own[name], symbolic_shape(own[name], rank)) for name, rank in instance.ranks)
-    return Problem(concrete_rule(rule, values), shapes, tuple(facts), known)
+    return Problem(concrete_rule(rule, values), shapes, tuple(facts), assumptions)
 
 
 def _opened_sizes(instance: Instance) -> tuple[Values, dict[str, Size]]:

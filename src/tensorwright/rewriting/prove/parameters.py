@@ -56,24 +56,24 @@ def places_of(rule: Rule) -> dict[str, Places]:
 
     Raises:  UsageError for one that stands nowhere alone, or at parameters of different kinds.
     """
-    found: dict[str, list[tuple[Parameter, bool]]] = {}
+    uses: dict[str, list[tuple[Parameter, bool]]] = {}
     named: dict[str, None] = {}
     for each in applications(*rule.roots):
         kinds = operator_named(each.operator).parameters
-        for place, param in enumerate(each.params):
+        for index, param in enumerate(each.params):
             if isinstance(param, str) and is_parameter_variable(param) and kinds:
-                kind = kinds[min(place, len(kinds) - 1)]
-                found.setdefault(param, []).append((kind, place == len(each.params) - 1))
+                kind = kinds[min(index, len(kinds) - 1)]
+                uses.setdefault(param, []).append((kind, index == len(each.params) - 1))
             elif isinstance(param, Reordered):
                 named.update(dict.fromkeys(param.names))
             elif isinstance(param, IndexExpr):
                 named.update(dict.fromkeys(names_of(atoms_of(param))))
     for fact in rule.condition:
         named.update(dict.fromkeys(sorted(names_in(fact))))
-    missing = [name for name in named if name.startswith("_") and name not in found]
+    missing = [name for name in named if name.startswith("_") and name not in uses]
     if missing:
         raise _fault(rule, f"{missing[0]} is no parameter of any operator")
-    places = {name: tuple(each) for name, each in found.items()}
+    places = {name: tuple(each) for name, each in uses.items()}
     for name, some in places.items():
         if len({_kind(parameter) for parameter, _ in some}) > 1:
             raise _fault(rule, f"{name} stands at parameters of different kinds")
@@ -149,16 +149,16 @@ def fitting_values(rule: Rule) -> dict[str, set[tuple[Param, ...]]]:
     """What each variable may stand for where both sides are well-typed, of all cases together: a
     size where it may be any.
     """
-    found: dict[str, set[tuple[Param, ...]]] = {}
+    fitting: dict[str, set[tuple[Param, ...]]] = {}
     for assigned, case in assigned_cases(rule):
         for problem in problems_of(case):
             for name, value in assigned.items():
                 told = (
-                    problem.known.normal(each) if isinstance(each, IndexExpr) else each
+                    problem.assumptions.normal(each) if isinstance(each, IndexExpr) else each
                     for each in value
                 )
-                found.setdefault(name, set()).add(tuple(told))
-    return found
+                fitting.setdefault(name, set()).add(tuple(told))
+    return fitting
 
 
 def _cases(name: str, places: Places, most: int) -> Iterator[tuple[Param, ...]]:
@@ -200,9 +200,9 @@ def sampled_instances(rule: Rule, count: int, seed: int) -> Iterator[Rule]:
     chance = random.Random(seed)
     for attempt in range(count):
         values = random_values(places, chance, 3 + attempt // 8)
-        found = concrete_rule(rule, values)
-        if not any(isinstance(fact, Different) for fact in found.condition):
-            yield found
+        instance = concrete_rule(rule, values)
+        if not any(isinstance(fact, Different) for fact in instance.condition):
+            yield instance
 
 
 def random_values(places: Mapping[str, Places], chance: random.Random, largest: int) -> Values:
@@ -214,8 +214,8 @@ def random_values(places: Mapping[str, Places], chance: random.Random, largest: 
 
 def _most_exacting(places: Places) -> tuple[Parameter, bool]:
     """The place that decides: the last that takes no size, else one at which it is one of many."""
-    others = [place for place in places if not place[0].is_size]
-    return others[-1] if others else min(places, key=lambda place: place[1])
+    others = [position for position in places if not position[0].is_size]
+    return others[-1] if others else min(places, key=lambda position: position[1])
 
 
 def _random_value(

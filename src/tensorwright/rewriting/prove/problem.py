@@ -47,21 +47,21 @@ holds beyond follows, see `ranks.py`.
 class Problem:
     """A rule at given ranks, with each dimension that is broadcast stretched or not.
 
-    shapes  of the inputs, symbolic
-    facts   what is assumed: the condition, and that both sides are well-typed
-    known   the same, solved
+    shapes        of the inputs, symbolic
+    facts         what is assumed: the condition, and that both sides are well-typed
+    assumptions   the facts, solved
     """
 
     rule: Rule
     shapes: tuple[tuple[str, Shape], ...]
     facts: tuple[Fact, ...]
-    known: Assumptions
+    assumptions: Assumptions
 
     @property
     def extents(self) -> tuple[Extent, ...]:
         """Those of the shapes, then those by which others were solved, each once."""
         sizes = [size for _, shape in self.shapes for size in shape]
-        sizes += [size for _, size in self.known.solved]
+        sizes += [size for _, size in self.assumptions.solved]
         return tuple(dict.fromkeys(extent for size in sizes for extent in atoms_of(size)))
 
 
@@ -92,8 +92,8 @@ def _problems(rule: Rule) -> Iterator[Problem]:
         typing = infer(rule.roots, shapes)
         if isinstance(typing, Misfit) or not _speaks_of_extents(facts, shapes):
             continue
-        for assumed, known in _cases((*facts, *typing.facts), typing.choices):
-            yield Problem(rule, tuple(shapes.items()), assumed, known)
+        for assumed, assumptions in _cases((*facts, *typing.facts), typing.choices):
+            yield Problem(rule, tuple(shapes.items()), assumed, assumptions)
 
 
 def facts_of(rule: Rule) -> tuple[Fact, ...]:
@@ -106,16 +106,16 @@ def _cases(
 ) -> Iterator[tuple[tuple[Fact, ...], Assumptions]]:
     """The facts with what decides each choice, and solved; together they cover all that fits."""
     assumed = tuple(dict.fromkeys(facts))
-    known = assume(assumed)
-    if known is None:
+    assumptions = assume(assumed)
+    if assumptions is None:
         return
-    for place, (own, wanted) in enumerate(choices):
-        if known.entails(Equal(own, wanted)) or known.entails(Equal(own, 1)):
+    for number, (own, wanted) in enumerate(choices):
+        if assumptions.entails(Equal(own, wanted)) or assumptions.entails(Equal(own, 1)):
             continue
         for size in (wanted, 1):
-            yield from _cases((*facts, Equal(own, size)), choices[place + 1 :])
+            yield from _cases((*facts, Equal(own, size)), choices[number + 1 :])
         return
-    yield assumed, known
+    yield assumed, assumptions
 
 
 Ranks = dict[str, int]
@@ -127,13 +127,13 @@ def _fitting_ranks(rule: Rule) -> Iterator[Ranks]:
     fixed = {fact.name: fact.rank for fact in rule.condition if isinstance(fact, Rank)}
     free = range(max(most_dimensions(rule), longest_list(rule), *fixed.values()) + 1)
     names = input_names(*roots)
-    found: list[tuple[Ranks, Shape]] = [({}, ())]
+    fitting: list[tuple[Ranks, Shape]] = [({}, ())]
     memo: dict[Term, list[tuple[Ranks, Shape]]] = {}
     for root in roots:
-        found = list(_joined(found, _typings(root, fixed, free, memo)))
-    missing = [name for name in names if found and name not in found[0][0]]
+        fitting = list(_joined(fitting, _typings(root, fixed, free, memo)))
+    missing = [name for name in names if fitting and name not in fitting[0][0]]
     choices = [(fixed[n],) if n in fixed else free for n in missing]
-    for ranks, _ in sorted(found, key=lambda each: [each[0].get(name, 0) for name in names]):
+    for ranks, _ in sorted(fitting, key=lambda each: [each[0].get(name, 0) for name in names]):
         for more in product(*choices):
             whole = ranks | dict(zip(missing, more, strict=True))
             yield {name: whole[name] for name in names}
@@ -172,9 +172,9 @@ def _typings(
 
     free   the ranks of inputs of which nothing is said
     """
-    known = memo.get(term)
-    if known is not None:
-        return known
+    typings = memo.get(term)
+    if typings is not None:
+        return typings
     if isinstance(term, Input):
         name = term.name
         choices = (fixed[name],) if name in fixed else free
@@ -206,9 +206,9 @@ def _typings(
 
 
 def _joined(
-    found: list[tuple[Ranks, Shape]], more: list[tuple[Ranks, Shape]]
+    choices: list[tuple[Ranks, Shape]], more: list[tuple[Ranks, Shape]]
 ) -> Iterator[tuple[Ranks, Shape]]:
-    for ranks, shape in found:
+    for ranks, shape in choices:
         for own, _ in more:
             if _agree(ranks, own):
                 yield ranks | own, shape

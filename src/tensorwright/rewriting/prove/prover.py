@@ -155,9 +155,9 @@ def _looked_at(rule: Rule) -> Refuted | Unknown | _Open:
     if not problems:
         return Unknown(rule, "there are no shapes at which both sides are well-typed")
     tried = problems_to_evaluate(rule)
-    found = refute(tried, _FEWEST if has_parameter_variables(rule) else _FEW)
-    if found is not None:
-        return Refuted(rule, found)
+    counterexample = refute(tried, _FEWEST if has_parameter_variables(rule) else _FEW)
+    if counterexample is not None:
+        return Refuted(rule, counterexample)
     if not has_values(tried) if tried else divides(rule):
         return Unknown(rule, "a divisor seems to be zero whatever the inputs: nothing is compared")
     return _Open(problems, tried)
@@ -168,11 +168,11 @@ def problems_to_evaluate(rule: Rule) -> tuple[Problem, ...]:
     if not has_parameter_variables(rule):
         return problems_of(rule)
     seed = zlib.crc32(rule_text(replace(rule, name="", stamp="")).encode())
-    found: dict[Rule, None] = {}
+    instances: dict[Rule, None] = {}
     return tuple(
         problem
         for each in sampled_instances(rule, _DRAWN, seed)
-        if found.setdefault(each) is None and len(found) <= _INSTANCES
+        if instances.setdefault(each) is None and len(instances) <= _INSTANCES
         for problem in islice(problems_of(each), _RANKS_EACH)
     )
 
@@ -202,7 +202,7 @@ class _Proofs:
         self._axioms = axioms
         self._limits = limits
         self._smt = smt
-        self._known: dict[Rule, _Part | str] = {}
+        self._parts: dict[Rule, _Part | str] = {}
         self._is_ground = False  # whether Z3 once found no proof with quantifiers
 
     def part(self, problem: Problem) -> _Part | str:
@@ -210,11 +210,11 @@ class _Proofs:
         merged = reduced(problem)
         largest, most = largest_rank(problem), most_dimensions(problem.rule)
         if merged is not None and merged.largest < largest:
-            if merged.rule not in self._known:
-                self._known[merged.rule] = self._of_few(merged.rule)
-            found = self._known[merged.rule]
-            if not isinstance(found, str):
-                return found
+            if merged.rule not in self._parts:
+                self._parts[merged.rule] = self._of_few(merged.rule)
+            part = self._parts[merged.rule]
+            if not isinstance(part, str):
+                return part
             if largest > most:
                 return f"{rule_text(merged.rule)} is not proved ({_ranks_text(problem)})"
         elif largest > most:
@@ -239,18 +239,18 @@ class _Proofs:
         return _joined_parts(parts)
 
     def _at(self, problem: Problem) -> _Part | str:
-        found = _saturated(problem, self._axioms, self._limits)
+        saturation = _saturated(problem, self._axioms, self._limits)
         ranks = _ranks_text(problem)
-        if found is None:
+        if saturation is None:
             return f"the sides need not have the same shape ({ranks})"
-        if not found.is_proved:
-            return f"{_ended(found)} ({ranks})"
-        instances = instances_of(found)
+        if not saturation.is_proved:
+            return f"{_ended(saturation)} ({ranks})"
+        instances = instances_of(saturation)
         for each in instances:
             axiom = None if is_validated(each) else self.part(instance_problem(each, problem))
             if isinstance(axiom, str):
                 return f"the axiom {each.rewrite.name} need not hold: {axiom} ({ranks})"
-        chains = chains_of(found.runner, found.goal, problem.known)
+        chains = chains_of(saturation.runner, saturation.goal, problem.assumptions)
         if self._smt is None:
             return _part_of(instances, chains, 0)
         answer = self._smt.prove_with_z3(problem, instances, ground_first=self._is_ground)
@@ -279,15 +279,15 @@ def _saturated(
     """With the axioms of the rule's own operators alone, which are fewer; else with all."""
     rule = problem.rule
     own = operator_names(*rule.roots)
-    found = saturate(problem, axioms, limits, among=own)
-    if found is None or found.is_proved:
-        return found
+    saturation = saturate(problem, axioms, limits, among=own)
+    if saturation is None or saturation.is_proved:
+        return saturation
     return saturate(problem, axioms, limits)
 
 
-def _ended(found: Saturation) -> str:
-    nodes = found.stop.nodes
-    if isinstance(found.stop, Saturated):
+def _ended(saturation: Saturation) -> str:
+    nodes = saturation.stop.nodes
+    if isinstance(saturation.stop, Saturated):
         return f"the axioms say nothing more after {nodes} terms"
     return f"no proof within the limits, {nodes} terms"
 

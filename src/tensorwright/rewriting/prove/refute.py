@@ -58,8 +58,8 @@ class Counterexample:
 
     def is_valid(self) -> bool:
         """Evaluate both sides again and see that they differ."""
-        found = try_inputs(self.rule, dict(self.inputs))
-        return found is not None and found.root == self.root
+        again = try_inputs(self.rule, dict(self.inputs))
+        return again is not None and again.root == self.root
 
 
 def _shape_text(shape: IntShape) -> str:
@@ -80,10 +80,10 @@ def refute(problems: Iterable[Problem], shapes: int = 8, largest: int = 4) -> Co
     for problem in problems:
         seed = zlib.crc32(rule_text(problem.rule).encode())
         samples = tuple(islice(sample_shapes(problem, seed, largest), shapes))
-        found = _first(problem, seed, samples, shapes)
-        if found is not None:
+        counterexample = _first(problem, seed, samples, shapes)
+        if counterexample is not None:
             small = tuple(islice(sample_shapes(problem, seed, largest=2), _SMALL))
-            return _first(problem, seed, small, _SMALL) or found
+            return _first(problem, seed, small, _SMALL) or counterexample
     return None
 
 
@@ -93,9 +93,9 @@ def _first(
     """The first counterexample, small shapes first; where there are few, each is tried again."""
     ordered = sorted(shapes, key=_volume)
     for count, sample in enumerate(islice(cycle(ordered), tries)):
-        found = try_inputs(problem.rule, _random_inputs(sample, seed + count))
-        if found is not None:
-            return found
+        counterexample = try_inputs(problem.rule, _random_inputs(sample, seed + count))
+        if counterexample is not None:
+            return counterexample
     return None
 
 
@@ -152,7 +152,7 @@ def try_inputs(rule: Rule, inputs: dict[str, Array]) -> Counterexample | None:
 
 
 def _differ(left: Array, right: Array) -> bool:
-    known = np.isfinite(left) & np.isfinite(right)
-    one, other = left[known], right[known]
+    finite = np.isfinite(left) & np.isfinite(right)
+    one, other = left[finite], right[finite]
     scale = np.maximum(1.0, np.maximum(np.abs(one), np.abs(other)))
     return bool(np.any(np.abs(one - other) > _RELATIVE * scale))

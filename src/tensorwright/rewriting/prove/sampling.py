@@ -37,10 +37,12 @@ def sample_shapes(
     Ends after `tries` attempts, without any shape where none was found.
     """
     chance = random.Random(seed)
-    solved = {extent for extent, _ in problem.known.solved}
+    solved = {extent for extent, _ in problem.assumptions.solved}
     free = tuple(extent for extent in problem.extents if extent not in solved)
     seen: set[tuple[tuple[str, IntShape], ...]] = set()
-    solved_shapes = [(name, tuple(map(problem.known.normal, s))) for name, s in problem.shapes]
+    solved_shapes = [
+        (name, tuple(map(problem.assumptions.normal, s))) for name, s in problem.shapes
+    ]
     for _ in range(tries):
         values: dict[Extent, Size] = {extent: chance.randint(1, largest) for extent in free}
         shapes = _at(solved_shapes, values)
@@ -58,7 +60,9 @@ def kernel_inputs(rule: Rule) -> set[str]:
 
 def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
     """The shapes of the inputs where free extents have these values; None where they do not fit."""
-    solved = [(name, tuple(map(problem.known.normal, shape))) for name, shape in problem.shapes]
+    solved = [
+        (name, tuple(map(problem.assumptions.normal, shape))) for name, shape in problem.shapes
+    ]
     return _at(solved, values)
 
 

@@ -128,8 +128,8 @@ class _Encoder:
             return self.size(atom.dividend, names) / self.size(atom.divisor, names)
         assert isinstance(atom, Extent), "a size of a rule has extents and quotients"
         if atom.name.startswith("_"):
-            found = names.get(atom.name)
-            return self._open_number(atom.name) if found is None else found
+            number = names.get(atom.name)
+            return self._open_number(atom.name) if number is None else number
         return self.extent(names[atom.name], self.number(atom.axis))
 
     def _open_number(self, name: str) -> Any:
@@ -263,7 +263,7 @@ def _question(problem: Problem, used: tuple[Instance, ...]) -> Hashable:
     return (
         problem.shapes,
         problem.facts,
-        problem.known.quotients,
+        problem.assumptions.quotients,
         tuple(map(term, problem.rule.roots)),
         tuple(map(instance, used)),
     )
@@ -297,7 +297,7 @@ def _attempt(
     names = {name: encoder.variable(f"in_{name}") for name in shapes}
     for name, tensor in names.items():
         solver.add(*encoder.has_shape(tensor, symbolic_shape(name, len(shapes[name])), names))
-    for extent, size in problem.known.quotients:
+    for extent, size in problem.assumptions.quotients:
         for atom in (each for each in (extent, *atoms_of(size)) if each.name.startswith("_")):
             names[atom.name] = encoder.size_variable(atom.name)
             shapes[atom.name] = ()
@@ -371,11 +371,11 @@ def _shape_lemmas(
 ) -> Iterator[Any]:
     """What the shape rules say of every application in some terms, for all arguments."""
     applied = applications(*terms)
-    found = dict(zip(applied, fitting(infer(applied, shapes)).shapes, strict=True))
+    shape_of = dict(zip(applied, fitting(infer(applied, shapes)).shapes, strict=True))
     seen: set[Apply] = set()
     for each in applied:
         ranks = tuple(
-            len(shapes[arg.name] if isinstance(arg, Input) else found[arg]) for arg in each.args
+            len(shapes[arg.name] if isinstance(arg, Input) else shape_of[arg]) for arg in each.args
         )
         general = _generalised(each, ranks)
         if general not in seen:
@@ -386,20 +386,20 @@ def _shape_lemmas(
 def _generalised(term: Apply, ranks: tuple[int, ...]) -> Apply:
     """The application on variables (named with their ranks), its sizes variables too."""
     params: list[Param] = []
-    for place, param in enumerate(term.params):
-        is_size = not isinstance(param, str) and size_parameter(term.operator, place)
-        params.append(_lemma_size(place) if is_size else param)
-    args = tuple(Input(f"a{place}r{rank}") for place, rank in enumerate(ranks))
+    for number, param in enumerate(term.params):
+        is_size = not isinstance(param, str) and size_parameter(term.operator, number)
+        params.append(_lemma_size(number) if is_size else param)
+    args = tuple(Input(f"a{number}r{rank}") for number, rank in enumerate(ranks))
     return Apply(term.operator, tuple(params), args)
 
 
-def _lemma_size(place: int) -> IndexExpr:
-    return Extent(f"_s{place}", 0)
+def _lemma_size(number: int) -> IndexExpr:
+    return Extent(f"_s{number}", 0)
 
 
 def _lemma(encoder: _Encoder, term: Apply, ranks: tuple[int, ...]) -> Any:
     inputs = [arg.name for arg in term.args if isinstance(arg, Input)]
-    sizes = [f"_s{place}" for place, param in enumerate(term.params) if param == _lemma_size(place)]
+    sizes = [f"_s{n}" for n, param in enumerate(term.params) if param == _lemma_size(n)]
     needs = Needs()
     shapes = [symbolic_shape(name, rank) for name, rank in zip(inputs, ranks, strict=True)]
     shape = fitting(operator_named(term.operator).result(term.params, tuple(shapes), needs))

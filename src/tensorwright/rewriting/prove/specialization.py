@@ -62,17 +62,17 @@ def special_case(rule: Rule, general: Rule) -> Special | None:
     sides = ((rule.left, False), (rule.right, True))
     for left, is_turned in sides:
         right = rule.left if is_turned else rule.right
-        found = _Matching()
+        matching = _Matching()
         if len(left) != len(general.left):
             return None
         pairs = zip(general.roots, (*left, *right), strict=True)
         later: list[_Later] = []
-        if not all(found.term(one, other, later) for one, other in pairs):
+        if not all(matching.term(one, other, later) for one, other in pairs):
             continue
-        if all(found.computed(one) == other for one, other in later) and all(
-            found.holds(fact, rule.condition) for fact in general.condition
+        if all(matching.computed(one) == other for one, other in later) and all(
+            matching.holds(fact, rule.condition) for fact in general.condition
         ):
-            return Special(found.terms, found.params, is_turned)
+            return Special(matching.terms, matching.params, is_turned)
     return None
 
 

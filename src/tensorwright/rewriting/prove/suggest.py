@@ -42,13 +42,13 @@ def missing_properties(unproved: Iterable[Rule]) -> tuple[MissingProperty, ...]:
 
     Candidates that evaluation refutes are left out.
     """
-    found: dict[Rule, list[Rule]] = {}
+    by_property: dict[Rule, list[Rule]] = {}
     for rule in unproved:
         if not _holds(rule):
             continue
-        found.setdefault(_pared(rule), []).append(rule)
-    order = sorted(found, key=lambda rule: (-len(found[rule]), _size(rule), str(rule)))
-    return tuple(MissingProperty(rule, tuple(found[rule])) for rule in order)
+        by_property.setdefault(_pared(rule), []).append(rule)
+    order = sorted(by_property, key=lambda rule: (-len(by_property[rule]), _size(rule), str(rule)))
+    return tuple(MissingProperty(rule, tuple(by_property[rule])) for rule in order)
 
 
 def _holds(rule: Rule) -> bool:

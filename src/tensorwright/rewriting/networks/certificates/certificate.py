@@ -140,7 +140,7 @@ def certify(
     used = {step.rewrite.name: rules[step.rewrite.name] for step in steps}
     named = [*outputs, *(node for step in steps for node in step.nodes.values())]
     needed = sorted(arguments_first(named, terms.children))
-    number = {name: place for place, name in enumerate(needed)}
+    number = {name: index for index, name in enumerate(needed)}
     certified: list[CertifiedTerm] = []
     for name in needed:
         operator, params = terms.parts(terms.head_of(name))
@@ -227,9 +227,9 @@ def write_terms(certificate: Certificate, network: Network) -> tuple[Id, ...]:
     Raises:  UsageError for one that is not well-typed.
     """
     written: list[Id] = []
-    for place, term in enumerate(certificate.terms):
-        where = f"term {place}, {term.operator}"
-        if any(not 0 <= arg < place for arg in term.args):
+    for number, term in enumerate(certificate.terms):
+        where = f"term {number}, {term.operator}"
+        if any(not 0 <= arg < number for arg in term.args):
             _refuse(where, "its arguments do not stand before it")
         kinds = tuple(map(type, term.params))
         is_named = term.operator in (INPUT, CALL)
@@ -269,10 +269,10 @@ class _Replay:
         names = self._network.graph.outputs
         if len(names) != len(self._certificate.outputs):
             _refuse("its outputs", f"the network has {len(names)}")
-        for name, source, place in zip(
+        for name, source, number in zip(
             names, self._network.outputs, self._certificate.outputs, strict=True
         ):
-            if not self._terms.are_equal(source, self._term(place, f"output {name}")):
+            if not self._terms.are_equal(source, self._term(number, f"output {name}")):
                 _refuse(f"output {name}", "the steps do not show that it is the same")
         return write_network(self._network, choice_of(self._network, self._chosen()))
 
@@ -301,17 +301,17 @@ class _Replay:
             _refuse(f"rule {name}", "it is not proved")
         return with_size_variables(rule) if len(rule.left) == 1 else rule
 
-    def _term(self, place: int, where: str) -> Id:
-        if not 0 <= place < len(self._ids):
-            _refuse(where, f"there is no term {place}")
-        return self._ids[place]
+    def _term(self, number: int, where: str) -> Id:
+        if not 0 <= number < len(self._ids):
+            _refuse(where, f"there is no term {number}")
+        return self._ids[number]
 
     def _apply(self, where: str, step: CertifiedStep, rules: Mapping[str, Rule]) -> None:
         rule = rules.get(step.rule)
         if rule is None:
             _refuse(where, "the certificate has no such rule")
         self._check_values(where, rule, step)
-        nodes = {name: self._term(place, where) for name, place in step.tensors.items()}
+        nodes = {name: self._term(number, where) for name, number in step.tensors.items()}
         data = {name: self._terms.data(node) for name, node in nodes.items()}
         values: dict[str, Value] = {
             name: value[0] if len(value) == 1 else value for name, value in step.params.items()
@@ -339,8 +339,8 @@ class _Replay:
         """Whether the rule itself has to be proved: not only what it is for few dimensions."""
         text = self._certificate.rules.get(step.rule)
         shapes = {
-            name: self._terms.data(self._term(place, f"step of {step.rule}")).shape
-            for name, place in step.tensors.items()
+            name: self._terms.data(self._term(number, f"step of {step.rule}")).shape
+            for name, number in step.tensors.items()
         }
         return text is None or is_of_few(_parsed(text), step.params, shapes)
 

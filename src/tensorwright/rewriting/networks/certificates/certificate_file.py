@@ -56,7 +56,7 @@ def parse_certificate(text: str, where: str) -> Certificate:
             tuple(
                 CertifiedStep(
                     str(rule),
-                    {str(name): _number(place) for name, place in tensors.items()},
+                    {str(name): _number(number) for name, number in tensors.items()},
                     {str(name): _params(value, atoms) for name, value in params.items()},
                 )
                 for rule, tensors, params in data["steps"]

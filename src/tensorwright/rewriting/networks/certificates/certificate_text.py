@@ -70,9 +70,9 @@ class ExplainedCertificate:
     def __str__(self) -> str:
         width = len(str(len(self.steps)))
         lines = [f"for all sizes {self.sizes}"] if self.sizes else []
-        for place, step in enumerate(self.steps, 1):
+        for number, step in enumerate(self.steps, 1):
             first, *rest = str(step).splitlines()
-            lines.append(f"{place:>{width}}  {first}")
+            lines.append(f"{number:>{width}}  {first}")
             lines += [f"{'':{width}}  {line}" for line in rest]
         return "\n".join([*lines, *(f"so {each}" for each in self.outputs)])
 
@@ -101,8 +101,8 @@ class _Explainer:
     def explained(self) -> ExplainedCertificate:
         steps = tuple(map(self._step, self._certificate.steps))
         outputs = tuple(
-            Binding(name, self._applied(place, _DEPTH + 1), self._data[place])
-            for name, place in zip(self._graph.outputs, self._certificate.outputs, strict=True)
+            Binding(name, self._applied(number, _DEPTH + 1), self._data[number])
+            for name, number in zip(self._graph.outputs, self._certificate.outputs, strict=True)
         )
         return ExplainedCertificate(steps, outputs, sizes_text(self._certificate.sizes))
 
@@ -113,23 +113,23 @@ class _Explainer:
         )
 
     def _bindings(self, step: CertifiedStep) -> Iterator[Binding]:
-        for name, place in sorted(step.tensors.items()):
-            yield Binding(name, self._term(place), self._data[place])
+        for name, number in sorted(step.tensors.items()):
+            yield Binding(name, self._term(number), self._data[number])
         for name, words in sorted(step.params.items()):
             yield Binding(name, ", ".join(map(str, words)))
 
-    def _term(self, place: int) -> str:
+    def _term(self, number: int) -> str:
         """A term for a line of its own: a tensor that was there says what makes it."""
-        name = self._names[place]
+        name = self._names[number]
         if not name:
-            return self._applied(place, _DEPTH)
-        if self._certificate.terms[place].operator == INPUT:
+            return self._applied(number, _DEPTH)
+        if self._certificate.terms[number].operator == INPUT:
             return f"?{name}"
-        return f"?{name} = {self._applied(place, 1)}"
+        return f"?{name} = {self._applied(number, 1)}"
 
-    def _applied(self, place: int, depth: int) -> str:
+    def _applied(self, number: int, depth: int) -> str:
         """An operator at its arguments; so many operators inside each other."""
-        term = self._certificate.terms[place]
+        term = self._certificate.terms[number]
         operator, params = term.operator, list(map(str, term.params))
         if operator == INPUT:
             return f"?{params[0]}"
@@ -139,10 +139,10 @@ class _Explainer:
         args = ", ".join(self._argument(each, depth - 1) for each in term.args)
         return f"{operator}{listed}({args})"
 
-    def _argument(self, place: int, depth: int) -> str:
-        if self._names[place]:
-            return f"?{self._names[place]}"
-        return self._applied(place, depth) if depth else _CUT
+    def _argument(self, number: int, depth: int) -> str:
+        if self._names[number]:
+            return f"?{self._names[number]}"
+        return self._applied(number, depth) if depth else _CUT
 
 
 def _type_text(data: TensorData) -> str:

@@ -59,8 +59,8 @@ class Polynomials:
     def inputs(self, name: str, shape: tuple[int, ...]) -> Array:
         """A tensor of atoms, one for each element."""
         result = np.empty(shape, np.dtype(object))
-        for place in np.ndindex(shape):
-            result[place] = self.atom((name, place))
+        for index in np.ndindex(shape):
+            result[index] = self.atom((name, index))
         return result
 
     def const(self, value: float | int | bool, dtype: DType) -> Poly:
@@ -110,9 +110,9 @@ class Polynomials:
 
     def select(self, condition: Any, then: Any, otherwise: Any) -> Any:
         """A choice; an atom where the condition is not known."""
-        known = _constant(condition)
-        if known is not None:
-            return then if known else otherwise
+        decided = _constant(condition)
+        if decided is not None:
+            return then if decided else otherwise
         return then if then == otherwise else self.atom(("select", condition, then, otherwise))
 
     def cast(self, term: Any, source: DType, target: DType) -> Any:

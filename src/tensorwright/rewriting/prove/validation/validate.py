@@ -135,15 +135,15 @@ def _samples(
     axioms: Sequence[Axiom], chance: random.Random, budget: Budget
 ) -> Iterator[tuple[Rule, dict[str, IntShape]]]:
     """Rules with concrete parameters, and shapes that fit them, at random and without end."""
-    known: dict[Rule, tuple[Problem, ...]] = {}
+    problems_of_rule: dict[Rule, tuple[Problem, ...]] = {}
     for attempt in range(budget.tries):
         axiom = axioms[attempt % len(axioms)]
         largest = budget.largest + attempt // 150
         volume = budget.volume * (1 + attempt // 1000)
         rule = _random_instance(axiom, chance, largest)
-        problems = known.get(rule)
+        problems = problems_of_rule.get(rule)
         if problems is None:
-            problems = known[rule] = problems_of(rule)
+            problems = problems_of_rule[rule] = problems_of(rule)
         if not problems:
             continue
         problem = chance.choice(problems)
