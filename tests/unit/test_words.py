@@ -43,7 +43,7 @@ NAMES_TO_MEND = [
     "runtime",
     "tuning",
 ]
-TURNS_TO_MEND = ["codegen", "loop", "rewriting", "tuning"]
+TURNS_TO_MEND = ["codegen", "loop", "tuning"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ class _Writer:
             case Const(number, dtype):
                 return f"{number}:{dtype}"
             case Load(source, indices):
-                return self._place(source, indices)
+                return self._element(source, indices)
             case FromIndex(index, dtype):
                 return f"number({self.index(index)}):{dtype}"
             case Apply(fn, args):
@@ -140,7 +140,7 @@ class _Writer:
             case FloorDiv(a, b) | ExactDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
                 return f"{type(index).__name__.lower()}({self.index(a)}, {self.index(b)})"
             case Element(source, indices):
-                return self._place(source, indices)
+                return self._element(source, indices)
         raise TypeError(f"not an index expression: {index!r}")
 
     def _element(self, source: Any, indices: tuple[Index, ...]) -> str:

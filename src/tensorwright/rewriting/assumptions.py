@@ -1,13 +1,13 @@
-"""What is known about the extents of a rule's inputs, and what follows from it.
+"""Facts about the extents of a rule's inputs, and their consequences.
 
     known = assume([x.1 = y.0, 2 divides x.0])
-    known.normal(3*y.0)               3*x.1, for y.0 is solved
+    known.normal(3*y.0)               3*x.1, because y.0 is solved
     known.entails(2*(x.0 // 2) = x.0) True; known.entails(x.1 = x.0) is False: it need not be
 
 Equalities are solved: an extent is replaced by what it equals, so that sizes that are equal under
 the assumptions have one normal form.  A number that a given size divides is replaced by a product
 with a fresh extent.  The rest (lower bounds, equalities without a solution) is kept and used by
-`entails`.  Everything is conservative: what is entailed is true, what is not may be true as well.
+`entails`.  Everything is conservative: an entailed fact is true, another fact may be true as well.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Assumptions:
 
     @property
     def quotients(self) -> tuple[tuple[Extent, Size], ...]:
-        """What was solved by a fresh extent, or for one; their names begin with an underscore."""
+        """Solutions that have a fresh extent, whose name begins with an underscore."""
         return tuple(
             (extent, size)
             for extent, size in self.solved
@@ -85,9 +85,10 @@ class Assumptions:
         return any(gap in (zero, -zero) for zero in self.zero)
 
     def _is_nonnegative(self, gap: Size) -> bool:
-        """gap >= 0: by the signs of its terms, alone or less one or two things known.
+        """gap >= 0: by the signs of its terms, alone or less one or two sizes that are at least
+        zero.
 
-        What is negative where all extents are 1 is not looked at further.
+        A gap that is negative where all extents are 1 is refused at once.
         """
         least = _at_ones(gap)
         if least >= 0 and _is_nonnegative(gap):
@@ -175,7 +176,7 @@ def _keep(assumptions: Assumptions, fact: Fact) -> Assumptions:
 
 
 def _bind(assumptions: Assumptions, extent: Extent, size: Size) -> tuple[Assumptions, list[Fact]]:
-    """Solve for one extent; what was kept about it is looked at again, and it is positive."""
+    """Solve for one extent, which is positive; return the kept facts, to be examined again."""
     one = {extent: size}
     solved = tuple((name, replaced(value, one)) for name, value in assumptions.solved)
     again: list[Fact] = [AtLeast(size, 1)]
@@ -234,7 +235,7 @@ def _length(size: Size) -> int:
 
 
 def _is_multiple(number: Size, divisor: Size) -> bool:
-    """Whether a quotient leaves nothing over."""
+    """Whether a quotient has no remainder."""
     return divide_terms(number, divisor)[1] == 0
 
 
@@ -268,7 +269,7 @@ def _is_nonnegative_quotient(atom: FloorDiv) -> bool:
 
 
 def _cleared(gap: Size) -> Size | None:
-    """What is not negative just where `gap` is not: n + d * rest for `n // d + rest`."""
+    """A size that is negative exactly where `gap` is: n + d * rest for `n // d + rest`."""
     if isinstance(gap, int):
         return None
     for monomial, factor in terms_of(gap):

@@ -1,4 +1,4 @@
-"""Names of rules: what is on the left, "to", what is on the right.
+"""Names of rules: the operators of the left side, "to", the operators of the right side.
 
 relu(transpose[1, 0](?x)) == transpose[1, 0](relu(?x))
 systematic_name                   relu-transpose-to-transpose-relu

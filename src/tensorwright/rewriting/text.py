@@ -8,7 +8,7 @@
     rule       name: term, term == term, term if atom and atom  [stamp, reassociating]
     atom       rank(x) = 2 | x.1 = y.0 | x.2 >= 3 | w.1 divides x.1 | _a != _b
 
-In a file empty lines and lines that begin with # say nothing.
+In a file, lines that begin with # are comments.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _number_fault(text: str, number: str) -> UsageError:
 
 
 class _Reader:
-    """A place in a text; the reading functions move it."""
+    """A position in a text; the reading functions move it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -132,14 +132,14 @@ class _Reader:
         self.offset += 1
 
     def refuse_number(self) -> None:
-        """Say what to write in the place of a number that stands where a term does."""
+        """Refuse a number where a term is expected, and say what to write instead."""
         self.peek()
         match = _NUMBER.match(self.text, self.offset)
         if match is not None:
             raise _number_fault(self.text, match.group())
 
     def refuse_sign(self) -> None:
-        """Say what to write in the place of an operator between two terms."""
+        """Refuse an operator between two terms, and say what to write instead."""
         rest = self.text[self.offset :].strip()
         sign = next((each for each in _SIGNS if rest.startswith(each)), "")
         if not sign:
@@ -148,7 +148,7 @@ class _Reader:
         if number is not None:
             raise _number_fault(self.text, number.group())
         remedy = f"{_SIGNS[sign]}; `tensorwright rules operators` lists all operators"
-        raise _fault(self.text, f"{sign} is no operator of rules, which have names", remedy)
+        raise _fault(self.text, f"{sign} is not an operator of rules, which have names", remedy)
 
     def name(self) -> str:
         self.peek()
@@ -176,7 +176,7 @@ class _Reader:
             self.offset = end + 1
         if self.peek() in ("", ")", ","):
             remedy = f"?{operator} for a tensor, {operator}(?x) for an operator that is applied"
-            raise _fault(self.text, f"{operator} alone is no term", remedy)
+            raise _fault(self.text, f"{operator} alone is not a term", remedy)
         self.take("(")
         args = () if self.peek() == ")" else self.terms()
         self.take(")")
@@ -267,9 +267,7 @@ def parse_rule(line: str) -> Rule:
 
 
 def logical_lines(text: str) -> Iterator[str]:
-    """Lines of a file: those that begin with # say nothing, others that begin with spaces continue
-    the one before.
-    """
+    """Lines of a file, without comments; one that begins with spaces continues the one before."""
     waiting = ""
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):

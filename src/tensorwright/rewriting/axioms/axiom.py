@@ -21,7 +21,7 @@ parameters that are left (`transpose[_perm](?x)`), it takes them all.
     [forward]                            it is read from left to right alone
     [shortcut]                           it follows from those without this mark; proofs get short
 
-Lines that begin with # say nothing; a line that begins with spaces continues the one before.
+Lines that begin with # are comments; a line that begins with spaces continues the one before.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ Choice: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 class Axiom:
     """An equality that is taken as true.
 
-    rule      what it says; names with an underscore are parameter variables
+    rule      the equality; names with an underscore are parameter variables
     triggers  terms at which it is tried: each binds all variables
-    shortcut  whether it follows from the others, and is there to make proofs short
+    shortcut  whether it follows from the others and only makes proofs short
     """
 
     rule: Rule
@@ -129,7 +129,7 @@ def _parse_for(line: str, origin: str) -> Choice:
         for group in re.findall(r"\(([^()]*)\)", values)
     )
     if not separator or not groups or any(len(group) != len(wanted) for group in groups):
-        raise _fault(origin, line, "it is no `for _a; _b in (1; 2) (2; 1)`")
+        raise _fault(origin, line, "it is not `for _a; _b in (1; 2) (2; 1)`")
     return wanted, groups
 
 

@@ -30,7 +30,7 @@ def load_axioms() -> tuple[Axiom, ...]:
 
 @lru_cache(maxsize=16)
 def set_hash(axioms: tuple[Axiom, ...]) -> str:
-    """Eight hexadecimal digits that change when an axiom does; their order says nothing.
+    """Eight hexadecimal digits that change when an axiom does, but not with the order of axioms.
 
     Kept by the identity of the axioms, which do not change.
     """

@@ -4,9 +4,10 @@
     replace(4, sigmoid, (3,))      place 4 is sigmoid(3) now; 5 is not touched
     redirect(4, 3)                 5 is ewadd(3, 0); 4 is gone, since nobody reads it
 
-A place holds an application over other places, and is what the tensor is known as while rules
-change what computes it.  No two places hold the same: where a change would make two alike, one of
-them goes.  A change costs what it touches, and a copy that of a few dictionaries.
+A place holds an application over other places. It names a tensor while rules change its
+computation.  No two places hold the same application: where a change would make two alike, one of
+them is removed.  The time of a change depends on what it touches alone, and a copy copies a few
+dictionaries.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ class PlacedNode(NamedTuple):
     """What a place holds.
 
     head      the operator with its parameters          children   the places that it reads
-    data      the number of what is known of the tensor
-    mark      a number of the tensor, the same in all graphs in which it was first computed alike
+    data      the number of the data of the tensor
+    mark      a number of the tensor, equal in all graphs in which it was first computed alike
     cost      what it costs
     """
 
@@ -53,7 +54,7 @@ class DraftGraph:
         self._next = 0
 
     def copy(self) -> DraftGraph:
-        """Another graph, alike, in which nothing has changed yet."""
+        """An equal graph, in which nothing has changed yet."""
         other = DraftGraph()
         other.nodes, other.readers = self.nodes.copy(), self.readers.copy()
         other.roots, other.cost, other.key = self.roots, self.cost, self.key
@@ -76,7 +77,7 @@ class DraftGraph:
         return self._alike.get((head, *children))
 
     def finish(self, roots: Iterable[Id]) -> None:
-        """Say which places are the outputs; what they do not need goes."""
+        """Set the places of the outputs; remove the places that they do not need."""
         self.roots = tuple(roots)
         for position in sorted(self.nodes, reverse=True):
             self._let_go(position)
@@ -94,14 +95,14 @@ class DraftGraph:
             self._let_go(child)
 
     def redirect(self, position: Id, other: Id) -> None:
-        """Let all who read a place read another, which does not need it."""
+        """Let all readers of a place read another place, which does not need it."""
         if position == other:
             return
         if position in self.roots:
             self.roots = tuple(other if root == position else root for root in self.roots)
         for reader in sorted(self.readers[position]):
             if reader not in self.nodes or position not in self.nodes[reader].children:
-                continue  # it went when another reader was found to be alike
+                continue  # it was removed because another reader became alike
             node = self.nodes[reader]
             children = tuple(other if child == position else child for child in node.children)
             twin = self._alike.get((node.head, *children))
@@ -113,7 +114,7 @@ class DraftGraph:
         self._let_go(position)
 
     def needs(self, places: Iterable[Id], wanted: frozenset[Id], turns: Mapping[Id, int]) -> bool:
-        """Whether some places are, or read through others, one of those that are wanted.
+        """Whether some places are, or need, one of the wanted places.
 
         turns   the number of each place in an order like `in_order`
         """
@@ -145,7 +146,7 @@ class DraftGraph:
             self.readers[child] |= {position}
 
     def _release(self, position: Id) -> None:
-        """Take what a place holds away from it."""
+        """Remove the node of a place."""
         node = self.nodes[position]
         del self._alike[(node.head, *node.children)]
         self.cost -= node.cost
@@ -154,7 +155,7 @@ class DraftGraph:
             self.readers[child] -= {position}
 
     def _let_go(self, position: Id) -> None:
-        """Forget a place that nobody reads, and what only it read."""
+        """Remove a place without readers, and the places that only it read."""
         stack = [position]
         while stack:
             name = stack.pop()

@@ -34,7 +34,7 @@ from tensorwright.rewriting.egraph import (
 from tensorwright.rewriting.terms import Apply, Input
 
 Prices = Callable[[Head, tuple[int, ...], int], float]
-"""What a head costs at arguments with these data, which give those."""
+"""The cost of a head at arguments with some data, and the number of its result's data."""
 
 
 class Move(NamedTuple):
@@ -52,7 +52,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A match of a pattern at a place, by itself or as a root of a merge.
+    """A match of a pattern at a place, alone or as a root of a merge.
 
     height   how many levels below the place the pattern reaches
     """
@@ -63,17 +63,17 @@ class Found:
 
     @property
     def bound(self) -> Bound:
-        """What the variables of a merge's root stand for."""
+        """The values of the variables of a merge's root."""
         assert self.merge is not None, "only roots of merges are paired"
         return self.move.match.bound(self.merge.root.variables)
 
 
 class Change(NamedTuple):
-    """What a move does to the cost of a graph.
+    """The change of a graph's cost by a move.
 
     cost      what is added
-    promise   of what it reads no more and others still read, the part of the cost that falls to it:
-              when the last of them has gone, so is the cost
+    promise   the move's share of the cost of places that it no longer reads but others do: when the
+    last reader has gone, so has the cost
 
     Source:  Mishchenko, Chatterjee, Brayton, FPGA 2006, section 3 (area flow).
     """
@@ -94,7 +94,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """A graph as a matcher sees it: each place is its own class."""
+    """A graph for a matcher: each place is its own class."""
 
     nodes: Mapping[Id, PlacedNode]
     commutative: Container[str]
@@ -115,9 +115,9 @@ class _Places:
 class Moves:
     """Looks for moves in graphs whose heads and data are those of an e-graph.
 
-    prices, is_open   what heads cost; whether moves are made at places with some data
+    prices, is_open   costs of heads; whether moves are made at places with some data
     commutative   the rewrite that swaps the operands of an operator, by its name
-    height        how far below a place a change may give or take a match there
+    height        how far below a place a change may add or remove a match there
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Moves:
                 self._by_operator.setdefault(pattern.node.operator, []).append(entry)
 
     def at(self, graph: DraftGraph, position: Id, least: int = 0) -> Iterator[Found]:
-        """The matches at a place of patterns that reach so many levels below it at least."""
+        """The matches at a place of patterns that reach at least `least` levels below it."""
         if not self._is_open(graph.nodes[position].data):
             return
         places = _Places(graph.nodes, self.commutative)
@@ -169,7 +169,7 @@ class Moves:
                 yield Found(move, entry.merge, entry.pattern.height)
 
     def pairs(self, graph: DraftGraph, members: Iterable[Found], most: int) -> Iterator[Move]:
-        """The moves that merge two of some matches of merges, so many of a group at most."""
+        """The moves that merge two of some matches of merges, at most `most` of a group."""
         groups: dict[tuple[object, ...], list[Found]] = {}
         for member in members:
             assert member.merge is not None, "only roots of merges are paired"
@@ -190,14 +190,14 @@ class Moves:
                     break
 
     def _pair(self, one: Found, other: Found) -> Move | None:
-        """The move that merges two matches; found out once."""
+        """The move that merges two matches; remembered."""
         if (one, other) not in self._pairs:
             self._pairs[one, other] = _merged(one, other)
         return self._pairs[one, other]
 
     def change(self, graph: DraftGraph, move: Move) -> Change | None:
-        """What a move would do to the cost of a graph, but for what becomes alike above it; None
-        where it cannot be made, or what changes would read itself.
+        """The change of a graph's cost by a move, without places that become alike above it; None
+        where the move is impossible, or a changed place would read itself.
         """
         plan = self._plan(graph, move)
         if plan is None:
@@ -224,7 +224,7 @@ class Moves:
         return Change(added - lost, promise)
 
     def _added(self, graph: DraftGraph, move: Move, plan: Plan) -> tuple[float, set[Id]]:
-        """What new nodes of a move cost, and the places that they read."""
+        """The cost of a move's new nodes, and the places that they read."""
         total = 0.0
         read: set[Id] = set()
         done: dict[Template, tuple[Id | None, int]] = {}
@@ -272,7 +272,7 @@ class Moves:
         return made
 
     def _node(self, graph: DraftGraph, move: Move, template: Template) -> PlacedNode:
-        """What a template holds at its top; places are added for what is below."""
+        """The top node of a template; places are added for the nodes below."""
         assert not isinstance(template, int), "a variable is a place already"
         head, args = template
         places = tuple(
@@ -302,7 +302,7 @@ class Moves:
         return self._runner.planned(move.rewrite, move.match, data)
 
     def _entries(self, head: Head) -> Sequence[_Entry]:
-        """What may match at a head, by its parameters."""
+        """The entries that may match at a head, by its parameters."""
         entries = self._by_head.get(head)
         if entries is None:
             operator, _ = self._terms.parts(head)
@@ -326,7 +326,7 @@ def _merged(one: Found, other: Found) -> Move | None:
 
 
 def _swapped(rewrite: Rewrite) -> str:
-    """The operator of which a rule says that its operands may be swapped; "" for another rule."""
+    """The operator whose operands a rule swaps; "" for another rule."""
     (left, *more), (right, *_) = rewrite.rule.left, rewrite.rule.right
     if more or not isinstance(left, Apply) or not isinstance(right, Apply):
         return ""

@@ -1,7 +1,7 @@
-"""Backtracking search over a network: its terms as a graph, and what was found as terms again.
+"""Backtracking search over a network: its terms become a graph, and the best graphs become terms.
 
-The search does not touch the e-graph.  Of the graphs that it hands back, the moves that led to them
-are made in the e-graph as applications of rules, so that these can be certified.
+The search does not touch the e-graph.  The moves that led to the returned graphs are then repeated
+in the e-graph as applications of rules, so that they can be certified.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tensorwright.rewriting.traversal import arguments_first
 
 @dataclass(frozen=True, slots=True)
 class BacktrackedNetwork:
-    """What a search found.
+    """The result of a search.
 
     outputs   of the cheapest graphs, the cheapest first: the node of each output of the network
     costs     what the operators of each cost together, in seconds
@@ -70,7 +70,7 @@ def backtrack_network(
 def _prices(
     network: Network, costs: OperatorCosts
 ) -> Callable[[Head, tuple[int, ...], int], float]:
-    """What a head costs at arguments with some data, asked for once."""
+    """The cost of a head at arguments with some data; remembered."""
     terms = network.terms
     prices: dict[tuple[int, ...], float] = {}
 
@@ -86,14 +86,14 @@ def _prices(
 
 
 def _is_open(network: Network) -> Callable[[int], bool]:
-    """What is constant is computed once: rules gain nothing there."""
+    """Whether rules can gain at a tensor: constants are computed once."""
     return lambda data: not network.terms.data_at(data).is_constant
 
 
 def _started(
     network: Network, moves: Moves, outputs: tuple[Id, ...]
 ) -> tuple[DraftGraph, dict[Id, Id]]:
-    """The graph of some outputs, and the node that each place stands for."""
+    """The graph of some outputs, and the node of each place."""
     terms, graph = network.terms, DraftGraph()
     places: dict[Id, Id] = {}
     for name in arguments_first(outputs, terms.children):
@@ -115,8 +115,8 @@ def _applied(
     terms: Mapping[Id, Id],
     visited: Visited,
 ) -> tuple[Id, ...] | None:
-    """Make the moves that led to a graph in the e-graph, and write its terms down: the nodes of its
-    outputs.  None where the e-graph does not follow.
+    """Repeat in the e-graph the moves that led to a graph, and add its terms; return the nodes of
+    its outputs.  None where a term is not in the e-graph or not equal.
     """
     graph, named = start, dict(terms)
     for move in visited.moves():
@@ -167,5 +167,5 @@ def _by_variable(swap: Rewrite, operands: tuple[Id, ...]) -> tuple[Id, ...]:
 
 
 def _written(network: Network, named: Mapping[Id, Id], node: PlacedNode) -> Id | None:
-    """The node of the e-graph for what a place holds."""
+    """The node of the e-graph for the node of a place."""
     return network.terms.put(node.head, tuple(named[child] for child in node.children))

@@ -1,4 +1,4 @@
-"""At how many places of a network rules can be applied, each once, in the network as it was read.
+"""Count the places of a network, as it was read, where each rule can be applied.
 
 relu(concat[_axis](?x, ?y)) == ...     at the relu of a concatenation, from left to right; and where
                                        relus are concatenated, from right to left: 2 places
@@ -41,7 +41,7 @@ def _places(runner: Runner[TensorData], rewrite: Rewrite) -> Iterator[tuple[Id, 
 
 
 def _matches(runner: Runner[TensorData], pattern: RootPattern) -> Iterator[tuple[Id, Bound]]:
-    """Where a pattern matches what is no constant, and what its variables stand for there."""
+    """The matches of a pattern at tensors that are not constant: their classes and variables."""
     graph, matcher, variables = runner.graph, runner.matcher, pattern.variables
     names = (*variables.tensors, *variables.params)
     for name in graph.with_operator(pattern.node.operator):

@@ -2,10 +2,10 @@
 
     saturate     the cheapest selections of the e-graph            by costs of operators
     backtrack    from the network on, and from the best selection  by costs of operators
-    price        each of these as programs; what kernels cost corrects the costs of the operators
-                 in them, and the e-graph is asked again, until it names a graph that is priced
+    price        each of these as programs; the costs of kernels correct the costs of their
+    operators. Then the e-graph is searched again, until it gives a graph that is priced
 
-Both searches write to one e-graph, so that whatever they find can be certified.
+Both searches write to one e-graph, so that all their graphs can be certified.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from tensorwright.rewriting.networks import (
 )
 
 _SATURATED = 0.5
-"""Of the time, until saturation ends where backtracking comes after it ..."""
+"""The share of the time for saturation where backtracking comes after it."""
 _SEARCHED = 0.75
-"""... and until searches end: the rest is for prices."""
+"""The share of the time for both searches; the rest is for prices."""
 
 _LEAST_GAIN = 1.01
-"""No graph is priced that is not projected to be so many times as fast: less is not tried."""
+"""The projected speed-up from which on a graph is priced."""
 
 
 def find_candidates(
@@ -65,7 +65,7 @@ def find_candidates(
 ) -> Candidates:
     """Look for graphs that are cheaper than a network; it is not among them.
 
-    should_stop   ends what is going on; what was found by then is handed back
+    should_stop   ends the search early; the candidates so far are returned
     """
     search = _Search(network, rules, prices, how, should_stop)
     search.run()
@@ -73,7 +73,7 @@ def find_candidates(
 
 
 class _Search:
-    """Mutable, for one network: what was found, what it costs, and when to end."""
+    """The state of a search for one network: candidates, costs and limits; mutable."""
 
     def __init__(
         self,
@@ -100,10 +100,10 @@ class _Search:
         self._candidates: dict[frozenset[tuple[int, ...]], Candidate] = {}
 
     def run(self) -> None:
-        """The price of the network, both searches, or one; then prices of what they found.
+        """Price the network, run one or both searches, then price their candidates.
 
-        The network is priced as often as it is compiled: that is not part of the search.  Its
-        operators are corrected like those of the others, and tell what those like them cost.
+        The price of the network is computed whenever it is compiled, so it does not count as
+        search.  It corrects the costs of its operators and of similar ones.
         """
         if self._how.cost is not CostKind.OPERATORS:
             self._network_s = self._price_network()
@@ -121,7 +121,7 @@ class _Search:
             self._price()
 
     def candidates(self) -> Candidates:
-        """What was found, the cheapest first."""
+        """The candidates, the cheapest first."""
 
         def cost(each: Candidate) -> float:
             if self._how.cost is CostKind.OPERATORS:
@@ -167,7 +167,9 @@ class _Search:
             self._enter(outputs, cost)
 
     def _price_network(self) -> float | None:
-        """The price of the network as it came; the first to correct the costs of its operators."""
+        """The price of the network itself, which is the first to correct the costs of its
+        operators.
+        """
         network = self._network
         kernels = self._prices.kernels_of(network.graph)
         if kernels is None:
@@ -191,7 +193,7 @@ class _Search:
         return self._should_stop() or not self._left(1.0)
 
     def _price(self) -> None:
-        """Price what was found, the cheapest first, and what the e-graph finds cheapest then."""
+        """Price the candidates, the cheapest first, then the graphs that become the cheapest."""
         left = self._how.priced
         for key, candidate in sorted(
             self._candidates.items(), key=lambda each: each[1].operators_s
@@ -206,13 +208,13 @@ class _Search:
                 return
 
     def _is_worthwhile(self, candidate: Candidate) -> bool:
-        """Whether it may gain: what operators are projected to cost errs less than they differ."""
+        """Whether it may gain: the projected costs differ by more than their error."""
         if self._projected is None or self._network_s is None:
             return True
         return candidate.operators_s * _LEAST_GAIN <= self._network_s
 
     def _price_another(self) -> bool:
-        """Price the graph that the e-graph finds cheapest now; whether there was no price of it."""
+        """Price the cheapest graph of the e-graph; whether it had no price before."""
         count = len(self._candidates)
         self._cheapest(1)
         if len(self._candidates) == count or self._is_over():
@@ -224,9 +226,9 @@ class _Search:
         return True
 
     def _priced(self, candidate: Candidate) -> Candidate:
-        """With the price of its program, which corrects the costs of its operators.
-
-        As it is where a graph of the same operators was priced: it is that in another order.
+        """The candidate with the price of its program, which corrects the costs of its operators.
+        It stays unpriced where a graph of the same operators was priced: that one is equal but for
+        the order.
         """
         choice = choice_of(self._network, candidate.outputs)
         written = write_outline(self._network, choice)

@@ -2,7 +2,7 @@
 
     assumed y.0 = x.1;  ?x of shape (x.0, x.1), ?y of shape (x.1, y.1)
     matmul(?x, ?y)                       has the shape (x.0, y.1)
-    matmul(?y, ?x)                       does not enter: y.1 need not be x.0
+    matmul(?y, ?x)                       is not added: y.1 need not be x.0
 
 Shapes are in normal form; where two are known to be equal and differ in form, either is good.
 """

@@ -52,7 +52,7 @@ def rule_lines(path: Path) -> list[str]:
     except OSError as error:
         raise UsageError(stage="rules", where=str(path), reason=str(error.strerror)) from error
     except UnicodeDecodeError as error:
-        raise UsageError(stage="rules", where=str(path), reason="it is no text") from error
+        raise UsageError(stage="rules", where=str(path), reason="it is not text") from error
 
 
 def read_library(lines: Iterable[str]) -> tuple[LibraryRule, ...]:

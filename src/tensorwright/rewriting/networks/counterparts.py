@@ -1,4 +1,4 @@
-"""What operators of networks are in the language of rules.
+"""The counterparts of networks' operators in the language of rules.
 
     add(x, b)            ewadd(?x, broadcast[1, 8, 14, 14](reshape[1, 8, 1, 1](?b)))
     conv(x, w, b)        ewadd(conv2d[1, 1, same, none](?x, ?w), broadcast[...](reshape[...](?b)))
@@ -269,7 +269,7 @@ def _is_whole(places: tuple[Index, Index, int], extent: Index) -> bool:
 
 
 def _reduction(operator: str) -> Counterpart:
-    """Along one dimension after the other: each stays with extent 1, and goes at last."""
+    """Along one dimension after the other: each stays with extent 1 until the end."""
 
     def counterpart(terms: TermBuilder, application: Application) -> Terms:
         node, (x,) = application.node, application.args
@@ -288,7 +288,7 @@ def _softmax(terms: TermBuilder, application: Application) -> Terms:
 
 
 def _layer_norm(terms: TermBuilder, application: Application) -> Terms:
-    """With a scale and a bias of the shape of what is normalised."""
+    """With a scale and a bias of the shape of the normalised rows."""
     axis = application.node.integer("axis") % len(application.shape)
     rows = application.shape[axis:]
     if len(application.args) != 3 or any(terms.shape(arg) != rows for arg in application.args[1:]):
@@ -298,7 +298,7 @@ def _layer_norm(terms: TermBuilder, application: Application) -> Terms:
 
 
 def _rows(terms: TermBuilder, application: Application) -> Terms:
-    """Rows of a matrix at positions that are no constants: a product with what selects them."""
+    """Rows of a matrix at positions that are not constant: a product with a row selector."""
     table, positions = application.args
     shape = terms.shape(table)
     if application.node.integer("axis") or len(shape) != 2:
@@ -324,7 +324,7 @@ _COMPARISONS: Mapping[str, tuple[str, bool]] = MappingProxyType(
 
 
 def _where(terms: TermBuilder, application: Application) -> Terms:
-    """Rules know truth as a number: of a comparison of numbers its own, else a cast."""
+    """In rules truth is a number: the result of a comparison of numbers, else a cast."""
     condition, *others = application.args
     truth = _truth(terms, condition)
     operands = (terms.stretched(each, application.shape) for each in (truth, *others))
@@ -345,7 +345,7 @@ def _truth(terms: TermBuilder, condition: Id) -> Id:
 
 
 MIXED = frozenset({"gather", "where"})
-"""Of their operands some are positions or truth, of which rules do not speak."""
+"""Some of their operands are positions or truth, which rules do not cover."""
 COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
     {
         "add": _of_any("ewadd"),

@@ -43,7 +43,7 @@ class NetworkExtraction:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """What each node applies, with its parameters, as text."""
+        """The operator of each node with its parameters, as text."""
         names = (self._ids[node] for node in self._contraction.nodes)
         heads = (self._terms.parts(self._terms.head_of(name)) for name in names)
         return tuple(" ".join(map(str, (operator, *params))) for operator, params in heads)
@@ -56,8 +56,8 @@ class NetworkExtraction:
 
 
 class Corrections:
-    """What nodes cost as parts of programs: the time of a kernel, spread over the nodes in it as
-    their own costs are.
+    """Costs of nodes as parts of programs: the time of a kernel, divided among its nodes in
+    proportion to their own costs.
 
     Mutable: each program that is priced corrects the nodes that it was made of.
     """
@@ -74,7 +74,7 @@ class Corrections:
     def add(
         self, choice: Choice, outline: Outline, kernels: Iterable[PricedKernel]
     ) -> tuple[tuple[TypedOperator, float], ...]:
-        """Correct the nodes of a choice by the kernels of its outline; give what they apply, and
+        """Correct the nodes of a choice by the kernels of its outline; return their operators and
         the seconds of each.
         """
         priced: list[tuple[TypedOperator, float]] = []
@@ -94,9 +94,8 @@ class Corrections:
     def _within(
         self, choice: Choice, outline: Outline, kernels: Sequence[PricedKernel]
     ) -> list[list[Id]]:
-        """The classes that each kernel computes: those of its tensors, and what became a part of
-        their operators and has no tensor of its own, such as a product below a sum that is its
-        bias.
+        """The classes that each kernel computes: those of its tensors, and those without a tensor
+        that became part of an operator, such as a product below a sum with its bias.
         """
         terms = self._network.terms
         kernels_of: list[list[Id]] = []
@@ -116,7 +115,7 @@ class Corrections:
 def choice_seconds(
     network: Network, choice: Choice, costs: OperatorCosts, corrections: Corrections
 ) -> float:
-    """What the nodes of a choice cost together."""
+    """The cost of all nodes of a choice."""
     corrected = corrections.by_key()
     return fsum(_seconds(network, node, costs, corrected) for node in choice.values())
 
@@ -124,7 +123,7 @@ def choice_seconds(
 def _seconds(
     network: Network, node: Id, costs: OperatorCosts, corrected: Mapping[tuple[int, ...], float]
 ) -> float:
-    """What a node costs: what is known of congruent ones, or what such an operator does."""
+    """The cost of a node: the corrected cost of congruent nodes, or that of its operator."""
     seconds = corrected.get(_key(network, node)) if corrected else None
     return costs.seconds(_use(network, node)) if seconds is None else seconds
 
@@ -137,19 +136,21 @@ def _use(network: Network, node: Id) -> TypedOperator:
 
 
 def _key(network: Network, node: Id) -> tuple[int, ...]:
-    """What congruent nodes share."""
+    """The key that congruent nodes share."""
     terms = network.terms
     return (terms.head_of(node), *map(terms.find, terms.children(node)))
 
 
 def _is_useful(network: Network, name: Id) -> bool:
-    """Whether a node may be chosen: one that reads what it is to compute never is."""
+    """Whether a node may be chosen: never one that reads its own class."""
     terms = network.terms
     return terms.find(name) not in map(terms.find, terms.children(name))
 
 
 def operator_seconds(graph: Graph, costs: OperatorCosts) -> float:
-    """What the operators of a simplified network cost, each alone: the sum that TASO lowers."""
+    """The sum of the costs of a simplified network's operators, each alone, which TASO
+    minimises.
+    """
     network = read_network(graph)
     terms, total = network.terms, 0.0
     stack, seen = list(network.outputs), set(network.outputs)

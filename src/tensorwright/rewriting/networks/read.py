@@ -3,9 +3,9 @@
     network = read_network(graph)
     network.terms.term(network.outputs["y"])          relu(conv2d[1, 1, same, none](?x, ?w))
 
-Every graph can be read: an operator without a counterpart in the language of rules, and one at
-tensors of which rules do not speak, is called as it is.  A tensor that several operators read is
-one node: shared parts stay shared.
+Every graph can be read: an operator is called as it is if it has no counterpart in the language of
+rules, or tensors that rules do not cover.  A tensor that several operators read is one node: shared
+parts stay shared.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Network:
 
 
 def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
-    """Read a graph, which should be simplified: what is done twice in it is then one node.
+    """Read a graph, which should be simplified, so that equal nodes are one.
 
     with_proofs   whether the e-graph can tell why terms are equal
     """
@@ -73,8 +73,8 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
 
 
 def _in_rules(counterpart: Counterpart, builder: TermBuilder, application: Application) -> Terms:
-    """The counterpart of an operator; None where there is none, and where sizes leave open whether
-    it fits.
+    """The counterpart of an operator; None where there is none, or sizes leave open whether it
+    fits.
     """
     try:
         return counterpart(builder, application)

@@ -11,7 +11,7 @@ from tensorwright.rewriting.terms import Param
 
 
 class NoTermError(InternalError):
-    """What an operator of a network is in the language of rules is no term there."""
+    """The counterpart of an operator of a network is ill-typed in the language of rules."""
 
 
 class TermBuilder:
@@ -33,7 +33,7 @@ class TermBuilder:
         return self._put(operator, params, args)
 
     def call(self, word: str, output: int, args: tuple[Id, ...]) -> Id:
-        """An output of an operator that no rule speaks of."""
+        """An output of an operator that no rule covers."""
         return self._put(CALL, (word, output), args)
 
     def shape(self, name: Id) -> Shape:

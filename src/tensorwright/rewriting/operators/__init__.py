@@ -42,7 +42,7 @@
 
 What an operator means is a chain of applications of `ops` operators: the first gets the
 arguments, each later one the result before it.  A family of operators is one file of this folder;
-`operator.py` is what they share.
+`operator.py` has what they share.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Windows that move over rows and columns, or over volumes: what convolution and pooling share.
+"""Windows over rows and columns, or over volumes, for convolution and pooling.
 
 window_extent(9, 3, 2, "same", 0, needs)          5: ceil(9 / 2)
 window_extent(9, 3, 2, "valid", 0, needs)         4: whole windows
@@ -84,7 +84,7 @@ class _Explicit:
 
 
 def _explicit(padding: Param, dimensions: int) -> _Explicit | None:
-    """What a word says; None for `same` and `valid`."""
+    """The explicit padding of a word; None for `same` and `valid`."""
     word = str(padding)
     places = range(dimensions)
     if is_open_word(word):

@@ -1,4 +1,4 @@
-"""Proofs as people and Z3 read them: chains of terms, and the instances of axioms.
+"""Proofs for people and for Z3: chains of terms, and the instances of axioms.
 
 split0[0, x.0](concat[0](?x, ?y))
 by split-of-concat                 the instance: _axis = 0, ?x and ?y of rank 2

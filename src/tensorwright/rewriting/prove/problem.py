@@ -1,11 +1,11 @@
-"""What is to be proved about a rule: for which ranks, under which assumptions about extents.
+"""The problems of a rule: its ranks, and the assumptions about extents under which it is proved.
 
     relu(matmul(?x, ?y)) == matmul(relu(?x), ?y) if x.0 = 4
     the first problem                 x of rank 2, y of rank 2; others have ranks 3 and 4
     assumed                           x.0 = 4, and x.1 = y.0 for matmul
 
 A rule speaks of all shapes for which both sides are well-typed and the condition holds.  Ranks are
-tried one by one; for each, what the shape rules of both sides ask becomes an assumption.  Where a
+tried one by one; for each, the needs of both sides' shape rules become assumptions.  Where a
 dimension is broadcast, and nothing says whether it is stretched or stays, both cases are problems.
 """
 
@@ -38,8 +38,8 @@ from tensorwright.rewriting.terms import (
 )
 
 MAX_RANK = 4
-"""The ranks at which axioms are validated, but for those of operators whose tensors have more; what
-holds beyond follows, see `ranks.py`.
+"""The largest rank at which axioms are validated, except for operators whose tensors have more
+dimensions. Rules at higher ranks follow, see `ranks.py`.
 """
 
 
@@ -48,7 +48,7 @@ class Problem:
     """A rule at given ranks, with each dimension that is broadcast stretched or not.
 
     shapes        of the inputs, symbolic
-    facts         what is assumed: the condition, and that both sides are well-typed
+    facts         the assumptions: the condition, and that both sides are well-typed
     assumptions   the facts, solved
     """
 
@@ -69,7 +69,7 @@ class Problem:
 def problems_of(rule: Rule) -> tuple[Problem, ...]:
     """The rule at each choice of ranks that fits it and whose assumptions are not absurd.
 
-    Kept for some rules: the same is evaluated and proved, and more general ones have it as a case.
+    Remembered: a rule is evaluated and proved, and is a case of more general ones.
 
     Raises:  UsageError for an unknown operator, and a condition on inputs that neither side has.
     """
@@ -97,14 +97,14 @@ def _problems(rule: Rule) -> Iterator[Problem]:
 
 
 def facts_of(rule: Rule) -> tuple[Fact, ...]:
-    """The facts of a condition: what it says of sizes, and not of ranks and variables."""
+    """The facts of a condition about sizes, without those about ranks and variables."""
     return tuple(fact for fact in rule.condition if not isinstance(fact, Rank | Different))
 
 
 def _cases(
     facts: tuple[Fact, ...], choices: tuple[tuple[Size, Size], ...]
 ) -> Iterator[tuple[tuple[Fact, ...], Assumptions]]:
-    """The facts with what decides each choice, and solved; together they cover all that fits."""
+    """The facts with a decision of each choice, and solved; together they cover all that fits."""
     assumed = tuple(dict.fromkeys(facts))
     assumptions = assume(assumed)
     if assumptions is None:
@@ -170,7 +170,7 @@ def _typings(
 ) -> list[tuple[Ranks, Shape]]:
     """Ranks of the inputs of a term with which it may be well-typed, and its shape then.
 
-    free   the ranks of inputs of which nothing is said
+    free   the ranks of inputs without a stated rank
     """
     typings = memo.get(term)
     if typings is not None:

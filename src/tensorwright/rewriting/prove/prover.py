@@ -57,21 +57,20 @@ PROVER_VERSION = 8
 """Raise it with every change that may change an answer."""
 
 _FEW, _MANY, _LARGE = 5, 40, 8
-"""At how many shapes a rule is evaluated before a proof is looked for, and after none was found;
-then at as many whose extents are up to the last.
+"""The numbers of shapes at which a rule is evaluated before a proof is searched and after none was
+found; then as many shapes with extents up to the last number.
 """
 _DRAWN, _INSTANCES, _RANKS_EACH, _FEWEST = 80, 12, 2, 2
-"""Of a rule with parameter variables: values that are drawn, rules evaluated, ranks and shapes of
-each."""
+"""With parameter variables: values that are drawn, rules evaluated, ranks and shapes of each."""
 
 
 def stamp_of(axioms: Sequence[Axiom] | None = None) -> str:
-    """What a proved rule carries: the hash of the axioms and the version of the prover."""
+    """The stamp of a proved rule: the hash of the axioms and the version of the prover."""
     return f"{set_hash(load_axioms() if axioms is None else tuple(axioms))}/{PROVER_VERSION}"
 
 
 def stamped(outcome: Proved) -> Rule:
-    """The rule as it is shipped: with the stamp, and the mark of what floats may not satisfy."""
+    """The rule as it is shipped: with the stamp, and a mark where floats may not satisfy it."""
     return replace(outcome.rule, stamp=stamp_of(), reassociating=outcome.reassociating)
 
 
@@ -142,7 +141,7 @@ def prove(
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A rule that evaluation does not refute: what is to be proved, and where it was evaluated."""
+    """A rule that evaluation does not refute: its problems, and where it was evaluated."""
 
     problems: tuple[Problem, ...]
     tried: tuple[Problem, ...]
@@ -150,7 +149,9 @@ class _Open:
 
 @lru_cache(maxsize=64)
 def _looked_at(rule: Rule) -> Refuted | Unknown | _Open:
-    """What evaluation says of a rule; kept, for one that is proved at last was tried before."""
+    """The result of evaluating a rule; remembered, because a rule is often tried before its
+    proof.
+    """
     problems = tuple(problem for case in cases_of(rule) for problem in problems_of(case))
     if not problems:
         return Unknown(rule, "there are no shapes at which both sides are well-typed")
@@ -178,7 +179,7 @@ def problems_to_evaluate(rule: Rule) -> tuple[Problem, ...]:
 
 
 def _told_by_axiom(rule: Rule, axioms: Sequence[Axiom]) -> Proved | None:
-    """The proof of a rule that an axiom is, but for the names of its variables."""
+    """The proof of a rule that is an axiom up to the names of its variables."""
     if len(rule.left) > 1 or not has_parameter_variables(rule) or not names_few_dimensions(rule):
         return None
     for axiom in axioms:

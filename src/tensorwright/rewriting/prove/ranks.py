@@ -1,4 +1,4 @@
-"""Rules over many dimensions follow from rules over few: dimensions that nothing tells apart merge.
+"""Rules over many dimensions follow from rules over few, by merging equivalent dimensions.
 
     exp(concat[3](?x, ?y)) == concat[3](exp(?x), exp(?y)) if rank(x) = 6
     dimensions 0, 1, 2 of all tensors merge, and 4, 5        nothing names them
@@ -10,13 +10,13 @@ result, the two sides' roots have the same joints, and no condition and no size 
 a chosen joint, but for products of all of a run.  Then the rule holds at all shapes that fit it if
 the rule over the merged terms holds at all that fit that.
 
-Proof: merging reshapes a tensor, which loses nothing, so both sides are equal if they are when
-merged.  By induction over a side, the merged value of a term is the value of the merged term at the
+Proof: merging reshapes a tensor, which loses nothing, so both sides are equal if their merged forms
+are.  By induction over a side, the merged value of a term is the value of the merged term at the
 merged inputs, whose shapes fit as the operators apply to them; the condition names what did not
 change.
 
 So a rule is proved at ranks beyond those for which axioms are validated: over merged terms, of few
-dimensions.  What cannot be merged so far is not proved.
+dimensions.  A rule that cannot be merged to few dimensions is not proved.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def reduced(problem: Problem) -> Merged | None:
 def reduced_at(rule: Rule, shapes: Mapping[str, Shape]) -> Rule | Applies:
     """The rule of few dimensions from which a rule follows at some shapes; itself if it has few.
 
-    NO where a side has no meaning at these shapes, which is known of numbers; UNKNOWN where it
-    tells too many dimensions apart.
+    NO where a side has no meaning at these shapes, which are numbers; UNKNOWN where it tells too
+    many dimensions apart.
     """
     roots = rule.roots
     numbers = {name: _numbers(shape) for name, shape in shapes.items()}
@@ -145,7 +145,7 @@ def _shapes(problem: Problem) -> dict[Term, Shape]:
 
 
 def _named(problem: Problem, shapes: Mapping[Term, Shape]) -> Iterator[Place]:
-    """The joints at dimensions that a condition names, or a size that is no list of extents."""
+    """The joints at dimensions that a condition names, or a size that is not a list of extents."""
     facts = facts_of(problem.rule)
     extents = [extent for fact in facts for extent in extents_in(fact)]
     for each in shapes:
@@ -261,7 +261,7 @@ def _merged_term(
 def _merged_size(size: Size, given: Mapping[str, Shape], joined: Mapping[Term, Joints]) -> Size:
     """A size in the extents of merged inputs.
 
-    Raises:  _NotAProduct where it is none.
+    Raises:  _NotAProduct where the size is not a product of whole runs.
     """
     total: Size = 0
     for monomial, factor in terms_of(size):
@@ -285,7 +285,7 @@ def _merged_size(size: Size, given: Mapping[str, Shape], joined: Mapping[Term, J
 
 
 def _single(atom: IndexExpr, joined: Mapping[Term, Joints]) -> Size:
-    """What is left of a product: extents that no run has, and quotients of such."""
+    """The rest of a product: extents outside of runs, and quotients of such."""
 
     def renumbered(extent: Extent) -> Size:
         own = joined.get(Input(extent.name), frozenset())

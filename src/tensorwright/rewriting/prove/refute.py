@@ -26,7 +26,7 @@ from tensorwright.rewriting.text import rule_text
 
 _RELATIVE = 1e-7
 _SMALL = 24
-"""Shapes of extents 1 and 2 at which a rule that is false is tried again, to have less to read."""
+"""Shapes of extents 1 and 2 at which a false rule is tried again, for a short counterexample."""
 
 _TRIES = 8
 """Inputs at which a quotient is looked for that has a value: some are of one sign."""
@@ -74,7 +74,7 @@ def _array_text(array: Array) -> str:
 def refute(problems: Iterable[Problem], shapes: int = 8, largest: int = 4) -> Counterexample | None:
     """Try some shapes for each choice of ranks; None where both sides agree at all of them.
 
-    Small shapes come first.  What is tried follows from the text of the rule: it is the same on
+    Small shapes come first.  The trials follow from the text of the rule, so they are the same on
     every machine.
     """
     for problem in problems:
@@ -108,7 +108,7 @@ def divides(rule: Rule) -> bool:
 def has_values(problems: Iterable[Problem]) -> bool:
     """Whether at some inputs each root has finite elements on both sides.
 
-    Where a divisor is zero whatever the inputs, nothing is compared, and all could be proved.
+    Where a divisor is zero for all inputs, nothing is compared, and anything could be proved.
     """
     for problem in problems:
         rule = problem.rule
@@ -141,7 +141,7 @@ def _random_inputs(shapes: Shapes, seed: int) -> dict[str, Array]:
 def try_inputs(rule: Rule, inputs: dict[str, Array]) -> Counterexample | None:
     """The counterexample that some inputs are, if they are one.
 
-    Elements that are not finite on either side (a division by zero) say nothing.
+    Elements that are not finite on either side (a division by zero) are not compared.
     """
     values = evaluate_terms(rule.roots, inputs)
     count = len(rule.left)

@@ -1,4 +1,4 @@
-"""Concrete shapes at which a rule says something: both sides fit, the condition holds.
+"""Concrete shapes at which a rule applies: both sides fit, the condition holds.
 
 ewadd(matmul(?x, ?y), ?z) == ewadd(?z, matmul(?x, ?y)) if x.0 >= 2
 free                              x.0, x.1, y.1; the other extents are equal to them
@@ -67,7 +67,7 @@ def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
 
 
 def _at(solved: Iterable[tuple[str, Shape]], values: Mapping[Extent, Size]) -> Shapes | None:
-    """Shapes in terms of free extents that have values; None where one is no extent."""
+    """Shapes in terms of free extents that have values; None where one is not an extent."""
     shapes: Shapes = {}
     for name, shape in solved:
         extents: list[int] = []

@@ -30,7 +30,7 @@ from tensorwright.rewriting.terms import Input, Term, operator_names
 
 
 class ProofSearch:
-    """The e-graph of a problem: what rewrites make equal among its terms."""
+    """The e-graph of a problem, in which rewrites make terms equal."""
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
         self.analysis = ShapeAnalysis(dict(problem.shapes), problem.assumptions)
@@ -54,7 +54,7 @@ class ProofSearch:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """The result for a problem: the runner with its graph, what was asked for, why it stopped."""
+    """The result for a problem: the runner with its graph, the goal, why it stopped."""
 
     runner: Runner[Shape]
     goal: Goal
@@ -74,7 +74,7 @@ def axiom_rewrites(axioms: tuple[Axiom, ...]) -> tuple[Rewrite, ...]:
 
 @lru_cache(maxsize=1024)
 def within_reach(axioms: tuple[Axiom, ...], operators: frozenset[str]) -> tuple[Rewrite, ...]:
-    """The axioms that terms of some operators may lead to: others match nowhere."""
+    """The axioms that may match terms reachable from some operators."""
     rewrites = axiom_rewrites(axioms)
     waiting = list(range(len(rewrites)))
     triggers = _trigger_operators(axioms)

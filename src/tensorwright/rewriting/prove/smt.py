@@ -62,11 +62,11 @@ VERSION = z3.get_version_string()
 
 @dataclass(frozen=True, slots=True)
 class SmtAnswer:
-    """What Z3 said.
+    """The answer of Z3.
 
     is_proved  whether the negated goal is unsatisfiable
     core       the names of the axioms in the unsatisfiable core, sorted
-    resources  what Z3 counted; the same on every machine
+    resources  counted by Z3; the same on every machine
     reason     why there is no answer, else ""
     is_ground  whether the axioms were asserted for some tensors alone
     """
@@ -79,7 +79,7 @@ class SmtAnswer:
 
 
 Names = Mapping[str, Any]
-"""What stands for inputs (tensors) and size variables (integers)."""
+"""The Z3 constants for inputs (tensors) and size variables (integers)."""
 
 
 class _Encoder:
@@ -98,7 +98,7 @@ class _Encoder:
 
     @property
     def open_numbers(self) -> list[Any]:
-        """What is known of the parameters that were left open: numbers are positive."""
+        """The facts about parameters that were left open: numbers are positive."""
         return [number >= 1 for number in self._open.values()]
 
     def number(self, value: int) -> Any:
@@ -192,8 +192,8 @@ def prove_with_z3(
 ) -> SmtAnswer:
     """Prove a rule at given ranks from the axioms of some instances, quantified again if possible.
 
-    What was asked before but for words that change no shape, `relu` for `none`, is answered the
-    same.
+    A question that equals an earlier one up to words that change no shape (`relu` for `none`) gets
+    the same answer.
 
     rlimit        for the attempt with quantifiers
     ground_first  whether that comes second: where it fails, it takes long
@@ -229,9 +229,10 @@ def _question(problem: Problem, used: tuple[Instance, ...]) -> Hashable:
     """All that an attempt depends on; words are numbered as they come, as far as Z3 is told no more
     of them than whether they are equal.
 
-    Theorem.  Questions that are equal so have the same answer.  Proof: Z3 is told numbers for
-    words, in the order in which they come (`_Encoder.param`).  More it is told of those that an
-    axiom names, and of those on which a shape depends, `same` and `valid`, by the shape lemmas.
+    Theorem.  Questions that are equal in this sense have the same answer.  Proof: Z3 is told
+    numbers for words, in the order in which they come (`_Encoder.param`).  It gets more facts only
+    about words that an axiom names, and about words on which a shape depends (`same` and `valid`),
+    by the shape lemmas.
     """
     sides = list(problem.rule.roots)
     sides += [side for each in used for side in (each.left, each.right)]
@@ -369,7 +370,7 @@ def _axiom(encoder: _Encoder, axiom: OpenAxiom, values: Names | None) -> Any:
 def _shape_lemmas(
     encoder: _Encoder, terms: Iterable[Term], shapes: Mapping[str, Shape]
 ) -> Iterator[Any]:
-    """What the shape rules say of every application in some terms, for all arguments."""
+    """The shape rules of every application in some terms, for all arguments."""
     applied = applications(*terms)
     shape_of = dict(zip(applied, fitting(infer(applied, shapes)).shapes, strict=True))
     seen: set[Apply] = set()

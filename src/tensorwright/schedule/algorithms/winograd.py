@@ -208,7 +208,7 @@ class _Rewriting:
         source = self.convolution.kernel.source
         axes = [Axis(Var(f"d{n}"), extent) for n, extent in enumerate(source.shape)]
         row, column = (Axis(slide.tap.var, TAPS) for slide in self.slides)
-        axes[self.convolution.rows.kernel], axes[self.found.columns.kernel] = row, column
+        axes[self.convolution.rows.kernel], axes[self.convolution.columns.kernel] = row, column
         value = cast(Load(source, tuple(axis.var for axis in axes)), DType.F64)
         for part, tap in zip(self.parts, (row, column), strict=True):
             value = value * entry(self.matrices.kernel, part.var, tap.var, DType.F64)

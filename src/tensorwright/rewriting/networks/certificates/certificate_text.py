@@ -1,12 +1,11 @@
-"""Certificates for people: which rule was applied to what, a step after the other.
+"""Certificates for people: the rule of each step, and the terms that it was applied to.
 
     1  associativity
        matmul(?x1, matmul(?x2, ?x3)) == matmul(matmul(?x1, ?x2), ?x3)  [reassociating]
        ?x1 = ?x : f32(64, 16)
        ?x2 = ?w : f32(16, 512), constant
 
-A tensor of the network that came in goes by its name; of another term the outermost operators are
-shown.
+A tensor of the first network has its name; of another term the outermost operators are shown.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _CUT = "..."
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a variable of a rule stands for: a term and its type, or parameters, which have none."""
+    """The value of a rule's variable: a term and its type, or parameters, which have none."""
 
     variable: str
     text: str
@@ -46,7 +45,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStep:
-    """A rule, its text, and what its variables stand for."""
+    """A rule, its text, and the values of its variables."""
 
     rule: str
     text: str
@@ -58,7 +57,7 @@ class ExplainedStep:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCertificate:
-    """The steps from a network to another, and what the outputs of the other are.
+    """The steps from a network to another, and the terms of the other's outputs.
 
     sizes   the named sizes for all values of which it holds, as text; "" where there are none
     """
@@ -78,7 +77,7 @@ class ExplainedCertificate:
 
 
 def explain_certificate(certificate: Certificate, graph: Graph) -> ExplainedCertificate:
-    """Say what a certificate does, for the simplified network that it starts from.
+    """Explain a certificate, for the simplified network that it starts from.
 
     Raises:  UsageError for terms that this network does not have.
     """
@@ -119,7 +118,7 @@ class _Explainer:
             yield Binding(name, ", ".join(map(str, words)))
 
     def _term(self, number: int) -> str:
-        """A term for a line of its own: a tensor that was there says what makes it."""
+        """A term on a line of its own; a named tensor is shown with its operator."""
         name = self._names[number]
         if not name:
             return self._applied(number, _DEPTH)
@@ -128,7 +127,7 @@ class _Explainer:
         return f"?{name} = {self._applied(number, 1)}"
 
     def _applied(self, number: int, depth: int) -> str:
-        """An operator at its arguments; so many operators inside each other."""
+        """An operator at its arguments, down to `depth` operators inside each other."""
         term = self._certificate.terms[number]
         operator, params = term.operator, list(map(str, term.params))
         if operator == INPUT:

@@ -6,8 +6,8 @@
 
 Atoms are elements of inputs, and functions of polynomials (`tanh(...)`).  Equal polynomials are
 equal values; exponents may be negative, so that x / y = x * (1 / y); exp of a sum is a product;
-max of max is one set.  What is equal only by deeper laws has different normal forms: two sides
-that look different need not be.
+max of max is one set.  Values that are equal only by deeper laws have different normal forms, so
+different forms do not prove a difference.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class Polynomials:
         return Poly({(): number} if number else {})
 
     def integer(self, term: Any) -> int:
-        """The number that a term is; raises TypeError where it is none."""
+        """The number that a term is; raises TypeError for another term."""
         value = _constant(term)
         if not isinstance(value, int):
-            raise TypeError(f"{term} is no integer")
+            raise TypeError(f"{term} is not an integer")
         return value
 
     def apply(self, fn: Fn, args: tuple[Any, ...], dtype: DType) -> Any:

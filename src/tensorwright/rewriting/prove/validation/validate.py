@@ -1,4 +1,4 @@
-"""Is an axiom true?  Both sides are evaluated on symbolic tensors at many shapes, and compared.
+"""Validate an axiom: evaluate both sides on symbolic tensors at many shapes, and compare.
 
     relu-concat: relu(concat[_axis](?x, ?y)) == concat[_axis](relu(?x), relu(?y))
     at _axis = 1, x (2, 1), y (2, 3)  both are [max(0, x[0, 0]), max(0, y[0, 0]), ...]
@@ -39,7 +39,7 @@ from tensorwright.rewriting.text import rule_text
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much is tried for each axiom.
+    """The amount of trials for each axiom.
 
     shapes   distinct choices of parameters and shapes
     largest  extents are up to about this
@@ -76,7 +76,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What was tried for one axiom (all that one line of a file stands for).
+    """The trials for one axiom (all that one line of a file stands for).
 
     shapes   choices of parameters and shapes at which both sides were compared
     unequal  those whose extents are not all the same
