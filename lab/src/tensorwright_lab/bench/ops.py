@@ -166,12 +166,12 @@ def command(
 
 def available_peers() -> tuple[str, ...]:
     """Those of the usual runtimes that are installed."""
-    found = []
+    available = []
     for name in PEERS:
         with suppress(TensorwrightError):
             require_peer(name)
-            found.append(name)
-    return tuple(found)
+            available.append(name)
+    return tuple(available)
 
 
 def describe_plan(suite: str, plan: OpPlan, budget: TuneBudget) -> dict[str, object]:
@@ -245,14 +245,14 @@ def reach_time(
     program: OperatorProgram, plan: OpPlan, store: RecordStore, started: str, time_s: float
 ) -> float | None:
     """Seconds from the start of our search to its first schedule that takes at most `time_s`."""
-    found = [
+    times = [
         record.when
         for record in case_records(program, plan, store)
         if record.when >= started and record.status is Status.OK and record.median_s <= time_s
     ]
-    if not found:
+    if not times:
         return None
-    return (datetime.fromisoformat(min(found)) - datetime.fromisoformat(started)).total_seconds()
+    return (datetime.fromisoformat(min(times)) - datetime.fromisoformat(started)).total_seconds()
 
 
 def tune_case(

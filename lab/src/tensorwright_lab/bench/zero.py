@@ -275,8 +275,8 @@ def _searched(case: Case, bench: Bench, plan: Plan) -> tuple[str, tuple[str, ...
 
 
 def _draw(rows: Sequence[ZeroRow], path: str) -> None:
-    found = {name: curve_of(each) for name, each in by_group(rows).items()}
-    curves = {name: curve for name, curve in found.items() if curve is not None}
+    by_name = {name: curve_of(each) for name, each in by_group(rows).items()}
+    curves = {name: curve for name, curve in by_name.items() if curve is not None}
     if not curves:
         return
     try:

@@ -106,10 +106,10 @@ class _Conflicts:
             for node in problem.members[name]:
                 to_node = self._passed_to(node)
                 for each in self._below[node]:
-                    known = passed[each]
-                    found = to_node if known is None else _either(known, to_node)
-                    if found != known:
-                        passed[each] = found
+                    former = passed[each]
+                    joined = to_node if former is None else _either(former, to_node)
+                    if joined != former:
+                        passed[each] = joined
                         waiting.append(each)
 
     def _reached(self) -> list[int]:
@@ -119,19 +119,19 @@ class _Conflicts:
         while is_changed:
             is_changed = False
             for name, nodes in reversed([*enumerate(self._problem.members)]):
-                found = reach[name]
+                reached = reach[name]
                 for node in nodes:
                     for each in self._below[node]:
-                        found |= reach[each]
-                is_changed |= found != reach[name]
-                reach[name] = found
+                        reached |= reach[each]
+                is_changed |= reached != reach[name]
+                reach[name] = reached
         return reach
 
     def _union(self, names: tuple[int, ...]) -> int:
-        found = 0
+        union = 0
         for name in names:
-            found |= self._reach[name]
-        return found
+            union |= self._reach[name]
+        return union
 
     def _found_beside(self) -> list[int]:
         """For each class those that a selection may need besides it by the same node."""

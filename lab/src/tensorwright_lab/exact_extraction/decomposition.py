@@ -75,7 +75,7 @@ def independent_parts(
                 )
                 for node in members
             ],
-            [place for name, place in number.items() if name in always],
+            [index for name, index in number.items() if name in always],
         )
         parts.append(Part(part, tuple(nodes[node] for node in members)))
     return parts

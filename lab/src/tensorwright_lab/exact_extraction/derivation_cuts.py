@@ -67,10 +67,10 @@ def violated_cuts(
     taken   how much of each node, from 0 to 1
     """
     amount = [sum(float(taken[node]) for node in nodes) for nodes in problem.members]
-    found: dict[Cut, None] = {}
+    cuts: dict[Cut, None] = {}
     for asked in (_in_loops(problem, below, taken), _but_roots(problem, below), below):
-        _separate(problem, asked, taken, amount, found)
-    return list(found)
+        _separate(problem, asked, taken, amount, cuts)
+    return list(cuts)
 
 
 def _in_loops(
@@ -103,13 +103,13 @@ def _separate(
     below: Sequence[Sequence[int]],
     taken: Vector,
     amount: Sequence[float],
-    found: dict[Cut, None],
+    cuts: dict[Cut, None],
 ) -> None:
     """Find cuts, first of classes of which the least is derived.
 
     below   classes below each node; others are taken to be there
     """
-    most = len(found) + _MOST
+    most = len(cuts) + _MOST
     used = [
         name
         for name, nodes in enumerate(problem.members)
@@ -119,7 +119,7 @@ def _separate(
     network = _network(problem, below, taken, derived)
     source = len(problem.members)
     for name in sorted(used, key=lambda each: derived[each] - amount[each]):
-        if len(found) >= most:
+        if len(cuts) >= most:
             break
         flow = maximum_flow(network, source, name)
         if flow.flow_value >= (amount[name] - _LEAST) * _UNIT:
@@ -130,7 +130,7 @@ def _separate(
         for names in (_into(rest, name), _not_from(rest, source, problem, below, name)):
             cut = cut_of(problem, name, names)
             if sum(float(taken[node]) for node in cut.derived_by) < amount[name] - _LEAST:
-                found[cut] = None
+                cuts[cut] = None
 
 
 def _network(
@@ -143,13 +143,13 @@ def _network(
     source = len(problem.members)
     starts = [min(each, key=derived.__getitem__) if each else source for each in below]
     capacity = np.rint(taken * _UNIT).astype(np.int32) + _CREEP
-    found = csr_array(
+    network = csr_array(
         (capacity, (np.array(starts), np.array(problem.node_class))),
         shape=(source + 1, source + 1),
         dtype=np.int32,
     )
-    found.sum_duplicates()
-    return found
+    network.sum_duplicates()
+    return network
 
 
 def _derived(
@@ -186,17 +186,17 @@ def _not_from(
 ) -> frozenset[int]:
     """The vertices that no more can flow to, as far as a class may need them: the largest cut."""
     reached = set(_reached(rest, source))
-    found = {name}
+    unreached = {name}
     waiting = [name]
     while waiting:
         for node in problem.members[waiting.pop()]:
             for each in below[node]:
-                if each not in found and each not in reached:
-                    found.add(each)
+                if each not in unreached and each not in reached:
+                    unreached.add(each)
                     waiting.append(each)
-    return frozenset(found)
+    return frozenset(unreached)
 
 
 def _reached(graph: csr_array, start: int) -> list[int]:
-    found = breadth_first_order(graph, start, directed=True, return_predecessors=False)
-    return [int(each) for each in found]
+    nodes = breadth_first_order(graph, start, directed=True, return_predecessors=False)
+    return [int(each) for each in nodes]

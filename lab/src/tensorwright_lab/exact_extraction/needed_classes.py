@@ -28,20 +28,20 @@ class NeededClasses:
 
     def below(self, node: int) -> int | None:
         """What the terms of a node contain besides it."""
-        found = 0
+        classes = 0
         for each in self._below[node]:
             own = self._of.get(each)
             if own is None:
                 return None
-            found |= own
-        return found
+            classes |= own
+        return classes
 
     def of_all(self, names: Sequence[int]) -> int:
         """What the terms of some classes contain, all together."""
-        found = 0
+        classes = 0
         for name in names:
-            found |= self._of.get(name, 0)
-        return found
+            classes |= self._of.get(name, 0)
+        return classes
 
     def _find(self) -> None:
         """The greatest solution: terms are finite, so nothing is its own reason to be left out."""
@@ -55,9 +55,9 @@ class NeededClasses:
         while waiting:
             name = waiting.popleft()
             is_waiting[name] = False
-            found = self._by_nodes(name)
-            if found is not None and found != self._of.get(name):
-                self._of[name] = found
+            classes = self._by_nodes(name)
+            if classes is not None and classes != self._of.get(name):
+                self._of[name] = classes
                 for each in above.get(name, ()):
                     if not is_waiting[each]:
                         is_waiting[each] = True

@@ -160,9 +160,9 @@ class _Reduction:
 
     def _is_dominated(self, node: int, steps: int) -> bool:
         name = self._problem.node_class[node]
-        known, alone = self._needed.below(node) or 0, self._alone(node)
-        most = self._saved(node, known & alone)
-        return math.isfinite(self._derived(name, known & ~alone, node, most, alone, steps))
+        given, alone = self._needed.below(node) or 0, self._alone(node)
+        most = self._saved(node, given & alone)
+        return math.isfinite(self._derived(name, given & ~alone, node, most, alone, steps))
 
     def _drop_useless(self, steps: int) -> bool:
         is_changed = False
@@ -176,24 +176,24 @@ class _Reduction:
         return is_changed
 
     def _is_useless(self, name: int, node: int, steps: int) -> bool:
-        known, alone = self._needed.below(node) or 0, self._alone(node)
-        left = self._saved(node, known & alone)
-        known &= ~alone
+        given, alone = self._needed.below(node) or 0, self._alone(node)
+        left = self._saved(node, given & alone)
+        given &= ~alone
         hidden = alone | 1 << name
         for user in self._users.get(name, ()):
             above = self._problem.node_class[user]
-            if known >> above & 1:
+            if given >> above & 1:
                 continue
             most = left + self._problem.cost[user]
-            left = min(left, most - self._derived(above, known, user, most, hidden, steps))
+            left = min(left, most - self._derived(above, given, user, most, hidden, steps))
             if left < 0:
                 return False
         return True
 
     def _derived(
-        self, name: int, known: int, but: int, most: float, hidden: int, steps: int
+        self, name: int, given: int, but: int, most: float, hidden: int, steps: int
     ) -> float:
-        """What a class costs where some classes are known; infinite where that is more than `most`,
+        """What a class costs where some classes are given; infinite where that is more than `most`,
         or takes more steps.
 
         but   a node that is not taken      hidden   classes that are not used
@@ -204,11 +204,11 @@ class _Reduction:
             total = self._problem.cost[node]
             if node == but or total > most or self._masks[node] & hidden:
                 continue
-            unknown = self._masks[node] & ~known
+            unknown = self._masks[node] & ~given
             if unknown and steps == 1:
                 continue
             for each in names_in(unknown):
-                total += self._derived(each, known, but, most - total, hidden, steps - 1)
+                total += self._derived(each, given, but, most - total, hidden, steps - 1)
                 if total > most:
                     break
             if total <= most:
@@ -217,21 +217,21 @@ class _Reduction:
 
     def _alone(self, node: int) -> int:
         """Classes that only a node, and nodes of such classes, need."""
-        found = 0
+        classes = 0
         for each in self._problem.roots:
-            found |= 1 << each
-        roots, found = found, 0
+            classes |= 1 << each
+        roots, classes = classes, 0
         waiting = list(self._below[node])
         while waiting:
             name = waiting.pop()
-            if (found | roots) >> name & 1:
+            if (classes | roots) >> name & 1:
                 continue
             users = self._users.get(name, ())
-            if all(user == node or found >> self._problem.node_class[user] & 1 for user in users):
-                found |= 1 << name
+            if all(user == node or classes >> self._problem.node_class[user] & 1 for user in users):
+                classes |= 1 << name
                 for member in self._members[name]:
                     waiting += self._below[member]
-        return found
+        return classes
 
     def _saved(self, node: int, alone: int) -> float:
         """What is saved at least with a node, and with classes that are there for it alone."""
