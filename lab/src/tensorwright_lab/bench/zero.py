@@ -225,7 +225,7 @@ def _measure_all(
 
 
 def _row(group: Group, case: Case, bench: Bench, plan: Plan) -> ZeroRow:
-    """Everything of one workload; what goes wrong with it is in the row."""
+    """All measurements of one workload; a failure is part of the row."""
     workload = case.workload
     names = (group.name, case.network, workload.name, workload.key, group.target.name)
     try:

@@ -1,4 +1,4 @@
-"""The rows of `bench zero`, what they come to, and the file that keeps them."""
+"""The rows of `bench zero`, their summaries, and the file that keeps them."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class _Contest:
     """Who takes part in one comparison, while it runs.
 
     racing   processes that answered       answers  what each peer answered
-    found    what is known of each peer
+    times    the time of each peer, and its facts
     """
 
     def __init__(
@@ -156,7 +156,7 @@ def _race(
     contest: _Contest, own: Sequence[str], rounds: int, limit_s: float | None
 ) -> tuple[dict[str, float | None], str]:
     """Time those that answered: seconds of each of ours, and a failure of one; the peers' go into
-    `found`.
+    `times`.
     """
     times_s: dict[str, float | None] = {}
     failure = ""

@@ -1,4 +1,4 @@
-"""How good a cost model is: does it put the faster of two programs first, and find the fastest?"""
+"""The accuracy of a cost model: the order of two programs, and the fastest of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a prior counts, by programs that a fit has not seen."""
+"""The weight of a prior, chosen by programs that a fit has not seen."""
 
 from __future__ import annotations
 

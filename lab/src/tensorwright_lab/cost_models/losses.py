@@ -92,7 +92,7 @@ class LambdaRank:
 
 
 def _ranks(scores: Column, groups: Places) -> Places:
-    """(programs,): each program's place in its workload, the highest score at 0."""
+    """(programs,): each program's rank in its workload, the highest score at 0."""
     order = np.lexsort((-scores, groups))
     _, starts = np.unique(groups, return_index=True)
     ranks = np.empty(len(scores), np.int64)

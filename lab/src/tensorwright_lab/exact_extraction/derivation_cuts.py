@@ -1,4 +1,4 @@
-"""Inequalities of all selections that a fractional solution violates: what a class is derived from.
+"""Derivation cuts: inequalities that all selections satisfy and a fractional solution violates.
 
 For every set L of classes, and each class c of it, a selection satisfies
 
@@ -30,7 +30,7 @@ from tensorwright.rewriting.extraction.problem import ExtractionProblem, strong_
 
 _UNIT = 1_000_000  # of flow
 _CREEP = 100  # of each node: of cuts that are violated as much, that of the fewest nodes
-_LEAST = 1e-3  # by how much a cut is to be violated
+_LEAST = 1e-3  # the least violation of a cut
 _SWEEPS = 20
 _MOST = 60  # cuts at a time: each flow takes time, and a few cuts change the solution
 
@@ -61,7 +61,7 @@ def cut_of(problem: ExtractionProblem, name: int, names: frozenset[int]) -> Cut:
 def violated_cuts(
     problem: ExtractionProblem, below: Sequence[Sequence[int]], taken: Vector
 ) -> list[Cut]:
-    """Cuts that a solution violates: some, two at most for each class and each way to look.
+    """Some cuts that a solution violates, at most two for each class and each kind of network.
 
     below   the classes below each node, each once
     taken   how much of each node, from 0 to 1
@@ -158,7 +158,7 @@ def _derived(
     taken: Vector,
     amount: Sequence[float],
 ) -> list[float]:
-    """How much of each class is derived if each node gets what is derived of all below it."""
+    """How much of each class is derived if a node is derived as much as all classes below it."""
     nodes = [node for node in range(len(below)) if taken[node] > 0]
     derived = [0.0] * len(amount)
     for _ in range(_SWEEPS):

@@ -1,15 +1,16 @@
-"""The cheapest selection of all: reduced, divided into parts, the rest by integer programming.
+"""The cheapest selection: the problem is reduced, divided into parts, and solved in integers.
 
     found = cheapest_exact(problem)
     found.selection, found.gap         the best, and by how much of its cost it may exceed the
     optimum
 
 A problem is reduced (`reduction.py`) with the cost of a good selection and divided into parts
-(`decomposition.py`) in turn: a part has a good selection of its own, which leaves out more.  What
-can neither be reduced nor divided is rid of what other classes simulate (`simulation.py`), then
-relaxed (`integer_program.py`).  The relaxation finds other
-selections, and nodes with which none is cheaper: what is left without these is reduced and divided
-again.  In the end the program is solved in integers; loops are forbidden when they turn up.
+(`decomposition.py`) in turn: a part has a good selection of its own, which leaves out more.  A part
+that can neither be reduced nor divided loses the nodes that other classes simulate
+(`simulation.py`) and is then relaxed (`integer_program.py`).  The relaxation gives other
+selections, and nodes with which no selection is cheaper. Without these nodes the part is reduced
+and divided again.  In the end the program is solved in integers; loops are forbidden when they turn
+up.
 
 Source:  Yang et al., Equality Saturation for Tensor Graph Superoptimization (TENSAT), MLSys 2021,
          section 5; there cycles are forbidden beforehand, by an order or by filtering.
@@ -42,7 +43,7 @@ _FEW = 0.85  # of the nodes: when it does though cuts are lost
 
 @dataclass(frozen=True, slots=True)
 class ExactExtraction:
-    """The best selection that was found, and what was proved of it.
+    """The best selection that was found, and a proved bound.
 
     bound   no selection costs less
     parts   that had to be solved as programs
@@ -222,7 +223,9 @@ class _Search:
         bound: float,
         until: float,
     ) -> _Found:
-        """Solve what is left; no selection with what was left out is cheaper than all others."""
+        """Solve the problem without some nodes; no selection with one of these is the only
+        cheapest.
+        """
         nodes = [(problem.node_class[n], problem.cost[n], problem.children[n]) for n in kept]
         index = {node: n for n, node in enumerate(kept)}
         start = None

@@ -26,8 +26,8 @@ from tensorwright.rewriting.extraction.problem import ExtractionProblem
 from tensorwright_lab.exact_extraction.conflicts import exclusive_users
 from tensorwright_lab.exact_extraction.derivation_cuts import Cut, Vector
 
-_SCALE = 1000.0  # what the selection to beat costs to the solver
-_ROUNDING = 1e-7  # of that: what the solver may be wrong by
+_SCALE = 1000.0  # the scaled cost of the selection to beat
+_ROUNDING = 1e-7  # of that: the error that the solver may make
 _AGE = 5  # solutions of the relaxation
 
 
@@ -46,7 +46,7 @@ class Relaxed:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """What the solver found: a node for each class, None where nothing; and what it proved."""
+    """The result of the solver: a node for each class, None for no solution; and a proved bound."""
 
     choice: dict[int, int] | None
     bound: float
@@ -180,7 +180,7 @@ def _stacked(upper: csr_array, lower: csr_array) -> csr_array:
 
 
 def _reached(problem: ExtractionProblem, choice: dict[int, int]) -> dict[int, int]:
-    """What of a choice the roots need: more may be taken where it costs nothing."""
+    """The part of a choice that the roots need; solvers may take more where it costs nothing."""
     reached: dict[int, int] = {}
     waiting = list(problem.roots)
     while waiting:

@@ -1,4 +1,4 @@
-"""What all terms of a class contain: classes that are needed by whoever needs the class.
+"""The classes that all terms of a class contain: a node that needs the class needs them, too.
 
 Sets of classes are the bits of whole numbers.  They take the square of the number of classes in
 bits: 300 MB for 50,000.
@@ -23,11 +23,11 @@ class NeededClasses:
         self._find()
 
     def of(self, name: int) -> int | None:
-        """What the terms of a class contain, itself among them."""
+        """The classes that all terms of a class contain, itself among them."""
         return self._of.get(name)
 
     def below(self, node: int) -> int | None:
-        """What the terms of a node contain besides it."""
+        """The classes that all terms of a node contain besides its own."""
         classes = 0
         for each in self._below[node]:
             own = self._of.get(each)
@@ -37,7 +37,7 @@ class NeededClasses:
         return classes
 
     def of_all(self, names: Sequence[int]) -> int:
-        """What the terms of some classes contain, all together."""
+        """The classes that terms of some classes contain, all together."""
         classes = 0
         for name in names:
             classes |= self._of.get(name, 0)

@@ -1,4 +1,4 @@
-"""Nodes that no selection takes that costs at most so much: what need not be searched.
+"""Leave out nodes that no selection below a given cost takes.
 
     reduced(problem, most, steps).nodes       those that are left
     reduced(problem, most, steps).bound       no selection costs less
@@ -43,7 +43,7 @@ _LITTLE = 0.01  # of the nodes
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What is left of a problem.
+    """A reduced problem.
 
     nodes    in order
     needed   classes that all selections contain
@@ -56,7 +56,7 @@ class Reduced:
 
 
 def reduced(problem: ExtractionProblem, most: float, steps: int) -> Reduced:
-    """Leave out what no selection needs that costs at most `most`.
+    """Leave out the nodes that no selection of cost `most` or less needs.
 
     steps   in which a class is had from others; 0 where only costs count
     """
@@ -78,26 +78,28 @@ class _Reduction:
         self._users: dict[int, set[int]] = {}
 
     def run(self, steps: int) -> Reduced:
-        """One pass of each kind; what costs too much until little does."""
-        self._drop_dear()
+        """One pass of each kind; passes for expensive nodes are repeated while they leave out
+        many.
+        """
+        self._drop_expensive()
         if steps:
             self._find_users()
             if not self._drop_dominated(steps):
                 self._drop_useless(steps)
-            self._drop_dear()
+            self._drop_expensive()
         self._drop_unreachable()
         roots = self._needed.of_all(self._problem.roots)
         needed = frozenset(names_in(roots))
         nodes = sorted(node for nodes in self._members.values() for node in nodes)
         return Reduced(tuple(nodes), needed, self._cost(roots, self._least()))
 
-    def _drop_dear(self) -> None:
+    def _drop_expensive(self) -> None:
         """Until a pass leaves out little: with the next part of the problem there is another."""
         dropped, size = 1, 0
         while dropped > _LITTLE * size:
             self._needed = NeededClasses(self._members, self._below)
             size = sum(map(len, self._members.values()))
-            dropped = self._drop_dear_once()
+            dropped = self._drop_expensive_once()
         self._drop_impossible()
 
     def _drop_impossible(self) -> None:
@@ -122,8 +124,8 @@ class _Reduction:
         for name, nodes in self._members.items():
             self._members[name] = [node for node in nodes if not waits[node]]
 
-    def _drop_dear_once(self) -> int:
-        """Leave out what has no term, closes a cycle or costs too much; how many nodes."""
+    def _drop_expensive_once(self) -> int:
+        """Leave out nodes that have no term, close a cycle or cost too much; return how many."""
         least, roots = self._least(), self._needed.of_all(self._problem.roots)
         dropped = 0
         for name, nodes in self._members.items():
@@ -234,7 +236,7 @@ class _Reduction:
         return classes
 
     def _saved(self, node: int, alone: int) -> float:
-        """What is saved at least with a node, and with classes that are there for it alone."""
+        """The least saving without a node and the classes that only it needs."""
         cost = self._problem.cost
         return cost[node] + sum(
             min((cost[each] for each in self._members[name]), default=0.0)

@@ -1,4 +1,4 @@
-"""Nodes that another class makes needless, whoever uses theirs: what is joined in many forms.
+"""Leave out nodes whose class another class simulates, such as joins in several forms.
 
     without_simulated(problem)        the nodes that are left, in order
 

@@ -187,7 +187,7 @@ def _text(formula: LoopFormula) -> str:
 
 
 class _Gather:
-    """Writes what finds the loops of a statement of a candidate; mutable, one per function."""
+    """Writes code that finds the loops of a candidate's statement; mutable, one per function."""
 
     def __init__(self, code: NativeText) -> None:
         self._code = code

@@ -1,4 +1,4 @@
-"""The loops of statements in columns of decisions: what the feature sets over loops start from.
+"""The loops of statements as columns of decisions, from which feature sets over loops start.
 
 A statement is looked at by itself, with the loops around it, outermost first.  Loops of one
 iteration are left out, as lowering drops them, so that a sketch with its decisions open and the

@@ -95,7 +95,7 @@ class Variable:
 
     @property
     def now(self) -> Number:
-        """What it is where this is written."""
+        """Its value at this point of the code."""
         return self.cell[0]
 
     def set(self, content: Operand) -> None:

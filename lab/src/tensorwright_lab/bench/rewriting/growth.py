@@ -1,4 +1,4 @@
-"""How the cost of a search over graphs grows with the network: `bench rewrite --growth`."""
+"""Growth of the cost of a search over graphs with the network: `bench rewrite --growth`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tensorwright_lab.comparison.agreement import Apart
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search found, and what it took.
+    """The result of a search, and its cost.
 
     nodes_before, nodes_after   operators of the simplified network and of its rewriting
     rules                       how often each was applied on the way
@@ -105,7 +105,7 @@ class RewriteRow:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether an answer of ours is, or one of the network that we have rewritten."""
+        """Whether an answer of ours, or one of the rewritten network, is wrong."""
         return Apart(self.max_rel_error).is_wrong
 
     def to_data(self) -> dict[str, object]:

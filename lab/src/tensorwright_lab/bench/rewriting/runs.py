@@ -72,7 +72,7 @@ class Plan:
 
 
 def bench_rewriting(model: str, plan: Plan) -> RewriteRow:
-    """The row of a network; whatever goes wrong with it is in the row."""
+    """The row of a network; a failure is part of the row."""
     return replace(_row_or_failure(model, plan), build=this_build())
 
 
@@ -106,7 +106,7 @@ def _row(name: str, model: str, plan: Plan, folder: Path) -> RewriteRow:
 def judge(
     runs: Mapping[str, tuple[Measured, tuple[Arrays, ...]]],
 ) -> tuple[dict[str, Measured], float | None]:
-    """Take the times from runtimes whose answers are wrong: theirs, and the largest error of ours.
+    """Drop the times of runtimes whose answers are wrong; also return the largest error of ours.
 
     runs   of each runtime the times, and the answers of the network before and after; ours last
 

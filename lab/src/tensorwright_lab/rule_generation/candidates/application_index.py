@@ -1,4 +1,4 @@
-"""All applications with a class of their own or an equality, for finding their classes.
+"""An index of all applications that have a class or an equality, to look up their classes.
 
 index.find((code of relu, 0, 9, -1))     where relu of class 9 is, or None
 index.of(entry)                          its class
@@ -59,7 +59,7 @@ class ApplicationIndex:
         self._below: dict[tuple[int, int], tuple[Applied, ...]] = {}
 
     def find(self, app: Applied) -> int | None:
-        """Where an application is."""
+        """The entry of an application; None where it has none."""
         key = _packed(*app)
         entry = int(self._key.searchsorted(key))
         return entry if entry < len(self._key) and self._key.item(entry) == key else None
@@ -89,7 +89,7 @@ class ApplicationIndex:
         return applied
 
     def heads(self, number: int, level: int) -> tuple[int, ...]:
-        """The operators that an argument may stand for, and -1 for any tensor."""
+        """The operators of the terms that equal an argument, and -1 for any tensor."""
         if number < 0:
             return (-1,)
         return (-1, *dict.fromkeys(app[0] for app in self.applications(number, level)))

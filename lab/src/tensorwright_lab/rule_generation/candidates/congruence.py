@@ -1,4 +1,4 @@
-"""From equal applications to candidate rules, on arrays: terms are built of what is left.
+"""From equal applications to candidate rules, on arrays; only remaining ones become terms.
 
     matmul(x1, w1) ..., matmul(x2, w1) ...     one equality up to renaming
     relu(tanh(relu(x))) == ... holds for any t in the place of relu(x)
@@ -37,7 +37,7 @@ _FRESH = 100
 _GROUP = 1 << 24
 Shapes: TypeAlias = dict[str, IntShape]
 RandomTrials: TypeAlias = Callable[[Sequence[Rule], Shapes], Sequence[bool]]
-"""Of each rule whether it holds at random inputs of these shapes."""
+"""Whether each rule holds at random inputs of these shapes."""
 _BLOCK = 1 << 18
 
 

@@ -1,4 +1,4 @@
-"""What an enumeration says of applications, as arrays that a file can hold.
+"""The facts of an enumeration about applications, as arrays that a file can hold.
 
     facts = facts_of(enumeration, forms)     columns of classes and of equalities
     restored(facts.arrays())                 the same, in another process

@@ -1,14 +1,14 @@
 """Rules with two outputs: pairs of graphs that share operators on one side.
 
-    in     matmul(x, y) == split0(matmul(x, concat(y, z)))     nothing says what z is
-    in     matmul(x, z) == split1(matmul(x, concat(y, z)))     nothing says what y is
+    in     matmul(x, y) == split0(matmul(x, concat(y, z)))     z is not bound
+    in     matmul(x, z) == split1(matmul(x, concat(y, z)))     y is not bound
     out    matmul(x, y), matmul(x, z) == split0(...), split1(...)
 
 An equality with an input that its smaller side lacks, such as
 
     matmul(x, y) == split0[1, y.1](matmul(x, concat[1](y, z)))
 
-says nothing about what z should be.  Two of them that share the operators below their roots and
+does not determine z.  Two of them that share the operators below their roots and
 bind each other's inputs make one rule: the products of x with y and with z are the two halves of
 one product.  Pairs of equalities that bind all their inputs themselves need no such rule: each is
 used alone, and what the results share is shared.  A pair is the same in either order.

@@ -1,4 +1,4 @@
-"""Uses of rules on one application: what other equality each of them leads to.
+"""Uses of rules on one application, and the equality that each of them leads to.
 
     rule      relu(relu(x)) == relu(x), an equality of level 2
     on        relu(relu(ewadd(x1, x2))), which is of class 17
@@ -24,7 +24,7 @@ from tensorwright_lab.rule_generation.enumerate.classes import INPUT, Applied
 MOST_USES = 48
 """Uses of rules that are tried on one equality."""
 TRIVIAL, UNKNOWN = -1, -2
-"""Where a use leads: to what needs no rule, or to no equality."""
+"""The result of a use: a trivial equality, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ matches are gone through: it holds until the next one."""
 
 
 class OneStep:
-    """Rules, and what they do to applications.
+    """Rules, and their uses on applications.
 
     rows         of the equalities that are rules, in order
     same_shape   inputs of rules stand only for classes of the same shape, not of the same rank
@@ -227,7 +227,7 @@ def _heads(node: _Node) -> _Heads:
 
 
 def _variables(pattern: _Pattern) -> frozenset[int]:
-    """What must be bound before an instance can be made."""
+    """The variables that must be bound before an instance can be made."""
     if isinstance(pattern, _Variable):
         return frozenset({pattern.number})
     own = frozenset({-1 - pattern.cut} if pattern.cut else ())

@@ -1,4 +1,4 @@
-"""Equalities that one use of another rule says: a cheap test before anything is proved.
+"""Equalities that follow by one use of another rule: a cheap test before anything is proved.
 
     rule        relu(relu(x)) == relu(x)
     equality    relu(relu(ewadd(x, y))) == relu(ewadd(x, y))     one use of it: left out
@@ -67,7 +67,7 @@ def _general_first(enumeration: Enumeration, rows: Places) -> list[int]:
 class _Components:
     """Equalities up to renaming, joined by uses of rules.
 
-    trivial   the component of what needs no rule
+    trivial   the component of equalities that need no rule
     decided   components of which an equality is kept, or none is needed
     """
 

@@ -1,11 +1,11 @@
-"""Whether equalities hold at random inputs, other ones than those of the fingerprints.
+"""Check equalities at random inputs other than those of the fingerprints.
 
     evaluator = Evaluator({"x": (2, 3)}, seed=1)
     evaluator.holds(relu(relu(?x)) == relu(?x))     True, at eight samples
     evaluator.holds(relu(?x) == ?x)                 False
 
 A fingerprint takes two samples, and relu of few elements may leave them all as they are by chance.
-What is handed on was therefore evaluated once more, at more samples.
+Equalities are therefore evaluated once more, at more samples.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an operator does to flat tensors of residues, derived from its meaning.
+"""The structure of an operator on flat tensors of residues, derived from its meaning.
 
     structure_of("transpose", (1, 0), ((2, 3),))     Linear: a permutation matrix (6, 6)
     structure_of("matmul", (), ((2, 3), (3, 4)))     Bilinear: 12 sums of 3 products of places
@@ -9,10 +9,10 @@
     Pointwise out = f(x), one element at a time                  relu, exp
     Window    out[o] = max over t of x[places[o, t]]             max_pool
     Affine    out[o] = x[o] * scale[o] + shift[o], the two from further arguments    batch_norm
-    Direct    nothing is known of it: it is evaluated for each value                 softmax
+    Direct    no structure is known: it is evaluated for each value                 softmax
 
-Each is found by evaluating the tensor expression on tensors whose elements name their places, so
-that nothing about an operator is written here a second time.
+Each is derived by evaluating the tensor expression on tensors whose elements are their positions,
+so that this module repeats nothing about any operator.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Affine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Direct:
-    """An operator of which nothing is made use of."""
+    """An operator without a structure to use."""
 
     probe: Probe
 

@@ -4,9 +4,9 @@
     try    x.1 = w.1 (one group), x.0 = 1, x.2 = x.3, ... the likeliest to be needed first
     out    the rule under x.1 = w.1, which suffices alone
 
-One that suffices alone is taken.  Else one after the other of the likeliest kinds is left out; it
-stays out where the rule still holds at random shapes, or where the others imply it.  The likeliest
-to be needed are tried last: that a convolution has one group, `x.1 = w.1`.
+An equality that suffices alone is taken.  Else the equalities are left out one by one: one stays
+out if the rule still holds at random shapes, or if the others imply it.  The likeliest to be needed
+are tried last: that a convolution has one group, `x.1 = w.1`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ class _Search:
 
 
 def _candidates(rule: Rule, shapes: Mapping[str, IntShape]) -> list[tuple[int, Fact]]:
-    """What is true where the rule was found with its kind, the likeliest to be needed last."""
+    """The equalities that are true where the rule was found, with their kinds, the likeliest
+    last.
+    """
     extents = extents_at(shapes)
     kernels, numbers = _kernels(rule), {1, *numbers_in(*rule.roots)}
     candidates: list[tuple[int, Fact]] = [

@@ -1,4 +1,4 @@
-"""A rule found at concrete shapes, said for all shapes, under a condition as weak as found.
+"""A rule found at concrete shapes becomes one for all shapes, under the weakest condition found.
 
     in     ewadd(x1, ones[2, 4]()) == ..., x1 (2, 4)
     try    ewadd(x1, ones[x1.0, x1.1]()), without a condition, at random shapes
@@ -6,8 +6,8 @@
 
 The sizes in its parameters come from `size_inference.py`.  Then the condition: none, if the rule
 holds so at random shapes; else the ranks of the inputs; else also equalities that are true where
-it was found (`x.1 = w.1`: one group), as few of them as suffice.  Whether it holds for all shapes
-is for the prover to say.
+it was found (`x.1 = w.1`: one group), as few of them as suffice.  The prover decides whether it
+holds for all shapes.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def alike(rules: Iterable[FoundRule]) -> tuple[tuple[FoundRule, ...], ...]:
 
 
 def generalize_alike(rules: Sequence[FoundRule]) -> tuple[Rule, ...]:
-    """What rules that are alike become: one rule where it has no condition, else the distinct ones.
+    """Generalise rules that are alike: to one rule without a condition, else to distinct rules.
 
-    The shapes with the fewest chance equalities come first.  Shapes of which a rule speaks already
-    say nothing new.  Names are canonical.
+    The shapes with the fewest chance equalities come first.  Shapes that a rule already covers are
+    skipped.  Names are canonical.
     """
     kept: dict[str, Rule] = {}
     for rule, shapes in sorted(map(_renamed, rules), key=lambda each: _coincidences(each[1])):

@@ -1,4 +1,4 @@
-"""One candidate: does it follow from the rules that are kept, and if not, can it be proved?
+"""Examine one candidate: whether it follows from the kept rules, and else whether it has a proof.
 
 Question(rule, kept)              Implied(("relu-relu",)), or Open()
 Question(rule, None)              Holds(the rule with its stamp, axioms), or Fails(reason)

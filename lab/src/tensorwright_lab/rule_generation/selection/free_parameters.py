@@ -1,4 +1,4 @@
-"""A proved rule, said for all the parameters for which it is proved.
+"""A proved rule becomes one for all the parameters for which it is proved.
 
     relu(conv2d[1, 1, same, none](?x, ?w)) == conv2d[1, 1, same, relu](?x, ?w)
     relu(conv2d[_h, _v, _pad, none](?x, ?w)) == conv2d[_h, _v, _pad, relu](?x, ?w)
@@ -94,7 +94,7 @@ def freed(rule: Rule, is_proved: Callable[[Rule], bool]) -> Rule:
 
 
 def _without_needless(rule: Rule, free: Rule, taken: tuple[_Slot, ...]) -> Rule:
-    """Without variables that can only be what they were: what they say would be no more."""
+    """Without variables that can only have their former value."""
     if not taken:
         return rule
     values = fitting_values(free)
@@ -114,7 +114,7 @@ def _without_needless(rule: Rule, free: Rule, taken: tuple[_Slot, ...]) -> Rule:
 
 
 def without_parameters(rule: Rule) -> Rule:
-    """What rules share that differ in parameters and conditions alone."""
+    """The form that rules share if they differ in parameters and conditions alone."""
 
     def bare(term: Term) -> Term:
         return with_params(term, lambda param: ())
