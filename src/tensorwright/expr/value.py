@@ -27,7 +27,7 @@ from tensorwright.base import DType, ExpressionError
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index.condition import condition_sides
 from tensorwright.expr.index.nodes import Condition, Element, Index, IndexExpr, Logic, Var
-from tensorwright.expr.index.traversal import atoms_of, substitute, substitute_condition
+from tensorwright.expr.index.traversal import atoms_of, free_vars, substitute, substitute_condition
 from tensorwright.expr.symbolic import (
     Symbolic,
     as_number,
@@ -538,6 +538,29 @@ def substitute_value(value: Value, mapping: Mapping[Any, Index]) -> Value:
 def map_loads(value: Value, on_load: Callable[[Load], Value]) -> Value:
     """Replace every load (not those inside index expressions) by what `on_load` returns."""
     return rebuild(value, on_load, lambda index: index, lambda condition: condition)
+
+
+def factors_of(value: Value) -> Iterator[Value]:
+    """The factors of a product, in order; the value itself where it is not one."""
+    if isinstance(value, Apply) and value.fn is Fn.MUL:
+        for arg in value.args:
+            yield from factors_of(arg)
+    else:
+        yield value
+
+
+def variables_of(value: Value) -> frozenset[Var]:
+    """The loop variables on which a value depends."""
+    variables: set[Var] = set()
+    seen: set[int] = set()
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            pending += children(node)
+            variables |= free_vars(*indices_of(node))
+    return frozenset(variables)
 
 
 def loads_of(value: Value) -> Iterator[Load]:

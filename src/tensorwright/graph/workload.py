@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -248,11 +247,6 @@ def bind_workload(workload: Workload, values: Mapping[str, Index]) -> Workload:
     )
     key = _key(outputs, inputs, workload.constants)
     return replace(workload, inputs=inputs, outputs=outputs, key=key)
-
-
-def _bound_input(tensor: Placeholder, given: Mapping[Any, Index]) -> Placeholder:
-    """An input that nothing reads with these sizes."""
-    return replace(tensor, shape=tuple(substitute(extent, given) for extent in tensor.shape))
 
 
 def _quotient(size: NamedSize, value: Index) -> Index:

@@ -48,11 +48,6 @@ def open_work(computes: Sequence[Tensor]) -> Index:
     return sum_of([_box(stage) * _operations_at(stage) for stage in stages])
 
 
-def stage_work(stage: Compute) -> int:
-    """The operations of one stage alone."""
-    return number_of(_box(stage)) * _operations_at(stage)
-
-
 def _operations_at(stage: Compute) -> int:
     """The operations for each element, or each step of its reduction."""
     return _operations(stage.body) + (stage.reduction is not None)

@@ -24,7 +24,7 @@ from tensorwright.expr.functions import Fn
 from tensorwright.expr.index.nodes import Var
 from tensorwright.expr.index.traversal import free_vars
 from tensorwright.expr.tensor import Axis, Combiner, Compute
-from tensorwright.expr.value import Apply, Load, Value, children, indices_of, loads_of
+from tensorwright.expr.value import Load, Value, factors_of, loads_of, variables_of
 
 _REPEAT = 2  # how often a view may repeat its source before coupled axes become taps
 _FEW_POINTS = 4096  # up to this many elements are copied out instead of iterating taps
@@ -58,10 +58,10 @@ def find_product_sum(tensor: Compute) -> ProductSum | None:
         return None
     if tensor.dtype is DType.BOOL:
         return None
-    factors = tuple(_factors(tensor.body))
+    factors = tuple(factors_of(tensor.body))
     if len(factors) < 2:
         return None
-    used = tuple(_variables(factor, set()) for factor in factors)
+    used = tuple(variables_of(factor) for factor in factors)
     reduced = {axis.var: axis.length for axis in reduction.axes}
     if not frozenset(reduced) <= frozenset[Var]().union(*used):
         return None  # an axis that no factor has repeats the sum: no operand could tell
@@ -207,22 +207,6 @@ def _sum_alone(operand: _Labelled, keep: set[Var], domain: Domain, dtype: DType)
     labels = tuple(var for var in operand.labels if var in keep)
     array = domain.cast(operand.array, operand.dtype, dtype)
     return _Labelled(labels, domain.reduce(Combiner.SUM, array, alone, dtype), dtype)
-
-
-def _factors(value: Value) -> Iterator[Value]:
-    if isinstance(value, Apply) and value.fn is Fn.MUL:
-        for arg in value.args:
-            yield from _factors(arg)
-    else:
-        yield value
-
-
-def _variables(value: Value, seen: set[int]) -> frozenset[Var]:
-    if id(value) in seen:
-        return frozenset()
-    seen.add(id(value))
-    own = free_vars(*indices_of(value))
-    return own.union(*(_variables(child, seen) for child in children(value)))
 
 
 def _taps(factor: Value, extents: Mapping[Var, int], reduced: frozenset[Var]) -> set[Var]:

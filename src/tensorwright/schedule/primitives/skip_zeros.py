@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import (
-    Apply,
     Combiner,
     Condition,
     Const,
-    Fn,
     Load,
     Select,
-    Value,
     ValueExpr,
     condition_sides,
     conjuncts,
+    factors_of,
     free_vars,
     substitute_condition,
 )
@@ -68,7 +65,7 @@ class SkipZeros(Primitive):
         return state.with_stage(replace(stage, skips=(*stage.skips, *skips)))
 
     def _factor(self, stage: Stage) -> Load | None:
-        factors = list(_factors(stage.tensor.body))
+        factors = list(factors_of(stage.tensor.body))
         loads = [f for f in factors if isinstance(f, Load) and f.source.name == self.tensor]
         return loads[0] if len(factors) > 1 and len(loads) == 1 else None
 
@@ -88,14 +85,6 @@ class SkipZeros(Primitive):
         places = dict(zip((a.var for a in padded.tensor.axes), load.indices, strict=True))
         moved = (substitute_condition(part, places) for part in inside)
         return tuple(part for part in moved if not isinstance(part, bool))
-
-
-def _factors(value: Value) -> Iterator[Value]:
-    if isinstance(value, Apply) and value.fn is Fn.MUL:
-        for operand in value.args:
-            yield from _factors(operand)
-    else:
-        yield value
 
 
 def _inside(padded: Stage) -> tuple[Condition, ...] | None:
